@@ -247,7 +247,7 @@ def test_a_later_format(tmp_path, monkeypatch):
 
 
 def flipped(run, tree, count):
-    """Loads after one flipped bit, of `count` bits of each file; yields the file and the outcome."""
+    """Load with one flipped bit, for `count` bits of each file; yields file and outcome."""
     chosen = random.Random(0)
     for file in sorted(p for p in run.rglob("*") if p.is_file()):
         whole = file.read_bytes()
@@ -290,7 +290,7 @@ def test_files_that_are_missing_are_told(tmp_path, name):
     ps.save([onp.arange(300)], tmp_path / "run")
     found, = (tmp_path / "run" / "array_store").glob(f"*/{name}")
     found.rename(tmp_path / "away")
-    with pytest.raises(ValueError, match="load: .* a part of it is missing; restore it from a copy"):
+    with pytest.raises(ValueError, match="load: .* a part of it is missing; restore it"):
         ps.load(tmp_path / "run", HERE)
 
 
@@ -484,7 +484,7 @@ here = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
 kind, path, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
-for step in range(1, 9):
+for step in range(1, 6):
     if kind == "save":
         ps.save({k: np.full((100, 200), 100 * number + step, np.int32) for k in "abc"}, path)
     found = {int(x) for v in ps.load(path, here).values() for x in np.unique(np.asarray(v))}
@@ -498,7 +498,7 @@ def test_processes_that_save_and_load_at_once(tmp_path, writers):
     """Names begin alike, or are patterns that match another; each save can be loaded at once."""
     env = {**os.environ, "PYTHONPATH": str(Path(olympus.__file__).parent.parent)}
     jobs = [("save", "model", i) for i in range(writers)]
-    jobs += [("load", "model", 0)] * 4
+    jobs += [("load", "model", 0)] * writers
     jobs += [("save", name, 10) for name in ("model.ema", "mode[l]")]
     for _, name, _ in jobs:
         ps.save({k: np.zeros((100, 200), np.int32) for k in "abc"}, tmp_path / name)

@@ -51,7 +51,7 @@ class Damaged(ValueError):
 
 
 def place(directory: str | os.PathLike[str]) -> Path:
-    """An absolute path of what the user gave, in which only the last part may be a symbolic link."""
+    """The absolute path that the user gave; only its last part may be a symbolic link."""
     path = Path(directory).expanduser().absolute()
     return path.resolve() if path.name == ".." else path.parent.resolve() / path.name
 
@@ -92,8 +92,8 @@ def decode(text: bytes) -> dict[str, Any]:
     if found.pop("sha256", None) != _digest(found):
         raise Damaged(f"{TREE} has another checksum than it was written with")
     if found.get("format") != _FORMAT:
-        raise ValueError(f"it has format {found.get('format')}, and this Olympus reads up to {_FORMAT}; "
-                         "read it with the version that wrote it, or a later one")
+        raise ValueError(f"it has format {found.get('format')}, and this Olympus reads up to "
+                         f"{_FORMAT}; read it with the version that wrote it, or a later one")
     return found
 
 
@@ -117,7 +117,7 @@ def held(arrays: Path) -> Iterator[None]:
 
 
 def _release(file: int) -> None:
-    if fcntl is not None:       # a forked process has the file too, and closing it here is not enough
+    if fcntl is not None:       # closing is not enough where a forked process has the file, too
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_UN)
     os.close(file)
@@ -132,8 +132,8 @@ def _check_destination(root: Path, overwrite: bool) -> None:
                            f"{root.parent} is none; make it first.")
     if kind not in ("", "a directory"):
         raise RuntimeError(
-            f"save: {root} given; Refusing to work on {kind}, which stands there; an empty place or "
-            "the directory of a checkpoint is required; choose another, or remove it.")
+            f"save: {root} given; Refusing to work on {kind}, which stands there; an empty place "
+            "or the directory of a checkpoint is required; choose another, or remove it.")
     present = sorted(os.listdir(root)) if kind else []
     if present and not overwrite:
         raise ValueError(f"save: overwrite={overwrite} given, and Files already exist at path: "
@@ -208,8 +208,9 @@ class Staging:
                 strange.append(path.name)
         if strange:
             raise RuntimeError(
-                f"save: {self._root} given; it is written to {self._folder} first, and there stands "
-                f"what `save` did not put there: {strange}; choose another place, or remove that.")
+                f"save: {self._root} given; it is written to {self._folder} first, and there "
+                f"stands what `save` did not put there: {strange}; choose another place, or remove "
+                "that.")
 
     def _wait(self, lock: int) -> None:
         # A lock of the process, unlike flock's, is not kept by its forked children.

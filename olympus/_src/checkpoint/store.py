@@ -45,11 +45,11 @@ Spec = dict[str, Any]
 
 
 class Unreadable(ValueError):
-    """What is stored of an array cannot be read, or is not what was written; `reason` says which."""
+    """What is stored of an array cannot be read or is not what was written: its `reason`."""
 
     def __init__(self, where: Any, reason: str) -> None:
-        super().__init__(f"async_deserialize: {where} given; {reason}; look what was written there, "
-                         "or restore it from a copy.")
+        super().__init__(f"async_deserialize: {where} given; {reason}; look what was written "
+                         "there, or restore it from a copy.")
         self.reason = reason
 
 
@@ -393,7 +393,7 @@ def _reading(where: Any) -> Iterator[None]:
 
 
 async def stored_spec(tensorstore_spec: Spec, context: Any) -> Spec:
-    """The driver and all metadata of an array that was written, against which it is opened later."""
+    """The driver and all metadata of an array that was written; what is read must agree."""
     with _reading(tensorstore_spec["kvstore"]):
         opened = await tensorstore().open(tensorstore_spec, open=True, context=context)
     found = opened.spec().to_json()

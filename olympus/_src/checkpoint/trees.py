@@ -201,20 +201,22 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
     """Write a pytree of arrays to a directory.
 
     The checkpoint that is there stays whole until the new one is, also if a process is killed
-    meanwhile. Of several processes, which all call this for one place that they share, each writes
-    shards that it has.
+    meanwhile. Saves to one name take turns, also those of different programs. Of several
+    processes, which all call this for one place that they share, each writes shards that it has.
 
     Args:
       data: a pytree of arrays and None. Of several processes, arrays that span them, or NumPy
         arrays, which process 0 writes. Its containers: see `serialize_pytreedef`.
-      directory: whose parent must be there; not another directory than that of a checkpoint.
+      directory: whose parent must be there. A file, a device, a symbolic link, and a directory
+        that is neither empty nor that of a checkpoint are refused before anything is written.
       overwrite: whether a checkpoint may be there.
       ts_specs: a prefix of the structure of `data`: TensorStore's specifications of arrays, what is
-        to be otherwise in them; None is as it is.
+        to be otherwise in them; None is as it is. Codecs replace the checksum, unless they end
+        with {"name": "crc32c"}.
 
     Returns:
-      None, when all is on disk. ValueError for other leaves and places, RuntimeError for a
-      directory that is no checkpoint, and in all processes if one fails. ImportError without the
+      None, when all is on disk. ValueError for other leaves and places, RuntimeError for
+      what is no checkpoint, and in all processes if one fails. ImportError without the
       package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
@@ -372,7 +374,8 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
       directory: what `save` was given.
 
     Returns:
-      A pytree. FileNotFoundError where there is no checkpoint.
+      A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it that
+      is not as it was written.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -400,8 +403,9 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
       ts_specs: as for `save`.
 
     Returns:
-      A pytree of arrays. FileNotFoundError where there is no checkpoint; TypeError for what is no
-      sharding. ImportError without the package tensorstore (the extra `checkpoint`).
+      A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
+      is not as it was written; TypeError for what is no sharding. ImportError without the
+      package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
