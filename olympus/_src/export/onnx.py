@@ -18,7 +18,7 @@ from ..backend.attributes import module_context
 from ..base.lib import mlir
 from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, read_module
-from .onnx_model import DTYPES, Graph, model, value_info
+from .onnx_model import DTYPES, Graph, Node, Value, write
 
 __all__ = ["to_onnx"]
 
@@ -80,17 +80,17 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
         block = functions["main"].entry_block
         for i, x in zip(exported.module_kept_var_idx, block.arguments, strict=True):
             aval, name = exported.in_avals[i], f"in{i}"
-            graph.inputs.append(value_info(name, _element(x), aval.shape))
+            graph.inputs.append(Value(name, _element(x), aval.shape))
             converter.env[x], types[name] = name, str(aval)
         outs = converter.block(block)
         last = list(block.operations)[-1]
         for i, (name, x, aval) in enumerate(zip(outs, last.operands, exported.out_avals,
                                                 strict=True)):
             # A node of its own: a result may be an argument, or two results the same value.
-            graph.node("Identity", [name], [f"out{i}"], {})
-            graph.outputs.append(value_info(f"out{i}", _element(x), aval.shape))
+            graph.nodes.append(Node("Identity", [name], [f"out{i}"], {}))
+            graph.outputs.append(Value(f"out{i}", _element(x), aval.shape))
             types[f"out{i}"] = str(aval)
-    Path(path).write_bytes(model(graph, exported.fun_name, __version__, {}))
+    write(graph, Path(path), exported.fun_name, __version__)
     return types
 
 
@@ -360,17 +360,24 @@ class _Converter:
         return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
 
     def do_atan2(self, op: Any) -> str:
-        # atan(y/x), moved by pi to the half plane of x; on the axis of y, pi/2 with its sign.
+        # The angle of (|x|, |y|), then mirrored as the signs say. Magnitudes that are equal have
+        # the slope 1, two infinities among them; two zeros have 0.
         y, x = op.operands
-        zero, pi = self.scalar(0, x), self.scalar(np.pi, x)
-        up = self.add("GreaterOrEqual", self.of(y), zero)
-        side = self.add("Where", up, pi, self.add("Neg", pi))
-        angle = self.add("Atan", self.add("Div", self.of(y), self.of(x)))
-        angle = self.add("Where", self.add("Less", self.of(x), zero),
-                         self.add("Add", angle, side), angle)
-        level = self.add("And", self.add("Equal", self.of(x), zero),
-                         self.add("Equal", self.of(y), zero))
-        return self.add("Where", level, zero, angle)
+        height, width = self.add("Abs", self.of(y)), self.add("Abs", self.of(x))
+        slope = self.add("Where", self.add("Equal", height, width), self.add("Sign", height),
+                         self.add("Div", height, width))
+        angle = self.add("Atan", slope)
+        angle = self.add("Where", self._negative(x),
+                         self.add("Sub", self.scalar(np.pi, x), angle), angle)
+        # ONNX Runtime's Where gives 0 for -0, so the sign is a factor.
+        sign = self.add("Where", self._negative(y), self.scalar(-1, y), self.scalar(1, y))
+        return self.add("Mul", angle, sign)
+
+    def _negative(self, x: Any) -> str:
+        """Whether the sign bit is set: the reciprocal of -0 is below 0, too."""
+        name, zero = self.of(x), self.scalar(0, x)
+        return self.add("Or", self.add("Less", name, zero),
+                        self.add("Less", self.add("Reciprocal", name), zero))
 
     def do_compare(self, op: Any) -> str:
         direction, xs = _direction(op), list(op.operands)
@@ -852,7 +859,7 @@ class _Converter:
         """Make these the outputs of a subgraph, by nodes of it."""
         for name, x in zip(outs, like, strict=True):
             made = self.graph.add("Identity", [name])
-            self.graph.outputs.append(value_info(made, _element(x), _shape(x)))
+            self.graph.outputs.append(Value(made, _element(x), _shape(x)))
 
     def do_while(self, op: Any) -> Any:
         graph, start = self.graph, list(map(self.of, op.operands))
@@ -862,9 +869,8 @@ class _Converter:
         begin, = first.block(_body(op, 0))
         inner = _Converter(Graph(graph), self.functions, self)
         values = [inner.graph.name() for _ in start]
-        inner.graph.inputs = [value_info(graph.name(), "i64", ()),
-                              value_info(graph.name(), "i1", ()),
-                              *(value_info(name, _element(x), _shape(x))
+        inner.graph.inputs = [Value(graph.name(), "i64", ()), Value(graph.name(), "i1", ()),
+                              *(Value(name, _element(x), _shape(x))
                                 for name, x in zip(values, op.operands, strict=True))]
         for x, name in zip(_body(op, 1).arguments, values, strict=True):
             inner.env[x] = name
@@ -874,7 +880,7 @@ class _Converter:
             again.env[x] = name
         going, = again.block(_body(op, 0))
         made = inner.graph.add("Identity", [going])
-        inner.graph.outputs.append(value_info(made, "i1", ()))
+        inner.graph.outputs.append(Value(made, "i1", ()))
         inner.finish(outs, op.results)
         names = graph.add("Loop", ["", begin, *start], len(start), body=inner.graph)
         return [names] if isinstance(names, str) else names
