@@ -38,6 +38,9 @@ _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin
 _NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
              "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
              "ui64": "uint64", "bf16": "float32", "i1": "bool"}
+# Sums, products and extrema of narrow types are taken in wider ones: ONNX, or ONNX Runtime, has none
+# of them. Cast back, they wrap around as narrow ones do.
+_WIDER = {"i1": "i32", "i8": "i32", "i16": "i32", "ui8": "i32", "ui16": "i32", "ui32": "i64"}
 _SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}
 
 
@@ -109,6 +112,13 @@ def _known(op: Any, sizes: Sequence[int]) -> Sequence[int]:
     if -1 in sizes:
         raise _refuse(op, "along an axis of unknown size")
     return sizes
+
+
+def _factor(op: Any) -> str:
+    """The element type in which a product of arrays is computed: the widest of what it has."""
+    kinds = map(_element, (*op.results, *op.operands))
+    widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
+    return "f32" if widest == "bf16" else _WIDER.get(widest, widest)
 
 
 def _count(sizes: Sequence[int]) -> int:
@@ -281,9 +291,11 @@ class _Converter:
 
     def scalar(self, value: Any, x: Any) -> str:
         """The name of a number of the element type of `x`."""
-        element = _element(x)
-        found = self.graph.constant(np.array(value, np.float32 if element[0] in "fb" else np.int64))
-        return found if element == "f32" else self.add("Cast", found, to=DTYPES[element])
+        return self.number(value, _element(x))
+
+    def number(self, value: Any, element: str) -> str:
+        found = self.graph.constant(np.array(value, _NUMPY_OF[element]))
+        return self.cast(found, "bf16") if element == "bf16" else found
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         return self.add("Reshape", name, self.graph.ints(shape), allowzero=1)
@@ -293,8 +305,19 @@ class _Converter:
             return name
         return self.add("Transpose", name, perm=list(order))
 
-    def cast(self, name: str, element: str) -> str:
-        return self.add("Cast", name, to=DTYPES[element])
+    def cast(self, name: str, element: str, given: str = "") -> str:
+        """A value as another element type; itself if it is `given` as that."""
+        return name if element == given else self.add("Cast", name, to=DTYPES[element])
+
+    def wide(self, x: Any) -> str:
+        """A value in the type that sums, products and extrema of it are taken in."""
+        element = _element(x)
+        return self.cast(self.of(x), _WIDER.get(element, element), element)
+
+    def narrow(self, name: str, x: Any) -> str:
+        """The reverse: what was computed so, in the element type of `x`."""
+        element = _element(x)
+        return self.cast(name, element, _WIDER.get(element, element))
 
     # Elementwise
 
@@ -353,8 +376,8 @@ class _Converter:
         return self.add("Less", self.add("Abs", self.of(x)), self.scalar(0.5, x))
 
     def do_is_finite(self, op: Any) -> str:
-        x = self.of(op.operands[0])
-        return self.add("Not", self.add("Or", self.add("IsInf", x), self.add("IsNaN", x)))
+        x, = op.operands
+        return self.add("Less", self.add("Abs", self.of(x)), self.scalar(np.inf, x))
 
     def do_remainder(self, op: Any) -> str:
         return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
@@ -399,9 +422,7 @@ class _Converter:
 
     def do_convert(self, op: Any) -> str:
         (x,), (out,) = op.operands, op.results
-        if _element(x) == _element(out):
-            return self.of(x)
-        return self.cast(self.of(x), _element(out))
+        return self.cast(self.of(x), _element(out), _element(x))
 
     def do_optimization_barrier(self, op: Any) -> list[str]:
         return list(map(self.of, op.operands))
@@ -593,17 +614,15 @@ class _Converter:
         return self.reduced(op, name, xs[0], inits[0], axes)
 
     def reduced(self, op: Any, name: str, x: Any, init: Any, axes: Sequence[int]) -> str:
-        element, operand, last = _element(x), self.of(x), self.of(init)
-        if element == "i1":     # as numbers: all is the least, any the greatest
+        if _element(x) == "i1":     # as numbers: all is the least, any the greatest
             name = {"and": "minimum", "or": "maximum"}.get(name, name)
-            operand, last = self.cast(operand, "i32"), self.cast(last, "i32")
         elif name in ("and", "or"):
-            raise _refuse(op, f"of the bits of {element}")
-        found = self.add(_REDUCTIONS[name], operand, self.graph.ints(axes), keepdims=0,
+            raise _refuse(op, f"of the bits of {_element(x)}")
+        found = self.add(_REDUCTIONS[name], self.wide(x), self.graph.ints(axes), keepdims=0,
                          noop_with_empty_axes=1)
         if not self._is_identity(init, name):
-            found = self.add(_BINARY[name], found, last)
-        return self.cast(found, "i1") if element == "i1" else found
+            found = self.add(_BINARY[name], found, self.wide(init))
+        return self.narrow(found, x)
 
     def _is_identity(self, init: Any, name: str) -> bool:
         value = self.arrays.get(init)
@@ -622,10 +641,10 @@ class _Converter:
         if order is None or _element(op.operands[1])[0] not in "iu":
             raise _refuse(op, "of two arrays with a function of its own")
         name = "ArgMax" if order == "GT" else "ArgMin"
-        index = self.add(name, self.of(x), axis=axis, keepdims=0)
-        value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.of(x),
+        index = self.add(name, self.wide(x), axis=axis, keepdims=0)
+        value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.wide(x),
                          self.graph.ints([axis]), keepdims=0)
-        return [value, self.cast(index, _element(op.results[1]))]
+        return [self.narrow(value, x), self.cast(index, _element(op.results[1]))]
 
     def do_reduce_window(self, op: Any) -> str:
         if len(op.results) != 1:
@@ -641,34 +660,42 @@ class _Converter:
                                                                             "minimum"):
             raise _refuse(op, "of spread elements, or with a function of its own")
         axes = [i for i in range(rank) if window[i] != 1 or strides[i] != 1 or any(pads[i])]
-        if name == "add" and len(axes) == 1 and strides[axes[0]] == dilations[axes[0]] == 1:
-            axis, n = axes[0], window[axes[0]]
+        axes = axes or [rank - 1]
+        axis, n = axes[0], window[axes[0]]
+        if (name == "add" and len(axes) == 1 and strides[axis] == dilations[axis] == 1
+                and self._is_identity(init, name)):
             if definitely_equal(n, shape[axis]) and pads[axis] in ((n - 1, 0), (0, n - 1)):
-                return self.add("CumSum", self.of(x), self.graph.constant(np.array(axis)),
-                                reverse=int(pads[axis][1] > 0))
-        if _element(x) not in ("f32", "f16", "f64"):
+                found = self.add("CumSum", self.wide(x), self.graph.constant(np.array(axis)),
+                                 reverse=int(pads[axis][1] > 0))
+                return self.narrow(found, x)
+        given = self.of(x)
+        whole = name != "add" and _element(x) in (*_WIDER, "i32")
+        if whole:       # pooling has floats only, and float64 has these integers
+            given = self.cast(given, "f64")
+        elif _element(x) not in ("f32", "f16", "f64"):
             raise _refuse(op, f"of {_element(x)}")
         # To the form of pooling: (others, 1, windowed).
         others = [i for i in range(rank) if i not in axes]
         order = others + axes
         sizes = [shape[i] for i in order]
-        name_of = self.transpose(self.of(x), order)
+        given = self.transpose(given, order)
         if len(others) != 2:
             count = _count([shape[i] for i in others])
-            name_of = self.reshape(name_of, [count, 1, *(shape[i] for i in axes)])
+            given = self.reshape(given, [count, 1, *(shape[i] for i in axes)])
         kernel = [window[i] for i in axes]
         options = {"kernel_shape": kernel, "strides": [strides[i] for i in axes],
                    "pads": [pads[i][0] for i in axes] + [pads[i][1] for i in axes]}
         if name == "add":
             if any(dilations[i] != 1 for i in axes):
                 raise _refuse(op, "of a sum with dilated windows")
-            found = self.add("AveragePool", name_of, count_include_pad=1, **options)
+            found = self.add("AveragePool", given, count_include_pad=1, **options)
             found = self.add("Mul", found, self.scalar(float(np.prod(kernel)), x))
         else:
             options["dilations"] = [dilations[i] for i in axes]
-            given = name_of if name == "maximum" else self.add("Neg", name_of)
+            given = given if name == "maximum" else self.add("Neg", given)
             found = self.add("MaxPool", given, **options)
             found = found if name == "maximum" else self.add("Neg", found)
+            found = self.cast(found, _element(x)) if whole else found
         out = _shape(op.results[0])
         if len(others) != 2:
             found = self.reshape(found, [*sizes[:len(others)], *(out[i] for i in axes)])
@@ -680,7 +707,8 @@ class _Converter:
     # Products
 
     def do_dot_general(self, op: Any) -> str:
-        x, y = op.operands
+        (x, y), (out,) = op.operands, op.results
+        kind = _factor(op)
         numbers = mlir.hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
         sides = []
         for value, contracting, batch, first in (
@@ -695,20 +723,22 @@ class _Converter:
         for first, (value, order, batch, free, inner) in zip((True, False), sides, strict=True):
             size = _count(free)
             wanted = [*batch, *([size, inner] if first else [inner, size])]
-            name = self.transpose(self.of(value), order)
+            name = self.transpose(self.cast(self.of(value), kind, _element(value)), order)
             names.append(name if [_shape(value)[i] for i in order] == wanted
                          else self.reshape(name, wanted))
         found = self.add("MatMul", *names)
-        out = op.results[0]
         batch, (left, right) = sides[0][2], (sides[0][3], sides[1][3])
         if len(left) != 1 or len(right) != 1:
             found = self.reshape(found, [*batch, *left, *right])
-        if _element(out) != _element(x):
-            found = self.cast(found, _element(out))
-        return found
+        return self.cast(found, _element(out), kind)
 
     def do_convolution(self, op: Any) -> str:
-        x, kernel = op.operands
+        (x, kernel), (out,) = op.operands, op.results
+        kind = _factor(op)
+        if _element(out) == "i1":
+            kind = "f32"        # a sum of products is not 0 where one is not
+        elif kind not in ("f16", "f32", "f64"):
+            raise _refuse(op, f"of {_element(out)}")
         n = mlir.hlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
         spatial = len(n.input_spatial_dimensions)
         strides = _ints(op, "window_strides") or [1] * spatial
@@ -717,14 +747,14 @@ class _Converter:
         if _int(op, "batch_group_count") != 1:
             raise _refuse(op, "with groups of the batch")
         order = [n.input_batch_dimension, n.input_feature_dimension, *n.input_spatial_dimensions]
-        name = self.transpose(self.of(x), order)
+        name = self.transpose(self.cast(self.of(x), kind, _element(x)), order)
         shape = [_shape(x)[i] for i in order]
         low, high = [a for a, _ in pads], [b for _, b in pads]
         if any(inner) or min([*low, *high], default=0) < 0:
-            name = self.pad(name, shape, self.scalar(0, x), [0, 0, *low], [0, 0, *high],
+            name = self.pad(name, shape, self.number(0, kind), [0, 0, *low], [0, 0, *high],
                             [0, 0, *inner])
             low, high = [0] * spatial, [0] * spatial
-        weights = self.transpose(self.of(kernel), [
+        weights = self.transpose(self.cast(self.of(kernel), kind, _element(kernel)), [
             n.kernel_output_feature_dimension, n.kernel_input_feature_dimension,
             *n.kernel_spatial_dimensions])
         if "window_reversal" in op.attributes:
@@ -739,8 +769,9 @@ class _Converter:
                          group=_int(op, "feature_group_count"))
         if not spatial:
             found = self.add("Squeeze", found, self.graph.ints([2]))
-        out = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
-        return self.transpose(found, [out.index(i) for i in range(spatial + 2)])
+        order = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
+        found = self.transpose(found, [order.index(i) for i in range(spatial + 2)])
+        return self.cast(found, _element(out), kind)
 
     # Indexing
 
@@ -826,12 +857,12 @@ class _Converter:
         keys, *others = op.operands
         order, axis = _orders(op), _int(op, "dimension")
         ties = any(next(iter(x.uses), None) for x in list(_body(op).arguments)[2:])
-        if order is None or ties or _element(keys) not in ("f32", "f64", "f16", "i32", "i64"):
+        if order is None or ties or _element(keys) in ("bf16", "ui64"):
             raise _refuse(op, f"of {_element(keys)}, or with a function of its own")
         size = self.size_of(keys, axis)
-        values, where = self.graph.add("TopK", [self.of(keys), size], 2, axis=axis,
+        values, where = self.graph.add("TopK", [self.wide(keys), size], 2, axis=axis,
                                        largest=int(order == "GT"), sorted=1)
-        return [values, *(self.add("GatherElements", self.of(x), where, axis=axis)
+        return [self.narrow(values, keys), *(self.add("GatherElements", self.of(x), where, axis=axis)
                           for x in others)]
 
     # Control flow
