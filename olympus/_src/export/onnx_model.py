@@ -1,6 +1,6 @@
 """Models of ONNX: graphs of nodes and constants, which the package onnx then writes.
 
-A graph is plain data until it is written, so that whatever no result needs can be dropped first, and
+A graph is plain data until it is written, so that what no result needs can be dropped first, and
 large constants go from their arrays to a file without a copy.
 """
 
@@ -22,7 +22,7 @@ DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, 
           "f64": 11, "ui32": 12, "ui64": 13, "bf16": 16}
 # Protocol buffers have 2 GiB at most; of these, 128 MiB are left to nodes and to small constants.
 INLINE_BYTES = 2**31 - 2**27
-# Of a constant that goes to a file of its own; also its alignment there, so that systems can map it.
+# Of a constant that goes to the file beside; and its alignment there, so that systems can map it.
 EXTERNAL_BYTES = 2**16
 
 
