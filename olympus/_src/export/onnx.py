@@ -20,6 +20,7 @@ from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, read_module
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
+    NUMPY_OF,
     body_of,
     callee_of,
     combiner_of,
@@ -49,9 +50,6 @@ _COMPARISONS = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater
                 "GE": "GreaterOrEqual"}
 _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
                "multiply": "ReduceProd"}
-_NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
-             "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
-             "ui64": "uint64", "bf16": "float32", "i1": "bool"}
 # Sums, products and extrema of narrow types are taken in wider ones, since ONNX or ONNX Runtime has
 # none of them. Cast back, they wrap around as narrow ones do.
 _WIDER = {"i1": "i32", "i8": "i32", "i16": "i32", "ui8": "i32", "ui16": "i32", "ui32": "i64"}
@@ -240,7 +238,7 @@ class _Converter:
         return self.number(value, element_of(x))
 
     def number(self, value: Any, element: str) -> str:
-        found = self.graph.constant(np.array(value, _NUMPY_OF[element]))
+        found = self.graph.constant(np.array(value, NUMPY_OF[element]))
         return self.cast(found, "bf16") if element == "bf16" else found
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
@@ -392,7 +390,7 @@ class _Converter:
             wide = np.broadcast_to(wide.reshape(shape if wide.size > 1 else ()), shape)
             return self.cast(self.graph.constant(wide), "bf16")
         if elements.is_splat and shape_of(out):
-            value = np.asarray(elements.get_splat_value().value, _NUMPY_OF[element])
+            value = np.asarray(elements.get_splat_value().value, NUMPY_OF[element])
             self.arrays[out] = np.broadcast_to(value, shape_of(out))
             self.small[out] = self.graph.constant(value), self.shape_of(out)
             return None     # type: ignore[return-value]
@@ -403,9 +401,11 @@ class _Converter:
     def do_iota(self, op: Any) -> None:
         out, = op.results
         shape, axis = shape_of(out), int_of(op, "iota_dimension")
-        row = np.arange(shape[axis]).astype(_NUMPY_OF[element_of(out)])
+        row = np.arange(shape[axis]).astype(NUMPY_OF[element_of(out)])
         row = row.reshape([shape[axis] if i == axis else 1 for i in range(len(shape))])
-        self.small[out] = self.graph.constant(row), self.shape_of(out)
+        name = self.graph.constant(row)
+        self.small[out] = (self.cast(name, "bf16") if element_of(out) == "bf16" else name,
+                           self.shape_of(out))
 
     def do_broadcast_in_dim(self, op: Any) -> None:
         (x,), (out,) = op.operands, op.results
