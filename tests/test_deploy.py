@@ -91,6 +91,27 @@ def test_iree_computes_doubles_in_double(tmp_path):
     np.testing.assert_allclose(found, x**2 + 1e-9, rtol=1e-15)
 
 
+@iree
+@pytest.mark.slow
+def test_indices_outside_of_an_array_do_not_end_iree(tmp_path):
+    x, i = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 3, 9, -7, 10**8], np.int32)
+    dims = olympus.lax.GatherDimensionNumbers((1,), (0,), (0,))
+
+    def f(x, i):
+        return (olympus.lax.gather(x, i[:, None], dims, (1, 3), mode="clip"), x.at[i].add(1),
+                x.at[i, i].set(5), x.at[i.astype(onp.int8)].get(mode="fill", fill_value=7))
+
+    path = tmp_path / "f.vmfb"
+    export.to_iree(export.export(olympus.jit(f))(x, i), path)
+    taken, added, put, filled = run_iree(path, "main", [x, i], 4)
+    np.testing.assert_array_equal(taken, x[[0, 3, 3, 0, 3]])
+    np.testing.assert_array_equal(added, x + np.array([[1], [0], [0], [1]]))
+    want = x.copy()
+    want[0, 0] = 5
+    np.testing.assert_array_equal(put, want)
+    np.testing.assert_array_equal(filled[[0, 1, 2, 3]], [x[0], x[3], [7] * 3, [7] * 3])
+
+
 @onnx
 def test_onnx_keeps_sizes_open(tmp_path):
     spec = olympus.ShapeDtypeStruct(export.symbolic_shape("b, 40"), "float32")
@@ -165,6 +186,23 @@ def test_onnx_has_the_angle_of_every_quadrant_zero_and_infinity(tmp_path):
     np.testing.assert_allclose(found, want, rtol=1e-6)
     known = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(want[known]))
+
+
+@onnx
+def test_onnx_takes_sums_and_extrema_of_narrow_integers_and_bools(tmp_path):
+    x = np.array([[200, 100, 3], [7, 255, 9]], np.uint8)
+    y = np.array([[1, 0], [0, 0], [1, 1]], bool)
+
+    def f(x, y):
+        return (x.sum(1, dtype=x.dtype), x.max(0), onp.argmax(x, 1),
+                onp.cumsum(x, 1, dtype=x.dtype), olympus.lax.cummax(x, 1), -x, x @ x.T,
+                (x > 8) @ y, onp.sort(x, 1))
+
+    export.to_onnx(export.export(olympus.jit(f))(x, y), tmp_path / "f.onnx")
+    want = (x.sum(1, dtype=x.dtype), x.max(0), x.argmax(1), x.cumsum(1, dtype=x.dtype),
+            np.maximum.accumulate(x, 1), -x, x @ x.T, (x > 8) @ y, np.sort(x, 1))
+    for found, wanted in zip(run_onnx(tmp_path / "f.onnx", x, y), want, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 @onnx
