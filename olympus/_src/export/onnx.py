@@ -67,9 +67,11 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
       The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers of
       flat arguments (those that the program ignores are left out), `out0`, `out1` ….
 
+    Constants that are too large for one file, of 2 GiB, go to `PATH.data` beside it.
+
     NotImplementedError, with all their names, for operations without a counterpart: complex
-    numbers, random bits, Fourier transforms, factorisations, custom calls. Differences that remain:
-    indices outside of an array are an error of the engine, and NaN in max, min and sort are as the
+    numbers, random bits, Fourier transforms, factorisations, custom calls; ImportError without the
+    package onnx (the extra `onnx`). A difference remains: NaN in max, min and sort are as the
     engine has them.
 
     >>> import olympus, olympus.numpy as onp
