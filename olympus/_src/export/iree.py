@@ -21,6 +21,7 @@ from ..backend.attributes import i64s, module_context
 from ..backend.linking import fresh_symbols, link, operations
 from ..base.lib import mlir
 from ..types.shape import definitely_equal
+from .bounds import guard_indices
 from .files import replacing
 from .module import check_single, custom_calls, drop_assertions, portable, read_module
 
@@ -119,6 +120,7 @@ def _joined(entries: Mapping[str, Any]) -> Any:
     modules = [read_module(e.mlir_module_serialized) for e in entries.values()]
     for module in modules:
         drop_assertions(module)
+        guard_indices(module)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):
         found = {target for target, _ in custom_calls(module)} - _NOTHING
