@@ -20,6 +20,7 @@ from olympus.export import DisabledSafetyCheck, deserialize
 from olympus.extend.core import Primitive
 from olympus.extend.mlir.dialects import stablehlo as ops
 from olympus.interpreters import mlir
+from olympus.sharding import NamedSharding, PartitionSpec
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
@@ -152,6 +153,21 @@ def test_keys_and_ints_have_no_derivative_but_pass():
     assert out[1] == 3 and out[2].dtype == key.dtype
     found = olympus.grad(lambda x: read.call(key, 2, x)[0].sum())(X)
     np.testing.assert_allclose(found, olympus.random.uniform(key, (3,)), rtol=1e-6)
+
+
+def test_memories_go_with_the_program():
+    mesh, space = olympus.make_mesh((1,), "x"), olympus.memory.Space
+    host = NamedSharding(mesh, PartitionSpec("x"), memory_kind="pinned_host")
+    f = olympus.jit(lambda h, x: (h * 2, olympus.device_put(h, space.Device) + x),
+                    in_shardings=(host, None))
+    h = olympus.device_put(X, host)
+    read = deserialize(export.export(f)(h, X).serialize())
+    assert read.in_shardings_olympus(mesh)[0] == host
+    assert [a.memory_space for a in read.in_avals] == [space.Host, space.Device]
+    for run in (read.call, olympus.jit(read.call)):
+        doubled, total = run(h, X)
+        assert [y.sharding.memory_kind for y in (doubled, total)] == ["pinned_host", "device"]
+        assert np.array_equal(doubled, 2 * X) and np.array_equal(total, 2 * X)
 
 
 def test_unused_arguments_are_not_passed_to_the_module():

@@ -167,6 +167,16 @@ def test_filters_with_origins_orders_and_footprints(rng):
     close(ndimage.gaussian_gradient_magnitude(x, 1.0), sn.gaussian_gradient_magnitude(x, 1.0))
 
 
+@pytest.mark.parametrize("name", ["correlate1d", "convolve1d"])
+def test_windows_along_one_axis_have_scipys_places(name, rng):
+    """Of even and odd size, which a mirrored window's place depends on."""
+    x = rng.normal(size=(3, 5)).astype("f4")
+    for size, origin in ((3, 1), (4, -1)):
+        weights = rng.normal(size=size).astype("f4")
+        close(getattr(ndimage, name)(x, weights, 1, mode="nearest", origin=origin),
+              getattr(sn, name)(x, weights, 1, mode="nearest", origin=origin))
+
+
 def test_integer_images_are_rounded(rng):
     x, at = rng.integers(0, 50, size=(6, 7)).astype("i4"), rng.uniform(0, 5, size=(2, 9))
     found = ndimage.map_coordinates(x, at, 1)
