@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+
 import mutate_rules
 import properties
 import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
 
 
 def lines(text: str) -> dict[tuple[str, ...], str]:
@@ -33,3 +38,10 @@ def test_a_rule_that_no_case_reaches_is_told(capsys) -> None:
     found = lines(capsys.readouterr().out)
     assert found["tan", "vmap"] == "NOT REACHED"
     assert found["tan", "jvp"].startswith("killed")
+
+
+def test_rules_of_programs_on_several_devices_are_reached(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'tests'}")
+    assert mutate_rules.main(["--cases", r"\[lax.psum-?d?\]", "psum_invariant"]) == 0
+    found = lines(capsys.readouterr().out)
+    assert found["psum_invariant", "transpose"] == "killed 1 of 1"
