@@ -250,12 +250,14 @@ class Builder:
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
+        self.module.nest.enter(self.eqn)
         self.block = Block(ir.InsertionPoint(block), outer.sizes and outer.sizes.inner())
         try:
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
         finally:
             self.block = outer
+            self.module.nest.leave()
 
     def symbolic_windows(self, xs: Sequence[Any], inits: Sequence[Any], outs: Sequence[ShapedArray],
                          combine: Callable[..., Sequence[Any]], params: Sequence[Sequence[Any]],
@@ -647,7 +649,7 @@ class Builder:
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
         self.where = _dictionary(marks)
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -661,7 +663,7 @@ class Builder:
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
         self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -685,7 +687,7 @@ class Builder:
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         given = {key: attr(text) for key, text in attributes.items()}
         op = self.ops("stablehlo.composite", [*self.dim_args, *args], {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),

@@ -25,6 +25,7 @@ from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
 from .dims import Sizes, emit_solution, unknown_variable
 from .manual import ManualAxes
+from .nest import Nest
 from .spreading import named
 
 __all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
@@ -71,7 +72,7 @@ class ModuleContext:
     """What all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
-                 "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
+                 "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
@@ -89,7 +90,7 @@ class ModuleContext:
         self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr]] = {}
+        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.host_callbacks: list[lib.HostFunction] = []
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
@@ -105,6 +106,7 @@ class ModuleContext:
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.depth = 0      # how many calls lead to what is emitted now
+        self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
@@ -309,19 +311,31 @@ class ModuleContext:
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
 
-    def function(self, closed: ClosedOlympuspr, name: str) -> tuple[str, list[Any]]:
-        """The private function of a program, emitted once: its symbol and its result types."""
+    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any) -> tuple[str, list[Any]]:
+        """The private function of a program that `eqn` calls, emitted once.
+
+        Returns:
+          Its symbol and its result types.
+        """
         manual = self.manual and (self.manual.mesh, self.manual.names)
         key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform)
         found = self.functions.get(key)
         if found is None:
             symbol = self.symbol(name)
             self.depth += 1
+            nest, outer = self.nest, self.nest.deepest
+            nest.enter(eqn)
+            nest.deepest = level = len(nest.eqns)
             emit_function(self, closed, symbol, "private", "")  # XLA adds its callers'
+            levels = nest.deepest - level
+            nest.leave()
+            nest.deepest = max(outer, nest.deepest)
             self.depth -= 1
             # The program stays, so that no other one gets its id.
-            found = symbol, [tensor_type(a) for a in closed.out_avals], closed
+            found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
             self.functions[key] = found
+        else:
+            self.nest.check(eqn, found[3])
         return found[:2]
 
 
