@@ -110,7 +110,8 @@ def case_parts_say_where_they_are():
     indices = x.sharding.devices_indices_map((16, 16))
     assert [*indices] == DEVICES and indices[DEVICES[3]] == (slice(4, 8), slice(None))
     assert x.sharding.addressable_devices_indices_map((16, 16)) == indices
-    for spec, copies in (("x",), [0, 1] * 4), ((None, "y"), [0, 0, 1, 1, 2, 2, 3, 3]), ((), range(8)):
+    for spec, copies in ((("x",), [0, 1] * 4), ((), range(8)),
+                         ((None, "y"), [0, 0, 1, 1, 2, 2, 3, 3])):
         placed = olympus.device_put(VALUE, on(*spec))
         assert [s.replica_id for s in placed.addressable_shards] == [*copies]
     assert [s.index for s in x.global_shards] == [*indices.values()]

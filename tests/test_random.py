@@ -296,9 +296,6 @@ def test_orders():
         z = np.asarray(random.permutation(key, x, axis, independent=True))
         np.testing.assert_array_equal(np.sort(z, axis), np.sort(x, axis))
     assert sorted(np.asarray(random.permutation(key, 50)).tolist()) == list(range(50))
-    rows = np.arange(12).reshape(3, 4)
-    some = np.asarray(random.choice(key, rows, (3,), replace=False, axis=1))
-    assert len(set(some[0])) == 3 and (some - some[0] == [[0], [4], [8]]).all()
     y = np.asarray(random.choice(key, x, (2, 2), axis=1))
     assert y.shape == (4, 2, 2) and np.isin(y, x).all()
     y = np.asarray(random.choice(key, x, (3,), replace=False))
@@ -318,6 +315,12 @@ def test_shuffles_sort_by_random_words_as_often_as_jax_does():
     np.testing.assert_array_equal(found, x)
 
 
+def test_columns_are_chosen_once():
+    x = np.arange(12).reshape(3, 4)
+    some = np.asarray(random.choice(random.key(0), x, (3,), replace=False, axis=1))
+    assert len(set(some[0])) == 3 and (some - some[0] == [[0], [4], [8]]).all()
+
+
 def test_integers_from_the_last_one_on_do_not_wrap():
     last = np.full(20, 127)
     drawn = random.randint(random.key(0), (20,), last, 1000 + last, "int8")
@@ -327,7 +330,8 @@ def test_integers_from_the_last_one_on_do_not_wrap():
 # Arguments of samplers that take others than numbers, or have several ways.
 ARGUMENTS = {
     "permutation": [(5,), (np.ones(3),), (np.ones((2, 3)),)], "randint": [((2,), 0, 3)],
-    "categorical": [(np.zeros(3),), (np.zeros(3), -1, (2,), False)],
+    "categorical": [(np.zeros(3),), (np.zeros(3), -1, (2,), False)], "dirichlet": [(np.ones(3),)],
+    "multivariate_normal": [(np.zeros(2), np.eye(2))], "orthogonal": [(2,)], "ball": [(2,)],
 }
 
 
@@ -338,8 +342,7 @@ def test_every_sampler_obeys_out_sharding():
                 sampler).parameters:
             continue
         _, *given = inspect.signature(sampler).parameters.values()
-        needed = [(2,) if p.name == "shape" else 1 if p.name == "d" else 0.5
-                  for p in given if p.default is p.empty]
+        needed = [(2,) if p.name == "shape" else 0.5 for p in given if p.default is p.empty]
         for args in ARGUMENTS.get(name, [needed]):
             with pytest.raises(TypeError, match="1 of type int"):
                 olympus.eval_shape(lambda k, sampler=sampler, args=args: sampler(
