@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if third is not None:
         items[:] = [item for item in items if item.get_closest_marker("slow") is None
                     or zlib.crc32(item.nodeid.encode()) % 3 == third]
-    place: dict[Any, int] = {}
+    place: dict[object, int] = {}
     items.sort(key=lambda item: place.setdefault(row_of(item) or item.nodeid, len(place)))
 
 

@@ -1,6 +1,5 @@
 """A fault at every operation in turn: the next call is right, and nothing is lost."""
 
-import contextlib
 import errno
 import itertools
 import os
@@ -12,7 +11,7 @@ from pathlib import Path
 import anomaly
 import numpy as np
 import pytest
-from anomaly import FULL, GONE, INTERRUPTED, INTERRUPTED_AFTER, KILLED, Kind
+from anomaly import FULL, GONE, INTERRUPTED, INTERRUPTED_AFTER, Kind
 
 import olympus
 import olympus.numpy as onp
@@ -26,7 +25,6 @@ from olympus._src.host.callbacks import FlatCallback
 from olympus._src.transforms import persistent, stages
 from olympus.experimental import io_callback
 from olympus.experimental.array_serialization import pytree_serialization as serialization
-
 
 X = np.arange(5, dtype=np.float32)
 
@@ -319,9 +317,9 @@ def test_a_file_that_is_replaced_is_the_one_that_was_named(tmp_path):
     with files.replacing("/dev/null") as new:
         new.write_text("nowhere")
     assert not Path("/dev/null").is_file()
-    with pytest.raises(FileNotFoundError, match=r"'.*absent/f'"):
-        with files.replacing(tmp_path / "absent" / "f") as new:
-            new.write_text("nowhere")
+    with (pytest.raises(FileNotFoundError, match=r"'.*absent/f'"),
+          files.replacing(tmp_path / "absent" / "f") as new):
+        new.write_text("nowhere")
 
 
 def test_a_compiler_that_fails_leaves_the_module_before(tmp_path, out):

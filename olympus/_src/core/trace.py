@@ -118,8 +118,8 @@ def enter(trace: Any) -> Iterator[Any]:
     return outer
 
 
-# Undoes `enter`, and puts back the scope, the axes and the mesh, too; belongs into a `finally`. An interrupt
-# comes before C code or after it, so that no state is put back in part.
+# Undoes `enter`, and puts back the scope, the axes and the mesh, too; belongs into a `finally`. An
+# interrupt comes before C code or after it, so that no state is put back in part.
 leave: Callable[[Iterator[Any]], Any] = functools.partial(deque, maxlen=0)
 
 
