@@ -110,7 +110,10 @@ def case_parts_say_where_they_are():
     indices = x.sharding.devices_indices_map((16, 16))
     assert [*indices] == DEVICES and indices[DEVICES[3]] == (slice(4, 8), slice(None))
     assert x.sharding.addressable_devices_indices_map((16, 16)) == indices
-    assert [s.replica_id for s in x.addressable_shards] == [0, 1] * 4
+    for spec, copies in ((("x",), [0, 1] * 4), ((), range(8)),
+                         ((None, "y"), [0, 0, 1, 1, 2, 2, 3, 3])):
+        placed = olympus.device_put(VALUE, on(*spec))
+        assert [s.replica_id for s in placed.addressable_shards] == [*copies]
     assert [s.index for s in x.global_shards] == [*indices.values()]
     assert x.addressable_data(2).shape == (4, 16) and x.is_fully_addressable
     assert not x.is_fully_replicated and x.sharding.num_devices == 8
@@ -185,11 +188,12 @@ def case_the_sharding_of_a_value_is_told_when_the_compiler_chose_it():
     assert told(lambda: olympus.jit(lambda x: lax.cond(x[0, 0] > 0, f, f, x))(x)) == [turned] * 2
     assert [s.num_devices for s in told(lambda: olympus.jit(f)(VALUE))] == [1]
 
-    def fail(sharding):
-        raise KeyError("the user's")
+    for raised in (KeyError("the user's"), KeyboardInterrupt("the user's")):
+        def fail(sharding, raised=raised):
+            raise raised
 
-    error(KeyError, "the user's", lambda: olympus.jit(
-        lambda x: olympus.debug.inspect_array_sharding(x + 1, callback=fail))(x))
+        error(type(raised), "the user's", lambda: olympus.jit(
+            lambda x: olympus.debug.inspect_array_sharding(x + 1, callback=fail))(x))
     error(TypeError, "a function of a sharding", lambda: (
         olympus.debug.inspect_array_sharding(x, callback=None)))
 

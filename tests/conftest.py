@@ -94,6 +94,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if third is not None:
         items[:] = [item for item in items if item.get_closest_marker("slow") is None
                     or zlib.crc32(item.nodeid.encode()) % 3 == third]
+    place: dict[object, int] = {}
+    items.sort(key=lambda item: place.setdefault(row_of(item) or item.nodeid, len(place)))
+
+
+def row_of(item: pytest.Item) -> tuple[str, int] | None:
+    """The module and the row that a property's test is about."""
+    if hasattr(getattr(item, "function", None), "cases"):
+        return item.nodeid.split("::")[0], id(item.callspec.params["op"])
+    return None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What the selected tests of a row read of its program is compiled together."""
+    for item in filter(row_of, session.items):
+        item.function.announce(**item.callspec.params)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What processes of tests/test_disk_cache.py do: `disk_cases.py CASE DIRECTORY`."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -9,6 +10,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.backend import disk_cache
 from olympus._src.base import lib
+from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 
 
@@ -39,6 +41,41 @@ def sharded():
     lib.deserialize_executable = lambda *args: hits.append(1) or load(*args)
     assert results() == before
     assert len(hits) == 2
+
+
+def every_door():
+    """One program by all ways that lead out of a process, and what earlier processes left there.
+
+    The first process only compiles: the second one finds its executable, and makes the other forms
+    of what it found.
+    """
+    left = Path(sys.argv[2] + ".doors")
+    x = np.array([3, 1, 2, 5, 4], np.float32)
+
+    def f(x):
+        return onp.sort(x)[::-1] + onp.arange(5)
+
+    def check(call):
+        np.testing.assert_array_equal(call(x), [5, 5, 5, 5, 5])
+
+    check(olympus.jit(f))
+    if not left.exists():
+        left.mkdir()
+        (left / "export").write_bytes(olympus.export.export(olympus.jit(f))(x).serialize())
+        return
+    check(olympus.export.deserialize((left / "export").read_bytes()).call)
+    check(olympus.jit(f, persist=True))
+    compiled = left / "compiled"
+    if compiled.exists():
+        data = compiled.read_bytes(), *trees(f, x)
+        check(deserialize_and_load(*data))
+        check(deserialize_and_load(*serialize(deserialize_and_load(*data))))
+    compiled.write_bytes(serialize(olympus.jit(f).lower(x).compile())[0])
+
+
+def trees(f, *args):
+    lowered = olympus.jit(f).lower(*args)
+    return lowered.in_tree, lowered.out_tree
 
 
 def write_for_ever():

@@ -279,6 +279,64 @@ def case_sums_that_are_not_taken_yet():
         error(ShardingTypeError, "one is reduced along 'x'", lambda: shared * w)
 
 
+def case_terms_along_one_axis_become_terms_along_another():
+    """XLA ends the process where one operation goes from one to the other."""
+    value, mesh = np.arange(16, dtype=np.float32).reshape(4, 4), explicit().mesh
+    with olympus.set_mesh(mesh):
+        terms = olympus.reshard(value, P(None, None, unreduced={"y"}))
+        other = P(None, None, unreduced={"x"})
+        outs = {"reshard": olympus.reshard(terms, other),
+                "cut": olympus.reshard(terms, P("y", None, unreduced={"x"})),
+                "out_shardings": olympus.jit(
+                    lambda v: v, out_shardings=NamedSharding(mesh, other))(terms)}
+        for name, out in outs.items():
+            assert out.aval.sums[0] == {"x"}, name
+            assert np.array_equal(np.asarray(olympus.reshard(out, P())), value), name
+        total = olympus.jit(lambda v: lax.reduce_sum(
+            v, axes=(0, 1), out_sharding=P(unreduced={"x"})))(terms)
+        assert str(total.aval) == "float32[]{U:x}"
+        assert float(olympus.reshard(total, P())) == value.sum()
+
+
+def case_layers_that_are_read_by_index_have_gradients_of_their_own():
+    """Of weights that are reduced, eagerly and under jit; rows are scaled, so that layers differ.
+    """
+    x = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
+    column = np.tile(x.sum(0)[:, None], (1, 2))
+    with olympus.set_mesh(explicit().mesh):
+        rows = olympus.device_put(x, P("x", None))
+        w = olympus.device_put(np.ones((3, 2, 2), "float32"),
+                               P(None, None, None, reduced={"x"}))
+        losses = {
+            "static": (lambda w: (rows @ w[1]).sum(), [0, 1, 0]),
+            "slice": (lambda w: (rows @ w[1:2][0]).sum(), [0, 1, 0]),
+            "loop": (lambda w: sum((i + 1) * (rows @ v).sum() for i, v in enumerate(w)), [1, 2, 3]),
+            "dynamic": (lambda w: (rows @ lax.dynamic_index_in_dim(w, 2, keepdims=False)).sum(),
+                        [0, 0, 1])}
+        for name, (loss, scales) in losses.items():
+            wanted = np.stack([scale * column for scale in scales])
+            for run in (lambda f: f, olympus.jit):
+                g = run(olympus.grad(loss))(w)
+                assert str(g.aval) == "float32[3,2,2]{U:x}", name
+                assert np.array_equal(np.asarray(olympus.reshard(g, P())), wanted), name
+
+
+def case_loops_hand_on_terms_without_summing_them():
+    """Values, and that no device waits for another in the loop."""
+    value = np.arange(6, dtype=np.float32).reshape(3, 2)
+    with olympus.set_mesh(explicit().mesh):
+        terms = olympus.reshard(value, P(None, None, unreduced={"x"}))
+        programs = {
+            "rows": lambda t: lax.map(lambda v: v, t),
+            "unrolled": lambda t: lax.scan(lambda c, v: (c, 2 * v), 0., t, unroll=2)[1] * 0.5,
+            "carried": lambda t: lax.scan(lambda c, _: (c, c), t, None, length=3)[1][1],
+            "closed-over": lambda t: lax.fori_loop(0, 3, lambda i, c: c + t, t) * 0.25}
+        for name, f in programs.items():
+            program = olympus.jit(f).lower(terms).compile()
+            assert "all-reduce" not in program.as_text(), name
+            assert np.array_equal(np.asarray(olympus.reshard(program(terms), P())), value), name
+
+
 def case_axes_change_their_types_for_a_function():
     x = olympus.device_put(X, on("x", "y"))
     with olympus.set_mesh(on().mesh):

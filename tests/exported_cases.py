@@ -38,6 +38,7 @@ def case_shardings_go_with_the_program_to_other_devices():
     found = olympus.grad(lambda x: read.call(x).sum())(x)
     np.testing.assert_allclose(found, np.cos(X), rtol=1e-5, atol=1e-6)
     assert read.vjp().nr_devices == 2
+    assert read.vjp().out_shardings_olympus(OTHERS) == read.in_shardings_olympus(OTHERS)
     outer = export.export(olympus.jit(lambda x: 2 * read.call(x)))(x)
     again = export.deserialize(outer.serialize())
     np.testing.assert_allclose(again.call(x), 2 * np.sin(X), rtol=1e-5)

@@ -3,6 +3,9 @@
 A module of `tests/rows` names its table and imports the properties; `conftest.py` gives each
 property the rows of that table that it is about. `tools/mutate_rules.py` makes every derivative,
 transposition and batching rule wrong in turn and asks whether a property notices.
+
+Nearly all the time of these tests is XLA's, and much of what it takes is per program. So what the
+properties of a row compare in one dtype are parts of one program, of which each reads its own.
 """
 
 from __future__ import annotations
@@ -27,22 +30,75 @@ ROUGH = {"h": 4e-3, "e": 3e-2}
 EXACT = 2.0 ** -29      # a double's unit in the last place over a float's
 
 
-def rows(keep: Callable[[Op], Any] = lambda op: True, of: type = Op) -> Any:
-    """Decorator: a property of the rows that `keep` picks, as its argument `op`."""
-    def mark(test: Callable[..., None]) -> Callable[..., None]:
-        test.names, test.cases = ("op",), lambda table: [     # type: ignore[attr-defined]
-            (op,) for op in table if isinstance(op, of) and keep(op)]
-        return test
-    return mark
+# What the tests of a session read of the program of each row, by the row's id and the dtype, and
+# the programs. `conftest.py` has the former filled; whoever else calls a property compiles what
+# that reads, anew each time.
+WANTED: dict[tuple[int, str], set[str]] = {}
+MADE: dict[tuple[int, str], Any] = {}
 
 
-def cases(kinds: Callable[[Op], Sequence[str]]) -> Any:
+def rows(keep: Callable[[Op], Any] = lambda op: True, of: type = Op,
+         parts: Sequence[str] = ()) -> Any:
+    """Decorator: a property of the rows that `keep` picks, as its argument `op`; it reads `parts`
+    of their programs.
+    """
+    return marked(("op",), parts, lambda table: [
+        (op,) for op in table if isinstance(op, of) and keep(op)])
+
+
+def cases(kinds: Callable[[Op], Sequence[str]], parts: Sequence[str] = ()) -> Any:
     """Decorator: a property of rows in each of their dtypes, as its arguments `op` and `kind`."""
+    return marked(("op", "kind"), parts, lambda table: [
+        (op, kind) for op in table if isinstance(op, Op) for kind in kinds(op)])
+
+
+def marked(names: tuple[str, ...], parts: Sequence[str], cases: Callable[..., Any]) -> Any:
     def mark(test: Callable[..., None]) -> Callable[..., None]:
-        test.names, test.cases = ("op", "kind"), lambda table: [     # type: ignore[attr-defined]
-            (op, kind) for op in table if isinstance(op, Op) for kind in kinds(op)]
+        test.names, test.cases = names, cases       # type: ignore[attr-defined]
+        test.announce = lambda op, kind="": (       # type: ignore[attr-defined]
+            WANTED.setdefault((id(op), kind), set()).update(parts))
         return test
     return mark
+
+
+class Program:
+    """Functions of the same arguments, the parts. Those that tests to come will read, `wanted`,
+    are compiled together with those that a test reads now.
+    """
+
+    def __init__(self, parts: dict[str, Callable[..., Any]], wanted: set[str]) -> None:
+        self.parts, self.wanted = parts, wanted
+        self.compiled: dict[tuple[str, ...], Callable[..., dict[str, Any]]] = {}
+
+    def __call__(self, names: Sequence[str], *args: Any) -> list[Any]:
+        """The parts `names` at `args`. One whose trace raises does so in the test that reads it."""
+        found = {}
+        if self.wanted >= {*names}:
+            found = self.together(tuple(sorted(self.wanted)), Exception)(*args)
+        if not found.keys() >= {*names}:
+            found = self.together(tuple(names))(*args)
+        return [found[name] for name in names]
+
+    def together(self, names: tuple[str, ...], *left: type[Exception]) -> Any:
+        def run(*args: Any) -> dict[str, Any]:
+            found = {}
+            for name in names:
+                with contextlib.suppress(*left):
+                    found[name] = self.parts[name](*args)
+            return found
+        return self.compiled.setdefault(names, jit(run))
+
+
+def shared(make: Callable[[Op, str, set[str]], Any]) -> Callable[[Op, str], Any]:
+    """Decorator: what makes a row's program, with its arguments, makes one for all tests."""
+    def made(op: Op, kind: str) -> Any:
+        key = id(op), kind
+        if key not in WANTED:
+            return make(op, kind, set())
+        if key not in MADE:
+            MADE[key] = make(op, kind, WANTED[key])
+        return MADE[key]
+    return made
 
 
 def cast(op: Op, kind: str) -> list[Any]:
@@ -89,10 +145,11 @@ def test_values_and_dtype_are_the_oracles(op: Op, kind: str) -> None:
             assert a.dtype == (KINDS[kind] if rough else here)
 
 
-@rows()
+@rows(parts=("value",))
 def test_jit_is_eager(op: Op) -> None:
-    args = cast(op, op.dtypes[0])
-    out, jitted = op.fun(*args), jit(op.fun)(*args)
+    program, args, stacks, *_ = plain(op, "")
+    out = op.fun(*args)
+    [jitted] = program(["value"], args, stacks)
     assert types(out) == types(jitted)
     same(jitted, out, 1e-5)
 
@@ -112,9 +169,11 @@ def other(a: Any) -> Any:
     return (a * 1.5 if a.dtype.kind in "fcV" else a - 1 if a > 0 else a + 1).astype(a.dtype)
 
 
-@rows(lambda op: any(hasattr(a, "dtype") for a in op.args))
-def test_vmap_is_a_loop(op: Op) -> None:
-    """Every combination of mapped arguments, mapped at the front or at the back."""
+@shared
+def plain(op: Op, _: str, wanted: set[str]) -> tuple[Any, ...]:
+    """The program of the operation and of its vmaps, its arguments, which of those are mapped along
+    which axes, and two arguments for each, alone and stacked.
+    """
     args = cast(op, op.dtypes[0])
     pairs = {i: (a, other(a)) for i, a in enumerate(args) if hasattr(a, "dtype")}
     mapped = [{i: -(i + n) % 2 - 1 if np.ndim(args[i]) else 0 for i in s}
@@ -126,21 +185,35 @@ def test_vmap_is_a_loop(op: Op) -> None:
         given = dict(zip(pairs, values, strict=True))
         return op.fun(*[given.get(i, a) for i, a in enumerate(args)])
 
-    def batched(stacks: Any) -> list[Any]:
+    def batched(_: Any, stacks: Any) -> list[Any]:
         return [vmap(call, in_axes=([axes.get(i) for i in pairs],))(values)
                 for values, axes in zip(stacks, mapped, strict=True)]
 
-    compiled = jit(call)
-    looped = {picks: compiled([pairs[i][k] for i, k in zip(pairs, picks, strict=True)]) for picks in
-              {tuple(k * (i in axes) for i in pairs) for axes in mapped for k in (0, 1)}}
-    for axes, out in zip(mapped, jit(batched)(stacks), strict=True):
-        each = [looped[tuple(k * (i in axes) for i in pairs)] for k in (0, 1)]
+    parts = {"value": lambda args, *_: op.fun(*args), "batched": batched}
+    return Program(parts, wanted), args, stacks, mapped, pairs
+
+
+@rows(lambda op: any(hasattr(a, "dtype") for a in op.args), parts=("value", "batched"))
+def test_vmap_is_a_loop(op: Op) -> None:
+    """Every combination of mapped arguments, mapped at the front or at the back."""
+    program, args, stacks, mapped, pairs = plain(op, "")
+
+    def picked(places: tuple[int, ...]) -> list[Any]:
+        given = {i: pairs[i][k] for i, k in zip(pairs, places, strict=True)}
+        return program(["value", "batched"], [given.get(i, a) for i, a in enumerate(args)], stacks)
+
+    found = {places: picked(places) for places in
+             {tuple(k * (i in axes) for i in pairs) for axes in mapped for k in (0, 1)}}
+    _, batched = found[(0,) * len(pairs)]
+    for axes, out in zip(mapped, batched, strict=True):
+        each = [found[tuple(k * (i in axes) for i in pairs)][0] for k in (0, 1)]
         same(out, tree.map(lambda *leaves: np.stack(leaves), *each), 2e-5)
 
 
-def smooth(op: Op, kind: str) -> tuple[Callable[..., Any], list[Any], list[Any], list[int]]:
-    """The operation as a function of what is differentiated, there, with directions, and which of
-    its results have a derivative.
+@shared
+def smooth(op: Op, kind: str, wanted: set[str]) -> tuple[Any, ...]:
+    """The program of the operation's derivatives, as a function of what is differentiated, there,
+    with directions, which of its results have a derivative, and combinations of arguments.
     """
     rng = np.random.default_rng(len(op.name))
     given = cast(op, kind)
@@ -154,7 +227,37 @@ def smooth(op: Op, kind: str) -> tuple[Callable[..., Any], list[Any], list[Any],
 
     xs = [given[i] for i in free]
     kept = [i for i, y in enumerate(olympus.eval_shape(call, *xs)) if y.dtype in ("f8", "c16")]
-    return (lambda *xs: [call(*xs)[i] for i in kept]), xs, [normal(rng, x) for x in xs], kept
+    ts = [normal(rng, x) for x in xs]
+    ss = [t[::-1] if t.ndim else 0.7 * t for t in ts]
+    places = subsets(range(len(xs)))
+
+    def fun(*xs: Any) -> list[Any]:
+        out = call(*xs)
+        return [out[i] for i in kept]
+
+    def along(active: tuple[int, ...], xs: Any, ts: Any) -> list[Any]:
+        def part(*moving: Any) -> Any:
+            here = dict(zip(active, moving, strict=True))
+            return fun(*[here.get(i, x) for i, x in enumerate(xs)])
+        return jvp(part, [xs[i] for i in active], [ts[i] for i in active])[1]
+
+    def product(cts: Any, ts: Any) -> Any:
+        return sum((c * t).sum().real for c, t in zip(cts, ts, strict=True))
+
+    def products(xs: Any, ts: Any, _: Any) -> Any:
+        out, tangents = jvp(fun, xs, ts)
+        cts = [y * 0.3 + 1.1 for y in out]
+        again, pull = vjp(fun, *xs)
+        return (product(cts, tangents), out), (product(pull(cts), ts), again)
+
+    parts = {
+        "value": lambda xs, *_: fun(*xs),
+        "tangent": lambda xs, ts, _: along(places[-1], xs, ts),
+        "tangents": lambda xs, ts, _: [along(active, xs, ts) for active in places[:-1]],
+        "products": products,
+        "second": lambda xs, ts, ss: jvp(lambda *xs: along(places[-1], xs, ts), xs, ss),
+    }
+    return Program(parts, wanted), xs, ts, ss, kept, places
 
 
 def normal(rng: np.random.Generator, x: Any) -> np.ndarray:
@@ -168,74 +271,57 @@ def moved(xs: Sequence[Any], ts: Sequence[Any], h: float) -> list[Any]:
 
 def slopes(fun: Callable[..., Any], xs: Sequence[Any], ts: Sequence[Any], h: float) -> list[Any]:
     return [(np.asarray(a) - np.asarray(b)) / (2 * h)
-            for a, b in zip(fun(*moved(xs, ts, h)), fun(*moved(xs, ts, -h)), strict=True)]
+            for a, b in zip(fun(moved(xs, ts, h)), fun(moved(xs, ts, -h)), strict=True)]
 
 
 def doubles(op: Op) -> str:
     return ("d" if set("fd") & set(op.dtypes) else "") + "z" * ("c" in op.dtypes) if op.grad else ""
 
 
-@cases(doubles)
+@cases(doubles, parts=("value", "tangent", "tangents"))
 def test_jvp_is_the_central_difference(op: Op, kind: str) -> None:
     """In double precision, where the values are the oracle's; and it is linear, so that it may be
     taken in each argument alone.
     """
     with olympus.enable_x64(True):
-        fun, xs, ts, kept = smooth(op, kind)
-        places = subsets(range(len(xs)))
+        program, xs, ts, ss, kept, places = smooth(op, kind)
 
-        def tangents(xs: Any, ts: Any) -> list[Any]:
-            def along(active: tuple[int, ...]) -> Any:
-                def part(*moving: Any) -> Any:
-                    given = dict(zip(active, moving, strict=True))
-                    return fun(*[given.get(i, x) for i, x in enumerate(xs)])
-                return jvp(part, [xs[i] for i in active], [ts[i] for i in active])[1]
-            return [along(active) for active in places]
+        def at(xs: Sequence[Any]) -> list[Any]:
+            return program(["value", "tangents", "tangent"], xs, ts, ss)
 
-        compiled = jit(fun)
+        values, alone, tangent = at(xs)
         with np.errstate(all="ignore"):
             expected = tree.leaves(op.oracle(*cast(op, kind)))
         single = any(getattr(a, "dtype", None) == np.float32 for a in op.args)
         tol = op.tol * EXACT if op.each else op.tol if single else max(op.tol * EXACT, 1e-12)
-        same(compiled(*xs), [expected[i] for i in kept], tol, 1e-15 if op.each else tol)
-        found = dict(zip(places, jit(tangents)(xs, ts), strict=True))
-        same(found[places[-1]], slopes(compiled, xs, ts, 1e-6), 2e-6)
+        same(values, [expected[i] for i in kept], tol, 1e-15 if op.each else tol)
+        found = dict(zip(places, [*alone, tangent], strict=True))
+        same(tangent, slopes(lambda xs: at(xs)[0], xs, ts, 1e-6), 2e-6)
         for active, tangent in found.items():
             same(tangent, [sum(map(np.asarray, column)) for column in
                            zip(*(found[i,] for i in active), strict=True)], 1e-11)
 
 
-@cases(doubles)
+@cases(doubles, parts=("products",))
 def test_vjp_is_the_transpose_of_jvp(op: Op, kind: str) -> None:
     with olympus.enable_x64(True):
-        fun, xs, ts, _ = smooth(op, kind)
-
-        def product(cts: Any, ts: Any) -> Any:
-            return sum((c * t).sum().real for c, t in zip(cts, ts, strict=True))
-
-        def products(xs: Any, ts: Any) -> Any:
-            out, tangents = jvp(fun, xs, ts)
-            cts = [y * 0.3 + 1.1 for y in out]
-            again, pull = vjp(fun, *xs)
-            return (product(cts, tangents), out), (product(pull(cts), ts), again)
-
-        forward, backward = jit(products)(tuple(xs), tuple(ts))
+        program, xs, ts, ss, *_ = smooth(op, kind)
+        [(forward, backward)] = program(["products"], xs, ts, ss)
         same(backward, forward, 1e-9)
 
 
-@cases(lambda op: doubles(op) if op.name.startswith("lax.") and op.twice else "")
+@cases(lambda op: doubles(op) if op.name.startswith("lax.") and op.twice else "",
+       parts=("tangent", "second"))
 def test_second_derivative_is_the_central_difference_of_the_first(op: Op, kind: str) -> None:
     with olympus.enable_x64(True):
-        fun, xs, ts, _ = smooth(op, kind)
-        ss = [t[::-1] if t.ndim else 0.7 * t for t in ts]
+        program, xs, ts, ss, *_ = smooth(op, kind)
 
-        def first(*xs: Any) -> list[Any]:
-            return jvp(fun, xs, tuple(ts))[1]
+        def at(xs: Sequence[Any]) -> list[Any]:
+            return program(["tangent", "second"], xs, ts, ss)
 
-        tangent, second = jit(lambda xs, ss: jvp(first, xs, ss))(tuple(xs), tuple(ss))
-        compiled = jit(first)
-        same(compiled(*xs), tangent, 1e-11)
-        same(second, slopes(compiled, xs, ss, 1e-5), 2e-5)
+        first, (tangent, second) = at(xs)
+        same(first, tangent, 1e-11)
+        same(second, slopes(lambda xs: at(xs)[0], xs, ss, 1e-5), 2e-5)
 
 
 @rows(lambda op: op.each)

@@ -126,20 +126,21 @@ def mismatches(expected, function):
         yield f"order {list(got)}, not {wanted}"
 
 
-def signature_rows():
-    """(module, name) of each frozen signature of a name that we have."""
-    for module in ("olympus", *CHECKED):
-        for name, (kind, *variants) in API["names"][module].items():
-            # A ufunc object's signature is its class's __call__; what it computes is an op row.
-            if kind == "function" and variants and hasattr(load(module), name):
-                yield pytest.param(module, name, variants, id=f"{module}.{name}")
+def wrong_signatures(module):
+    """What differs, of each name of the module that has a frozen signature and that we have."""
+    for name, (kind, *variants) in API["names"][module].items():
+        # A ufunc object's signature is its class's __call__; what it computes is an op row.
+        if kind == "function" and variants and hasattr(load(module), name):
+            function = getattr(load(module), name)
+            found = [list(mismatches(expected, function)) for expected in variants]
+            if [] not in found:
+                yield f"{module}.{name}{inspect.signature(function)}: {min(found, key=len)}"
 
 
-@pytest.mark.parametrize(("module", "name", "variants"), list(signature_rows()))
-def test_signature_is_the_frozen_one(module, name, variants):
-    function = getattr(load(module), name)
-    found = [list(mismatches(expected, function)) for expected in variants]
-    assert [] in found, f"{module}.{name}{inspect.signature(function)}: {min(found, key=len)}"
+@pytest.mark.parametrize("module", ["olympus", *CHECKED])
+def test_signatures_are_the_frozen_ones(module):
+    wrong = list(wrong_signatures(module))
+    assert not wrong, "\n".join(wrong)
 
 
 def test_libraries_are_imported_when_they_are_first_named():

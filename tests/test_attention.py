@@ -21,7 +21,7 @@ OPTIONS = {
     "plain": {}, "causal": {"is_causal": True}, "mask": {"mask": MASK}, "nobody": {"mask": NOBODY},
     "bias": {"bias": BIAS}, "infinite bias": {"bias": NEVER}, "scale": {"scale": 0.3},
     "window": {"local_window_size": (1, 2)}, "symmetric window": {"local_window_size": 1},
-    "window behind": {"local_window_size": (3, -1)},
+    "causal window behind": {"is_causal": True, "local_window_size": (3, -1)},
     "causal window": {"is_causal": True, "local_window_size": 2},
     "lengths": {"query_seq_lengths": LENGTHS, "key_value_seq_lengths": np.array([2, 0], np.int32)},
     "all": {"is_causal": True, "local_window_size": (2, 2), "mask": MASK, "bias": BIAS,

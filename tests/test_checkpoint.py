@@ -1,10 +1,13 @@
 """Pytrees of arrays on disk, on tensorstore. Several processes: tests/test_distributed.py."""
 
 import asyncio
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import threading
 from collections import namedtuple
 from pathlib import Path
 
@@ -14,7 +17,8 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export
-from olympus._src.checkpoint import store, trees
+from olympus._src.checkpoint import directory, store, trees
+from olympus.errors import OlympusRuntimeError
 from olympus.experimental.array_serialization import pytree_serialization as ps
 from olympus.experimental.array_serialization import pytree_serialization_utils as utils
 from olympus.experimental.array_serialization import serialization, tensorstore_impl
@@ -124,13 +128,310 @@ def test_places(tmp_path):
         ps.load(run, None)
 
 
-def test_a_save_that_was_ended_between_two_renames(tmp_path):
+def standing(folder):
+    """Everything in a folder: kinds, contents, and where links lead."""
+    return {str(p.relative_to(folder)): (
+        p.lstat().st_mode, os.readlink(p) if p.is_symlink() else p.read_bytes() if p.is_file()
+        else None) for p in folder.rglob("*")}
+
+
+def put_file(run):
+    run.write_text("mine")
+
+
+def put_pipe(run):
+    os.mkfifo(run)
+
+
+def put_link(run):
+    ps.save([onp.ones(3)], run.parent / "other")
+    run.symlink_to("other")
+
+
+def put_dangling_link(run):
+    run.symlink_to("nothing")
+
+
+def put_folder_of_arrays(run):
+    (run / "array_store").mkdir(parents=True)
+    (run / "array_store" / "mine").write_text("mine")
+
+
+def put_tree_of_others(run):
+    put_folder_of_arrays(run)
+    (run / "pytreedef.json").write_text('{"mine": 1}')
+
+
+def put_linked_tree(run):
+    ps.save([onp.ones(3)], run)
+    (run / "pytreedef.json").rename(run.parent / "tree")
+    (run / "pytreedef.json").symlink_to("../tree")
+
+
+def put_file_for_staging(run):
+    (run.parent / ".run.saving").write_text("mine")
+
+
+def put_checkpoint_for_staging(run):
+    ps.save([onp.ones(3)], run.parent / ".run.saving")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(("put", "match"), [
+    (put_file, "Refusing to work on a file"), (put_pipe, "Refusing to work on a named pipe"),
+    (put_link, "Refusing to work on a symbolic link"),
+    (put_dangling_link, "Refusing to work on a symbolic link"),
+    (put_folder_of_arrays, "Files already exist|It has .*array_store.*, and no pytreedef.json"),
+    (put_tree_of_others, "Files already exist|not a previous checkpoint"),
+    (put_linked_tree, "Files already exist|not a previous checkpoint"),
+    (put_file_for_staging, r"there stands what `save` did not put there: \['.run.saving'\]"),
+    (put_checkpoint_for_staging, r"did not put there: \[.*'pytreedef.json'.*\]"),
+])
+def test_a_save_replaces_only_checkpoints(tmp_path, put, match, overwrite):
+    put(tmp_path / "run")
+    before = standing(tmp_path)
+    with pytest.raises((RuntimeError, ValueError), match=match) as caught:
+        ps.save([onp.arange(2)], tmp_path / "run", overwrite=overwrite)
+    assert str(caught.value).startswith("save: ") and "choose another" in str(caught.value)
+    assert standing(tmp_path) == before
+
+
+def test_a_save_refuses_a_device():
+    main, other = os.openpty()
+    try:
+        with pytest.raises(RuntimeError, match="Refusing to work on a device"):
+            ps.save([onp.arange(2)], os.ttyname(other))
+        assert os.isatty(other)
+    finally:
+        os.close(main)
+        os.close(other)
+
+
+def write_format_1(run, value):
+    """A checkpoint of [value] as Olympus wrote it before it had checksums."""
+    spec = {"driver": "zarr3", "kvstore": {
+        "driver": "ocdbt", "base": {"driver": "file", "path": str(run / "array_store")},
+        "path": "0"}, "metadata": {"shape": list(value.shape), "data_type": value.dtype.name}}
+    store.tensorstore().open(spec, create=True).result().write(value).result()
+    (run / "pytreedef.json").write_text(json.dumps({
+        "__olympus_pytreedef_repr": {"list": ["leaf"]},
+        "__olympus_leaf_ids": [{"dtype": value.dtype.name, "shape": list(value.shape)}]}, indent=1))
+
+
+def test_checkpoints_of_format_1(tmp_path):
+    run, value = tmp_path / "run", np.arange(60, dtype=np.int16).reshape(6, 10)
+    write_format_1(run, value)
+    same(ps.load(run, HERE)[0], value)
+    text = (run / "pytreedef.json").read_text()
+    for old, other, match in [
+            ("int16", "int32", r"in the array \[0\], int32\[6, 10\]: what is stored is not what"),
+            ("10", "11", r"in the array \[0\], int16\[6, 11\]: what is stored is not what"),
+            ("int16", "int17", "not the structure of a pytree"),
+            ('"shape"', '"shale"', "not the structure of a pytree"),
+            ('"leaf"', '"loaf"', "not the structure of a pytree"), ("]", ")", "is not JSON"),
+            ("__olympus_leaf", "__olympus_loaf", "another checksum")]:
+        (run / "pytreedef.json").write_text(text.replace(old, other, 1))
+        with pytest.raises(ValueError, match=f"^load: {run} given.*{match}"):
+            ps.load(run, HERE)
+    ps.save([value + 1], run)
+    same(ps.load(run, HERE)[0], value + 1)
+    assert len(list((run / "array_store").iterdir())) == 1
+
+
+def test_a_later_format(tmp_path, monkeypatch):
+    with monkeypatch.context() as m:
+        m.setattr(directory, "_FORMAT", 3)
+        ps.save([onp.ones(1)], tmp_path / "run")
+    with pytest.raises(ValueError, match=f"^load: {tmp_path}/run given; it has format 3"):
+        ps.load(tmp_path / "run", HERE)
+
+
+def flipped(run, tree, count):
+    """Load with one flipped bit, for `count` bits of each file; yields file and outcome."""
+    chosen = random.Random(0)
+    for file in sorted(p for p in run.rglob("*") if p.is_file()):
+        whole = file.read_bytes()
+        for bit in chosen.sample(range(8 * len(whole)), count):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(damaged)
+            try:
+                olympus.tree.map(same, ps.load(run, HERE), tree)
+            except ValueError as error:
+                assert str(error).startswith(f"load: {run} given; a checkpoint as it was written"
+                                             " is required, and "), (file, bit)
+                yield file.name, "refused"
+            else:
+                yield file.name, "right"
+        file.write_bytes(whole)
+
+
+def values(rng):
+    return {"noise": rng.standard_normal(500), "same": [np.zeros((3, 40), np.float32), None],
+            "small": np.arange(3)}
+
+
+def test_a_flipped_bit_is_refused_or_harmless(tmp_path, rng):
+    tree = values(rng)
+    ps.save(tree, tmp_path / "run")
+    found = set(flipped(tmp_path / "run", tree, 6))
+    assert {("pytreedef.json", "refused"), ("manifest.ocdbt", "refused")} <= found
+
+
+@pytest.mark.slow
+def test_many_flipped_bits_are_refused_or_harmless(tmp_path, rng):
+    tree = values(rng)
+    ps.save(tree, tmp_path / "run")
+    assert {how for _, how in flipped(tmp_path / "run", tree, 200)} == {"refused", "right"}
+
+
+@pytest.mark.parametrize("name", ["manifest.ocdbt", "d"])
+def test_files_that_are_missing_are_told(tmp_path, name):
+    ps.save([onp.arange(300)], tmp_path / "run")
+    found, = (tmp_path / "run" / "array_store").glob(f"*/{name}")
+    found.rename(tmp_path / "away")
+    with pytest.raises(ValueError, match="load: .* a part of it is missing; restore it"):
+        ps.load(tmp_path / "run", HERE)
+
+
+def test_a_save_whose_files_vanish_leaves_the_one_before(tmp_path, monkeypatch):
     ps.save([onp.arange(2)], tmp_path / "run")
-    (tmp_path / "run").rename(tmp_path / ".run.previous")
-    (tmp_path / ".run.123.saving").mkdir()
+    write = store.async_serialize
+
+    async def write_and_lose(*args, **options):
+        await write(*args, **options)
+        for file in tmp_path.glob(".run.saving/*/array_store/*/d/*"):
+            file.unlink()
+
+    with monkeypatch.context() as m:
+        m.setattr(store, "async_serialize", write_and_lose)
+        with pytest.raises(OlympusRuntimeError, match="save: .*; the checkpoint before is whole"):
+            ps.save([onp.arange(300.0)], tmp_path / "run")
     same(ps.load(tmp_path / "run", HERE)[0], onp.arange(2))
-    ps.save([onp.arange(3)], tmp_path / "run")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_save_goes_on_after_one_that_was_killed(tmp_path):
+    run, staging = tmp_path / "run", tmp_path / ".run.saving"
+    ps.save([onp.arange(2)], run)
+    (run / "array_store" / ("0" * 32)).mkdir()      # moved, and not yet in the file of the tree
+    (staging / ("1" * 32) / "array_store").mkdir(parents=True)
+    (staging / "lock").touch()
+    (tmp_path / ".run.x.saving").mkdir()            # of a checkpoint `run.x`
+    same(ps.load(run, HERE)[0], onp.arange(2))
+    ps.save([onp.arange(3)], run)
+    same(ps.load(run, HERE)[0], onp.arange(3))
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".run.x.saving", "run"]
+    assert len(list((run / "array_store").iterdir())) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [True, False])
+def test_killed_at_any_operation(tmp_path, monkeypatch, first):
+    """What is on disk before each operation of a save is copied, and read and saved to later."""
+    place, copies = tmp_path / "place", []
+    place.mkdir()
+    if not first:
+        ps.save([np.arange(2)], place / "run")
+    copying = [False]
+
+    def copied(operation):
+        def call(*args, **options):
+            if not copying[0]:
+                copying[0] = True
+                copies.append(shutil.copytree(place, tmp_path / f"copy{len(copies)}"))
+                copying[0] = False
+            return operation(*args, **options)
+        return call
+
+    with monkeypatch.context() as m:
+        for name in ("mkdir", "open", "rename", "replace", "unlink", "rmdir", "fsync", "close"):
+            m.setattr(os, name, copied(getattr(os, name)))
+        ps.save([np.arange(3)], place / "run")
+    steps = []
+    for copy in copies:
+        try:
+            steps.append(len(ps.load(copy / "run", HERE)[0]))
+        except FileNotFoundError:
+            steps.append(0 if first and not (copy / "run").exists() else None)
+        ps.save([np.arange(4)], copy / "run")
+        same(ps.load(copy / "run", HERE)[0], np.arange(4))
+        assert [p.name for p in copy.iterdir()] == ["run"]
+        assert len(list((copy / "run" / "array_store").iterdir())) == 1
+    assert steps == sorted(steps) and set(steps) == {0 if first else 2, 3}
+
+
+HOLDER = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_saves_to_one_name_wait_for_each_other(tmp_path, monkeypatch):
+    staging = tmp_path / ".run.saving"
+    (staging / ("1" * 32)).mkdir(parents=True)
+    (staging / "lock").touch()
+    waiting = threading.Event()
+    monkeypatch.setattr(directory.LOGGER, "info", lambda *message: waiting.set())
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(staging / "lock")], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == "held\n"
+        saving = ps.nonblocking_save([onp.arange(3)], tmp_path / "run")
+        assert waiting.wait(60) and not saving.done()
+        assert (staging / ("1" * 32)).is_dir() and not (tmp_path / "run").exists()
+        other.kill()
+    saving.result()
+    same(ps.load(tmp_path / "run", HERE)[0], onp.arange(3))
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_is_being_read_is_deleted_later(tmp_path):
+    run = tmp_path / "run"
+    ps.save([onp.arange(300)], run)
+    version, = (run / "array_store").iterdir()
+    with directory.held(version):
+        before = standing(version)
+        ps.save([onp.arange(2)], run)
+        assert standing(version) == before and len(list((run / "array_store").iterdir())) == 2
+    ps.save([onp.arange(3)], run)
+    assert not version.exists() and len(list((run / "array_store").iterdir())) == 1
+
+
+def test_a_load_tries_again_when_the_checkpoint_is_replaced(tmp_path, monkeypatch):
+    run, steps = tmp_path / "run", iter(range(1, 100))
+    ps.save([onp.full(300, 0)], run)
+
+    def replaced_before(times):
+        def held(arrays):
+            if (step := next(steps)) <= times:
+                ps.save([onp.full(300, step)], run)
+            return directory.held(arrays)
+        return held
+
+    monkeypatch.setattr(trees, "held", replaced_before(3))
+    same(ps.load(run, HERE)[0], onp.full(300, 3))
+    monkeypatch.setattr(trees, "held", replaced_before(100))
+    monkeypatch.setattr(trees, "_TRIES", 3)
+    with pytest.raises(OlympusRuntimeError, match="load: .* other processes saved there 3 times"):
+        ps.load(run, HERE)
+
+
+def test_errors_wait_for_what_runs_beside_them():
+    ended = []
+
+    async def work(number):
+        await asyncio.sleep(0)
+        if number == 0:
+            raise KeyError("first")
+        await asyncio.sleep(0)
+        ended.append(number)
+
+    with pytest.raises(KeyError, match="first"):
+        asyncio.run(store.gather(map(work, range(3))))
+    assert ended == [1, 2]
 
 
 def test_an_error_while_writing_leaves_the_one_before(tmp_path, monkeypatch):
@@ -172,6 +473,51 @@ def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path):
         found = {int(x[0, 0]) for x in ps.load(root, HERE).values()}
         assert len(found) == 1 and found <= {steps[-1], steps[-1] + 1}
         assert all((np.asarray(x) == x[0, 0]).all() for x in ps.load(root, HERE).values())
+
+
+RACER = """
+import itertools, os, sys
+import numpy as np
+import olympus
+from olympus.experimental.array_serialization import pytree_serialization as ps
+here = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+kind, path, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(1, 6):
+    if kind == "save":
+        ps.save({k: np.full((100, 200), 100 * number + step, np.int32) for k in "abc"}, path)
+    found = {int(x) for v in ps.load(path, here).values() for x in np.unique(np.asarray(v))}
+    assert len(found) == 1, found
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writers", [2, 4])
+def test_processes_that_save_and_load_at_once(tmp_path, writers):
+    """Names begin alike, or are patterns that match another; each save can be loaded at once."""
+    env = {**os.environ, "PYTHONPATH": str(Path(olympus.__file__).parent.parent)}
+    jobs = [("save", "model", i) for i in range(writers)]
+    jobs += [("load", "model", 0)] * writers
+    jobs += [("save", name, 10) for name in ("model.ema", "mode[l]")]
+    for _, name, _ in jobs:
+        ps.save({k: np.zeros((100, 200), np.int32) for k in "abc"}, tmp_path / name)
+    running = [subprocess.Popen(
+        [sys.executable, "-c", RACER, kind, str(tmp_path / name), str(number)], env=env, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for kind, name, number in jobs]
+    for process in running:
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    told = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0] * len(jobs), told
+    assert not any(told)
+    for name in {name for _, name, _ in jobs}:      # readers may have kept versions until now
+        ps.save([np.arange(1)], tmp_path / name)
+        assert len(list((tmp_path / name / "array_store").iterdir())) == 1
+    assert {p.name for p in tmp_path.iterdir()} == {name for _, name, _ in jobs}
 
 
 CUT = """

@@ -166,7 +166,8 @@ def test_results_are_written(folder, capsys):
     assert "a .npz file is required" in capsys.readouterr().err
 
 
-def test_exports_are_written_in_other_formats(folder, capsys, monkeypatch):
+def test_exports_are_written_for_onnx(folder, capsys):
+    pytest.importorskip("onnx")
     assert main(["export", "model:scaled", "f32[3]", "--to", "onnx", "-o", "m.onnx", "-q"]) == 0
     assert capsys.readouterr().out == "m.onnx: in0: float32[3]\nm.onnx: out0: float32[3]\n"
     assert (folder / "m.onnx").stat().st_size
@@ -174,6 +175,8 @@ def test_exports_are_written_in_other_formats(folder, capsys, monkeypatch):
     assert main(complex_) == 2
     assert "to_onnx" in capsys.readouterr().err
 
+
+def test_exports_are_written_for_iree(folder, capsys, monkeypatch):
     def missing(*args, **options):
         raise FileNotFoundError(f"iree-compile for {options['target']}")
 

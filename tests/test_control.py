@@ -362,6 +362,51 @@ def test_exceptions_of_callbacks_are_runtime_errors_too(error, wrap):
         assert getattr(found, "filename", None) == getattr(error, "filename", None)
 
 
+CALLS = {
+    "pure": lambda f, x: pure_callback(f, x, x, vmap_method="sequential"),
+    "io": lambda f, x: io_callback(f, x, x),
+    "ordered io": lambda f, x: io_callback(f, x, x, ordered=True),
+    "debug": lambda f, x: debug.callback(f, x) or x,
+    "ordered debug": lambda f, x: debug.callback(f, x, ordered=True) or x,
+}
+AROUND = {
+    "eager": lambda f: f,
+    "jit": jit,
+    "loop": lambda f: jit(lambda x: fori_loop(0, 2, lambda i, c: f(c), x)),
+    "grad": lambda f: jit(grad(lambda x: mul(x, f(lax.stop_gradient(x))))),
+    "vmap": lambda f: jit(lambda x: vmap(f)(onp.stack([x, x]))),
+}
+
+
+@pytest.mark.parametrize("kind, around", [
+    (kind, around) for kind in CALLS for around in AROUND
+    if (kind, around) != ("ordered io", "vmap")])
+def test_ctrl_c_and_exit_in_a_callback_are_not_taken_for_an_error_of_the_program(kind, around):
+    armed = None
+
+    def host(x):
+        if armed is not None:
+            raise armed
+        return x
+
+    for called_before in (False, True):
+        f = AROUND[around](lambda x: CALLS[kind](host, x))
+
+        def run(f=f):
+            olympus.block_until_ready(f(X))
+            effects_barrier()
+
+        if called_before:
+            run()
+        for armed in (KeyboardInterrupt(), SystemExit(3)):
+            with pytest.raises(type(armed)) as caught:
+                run()
+            assert not isinstance(caught.value, Exception)
+            assert caught.value.args == armed.args
+        armed = None
+        run()
+
+
 @pytest.mark.parametrize("error, pattern, fun", [
     (ValueError, "vmap_method=None", lambda: vmap(lambda x: host_sin(x, None))(XS)),
     (ValueError, "Pure callbacks do not support JVP", lambda: grad(host_sin)(X)),

@@ -518,3 +518,50 @@ def test_elements_that_ended_lend_no_constants_to_those_that_go_on():
     np.testing.assert_allclose(vmap(product)(n, w), [1, 1 / 60], rtol=1e-6)
     np.testing.assert_allclose(vmap(grad(product, 1))(n, w), wanted, rtol=1e-6)
     np.testing.assert_allclose(grad(lambda w: vmap(product)(n, w).sum())(w), wanted, rtol=1e-6)
+
+
+# Nests ------------------------------------------------------------------------------------------
+
+def called_twice(f):
+    g = olympus.jit(f)
+    return lambda x: g(x) + g(x * 2)
+
+
+LEVELS = {
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, lambda y: y * 2, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "while": lambda f: lambda x: lax.while_loop(lambda c: c < 1, f, x),
+    "shared call": called_twice,
+}
+
+
+def nest(kinds, depth):
+    f = onp.sin
+    for i in range(depth):
+        f = LEVELS[kinds[i % len(kinds)]](f)
+    return f
+
+
+@pytest.mark.parametrize("kinds", [["cond"], ["scan"], ["while"], [*LEVELS]], ids="-".join)
+def test_a_nest_that_would_end_the_process_in_the_compiler_is_refused(kinds):
+    with pytest.raises(RecursionError, match=(
+            r"more than 128 loops, branches and calls .*lax\.scan over.*outside in: "
+            r"\w+ at .*test_control_edges\.py:\d+")):
+        olympus.jit(nest(kinds, 135)).lower(1.0)
+
+
+def test_a_function_called_first_at_the_top_of_a_nest_counts_at_its_bottom_too():
+    deep = olympus.jit(nest(["cond"], 70))
+
+    def f(x):
+        below = deep
+        for _ in range(70):
+            below = LEVELS["while"](below)
+        return deep(x) + below(x)
+
+    with pytest.raises(RecursionError, match="more than 128"):
+        olympus.jit(f).lower(1.0)
+
+
+def test_nests_that_the_compiler_follows_are_lowered():
+    assert olympus.jit(nest(["cond", "while"], 120)).lower(1.0).as_text().count("while") >= 60

@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import warnings
@@ -18,6 +19,7 @@ import olympus.numpy as onp
 from olympus._src.backend import disk_cache
 from olympus._src.base import config, lib
 from olympus.experimental.compilation_cache import compilation_cache
+from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 
 X = np.arange(5, dtype=np.float32)
 EXPECTED = np.cumsum(X * 3 + 1)
@@ -65,7 +67,7 @@ def test_a_program_is_found_again(cache):
     assert cache.run() == (0, 1)
     entry, = cache.entries()
     assert entry.name.startswith("jit__lambda-")
-    assert cache.path.stat().st_mode & 0o077 == 0       # who may write here, runs code there
+    assert stat.S_IMODE(cache.path.stat().st_mode) == 0o700     # who may write here, runs code
 
 
 @pytest.mark.parametrize("option", [
@@ -165,6 +167,79 @@ def test_errors_are_raised_if_wanted(cache):
     with (config.raise_persistent_cache_errors(True),
           config.compilation_cache_dir("/proc/olympus"), pytest.raises(OSError, match="olympus")):
         cache.run()
+
+
+def test_an_executable_that_was_found_is_serialized_with_its_code(cache):
+    def f(x):
+        return onp.sort(x)[::-1]
+
+    for _ in range(2):
+        olympus.clear_caches()
+        compiled = olympus.jit(f).lower(X).compile()
+    data = serialize(compiled)
+    for _ in range(2):      # what is loaded from bytes is serialised again, too
+        again = deserialize_and_load(*data)
+        np.testing.assert_array_equal(again(X), X[::-1])
+        data = serialize(again)
+
+
+def everybody_writes(path):
+    path.mkdir()
+    path.chmod(0o777)
+
+
+def the_group_writes(path):
+    path.mkdir()
+    path.chmod(0o770)
+
+
+def a_link(path):
+    everybody_writes(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def nobody_owns_it(path):
+    path.mkdir(mode=0o700)
+    os.chown(path, 65534, -1)
+
+
+def nobody_owns_the_link(path):
+    path.with_name("elsewhere").mkdir(mode=0o700)
+    path.symlink_to(path.with_name("elsewhere"))
+    os.chown(path, 65534, -1, follow_symlinks=False)
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+@pytest.mark.parametrize("make", [
+    everybody_writes, the_group_writes, a_link, pytest.param(nobody_owns_it, marks=AS_ROOT),
+    pytest.param(nobody_owns_the_link, marks=AS_ROOT)])
+def test_a_directory_that_others_can_write_to_is_refused(cache, make):
+    make(cache.path)
+    with pytest.warns(UserWarning, match="is required; .*run code") as told:
+        assert disk_cache.current() is disk_cache.current() is None
+    assert [str(cache.path) in str(w.message) for w in told] == [True]
+    with config.raise_persistent_cache_errors(True), pytest.raises(PermissionError, match="code"):
+        disk_cache.current()
+
+
+def test_programs_are_compiled_where_the_directory_is_refused(cache):
+    everybody_writes(cache.path)
+    with pytest.warns(UserWarning, match="run code") as told:
+        assert cache.run() == cache.run() == (1, 0)
+        olympus.jit(onp.sin, persist=True)(X)
+    assert len(told) == 1
+    assert not list(cache.path.iterdir())
+
+
+@AS_ROOT
+def test_an_entry_of_another_user_is_not_read(cache):
+    cache.run()
+    entry, = cache.entries()
+    os.chown(entry, 65534, -1)
+    with pytest.warns(UserWarning, match="PermissionError: .* belongs to another user"):
+        assert cache.run() == (1, 0)
 
 
 def test_a_lock_that_is_never_given_back_is_told_of(cache, monkeypatch):
@@ -340,6 +415,14 @@ def test_a_writer_may_be_killed_at_any_time(tmp_path):
             assert directory.get(entry.name.removesuffix("-cache")) is not None
         directory.put("after", b"x", 1.0)       # the dead hold no lock
         directory.drop("after")
+
+
+@pytest.mark.slow
+def test_what_was_found_in_the_cache_leaves_the_process_whole_by_every_door(tmp_path):
+    for _ in range(3):
+        process = start("every_door", tmp_path / "programs")
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
 
 
 @pytest.mark.slow

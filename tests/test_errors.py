@@ -329,3 +329,48 @@ def test_lack_of_memory_is_one_class_wherever_it_is_found():
     done = subprocess.run([sys.executable, "-c", TOO_LARGE], capture_output=True, text=True,
                           timeout=300, check=False)
     assert done.stdout.split() == ["exhausted"] * 7 + ["3.0"], done.stderr[-3000:]
+
+
+CYCLE = [1.0]
+CYCLE.append(CYCLE)
+ENDLESS = {
+    "fused": lambda x: jnp.sum(x), "fused second": lambda x: jnp.cross(ONES, x),
+    "fused option": lambda x: jnp.sum(ONES, axis=x), "ufunc": jnp.sin,
+    "binary": lambda x: jnp.add(ONES, x), "reduce": lambda x: jnp.add.reduce(x),
+    "sequence": jnp.concatenate, "array": jnp.array, "asarray": jnp.asarray,
+    "index": lambda x: jnp.ones(3)[x], "update": lambda x: jnp.ones(3).at[0].set(x),
+    "block": jnp.block, "pad": lambda x: jnp.pad(jnp.ones(3), x), "shape": jnp.zeros,
+    "jit": lambda x: olympus.jit(lambda x: 0)(x), "lower": lambda x: olympus.jit(abs).lower(x),
+    "keyword": lambda x: olympus.jit(lambda x: 0)(x=x),
+    "result": lambda x: olympus.jit(lambda: x)(),
+    "grad": lambda x: olympus.grad(lambda x: 0.0)(x), "vmap": lambda x: olympus.vmap(abs)(x),
+    "jvp": lambda x: olympus.jvp(abs, (x,), (x,)), "scan": lambda x: lax.map(abs, x),
+    "device_put": olympus.device_put, "block_until_ready": olympus.block_until_ready,
+    "callback": lambda x: olympus.pure_callback(abs, ONES, x), "tree": olympus.tree.structure,
+}
+
+
+@pytest.mark.parametrize("call", ENDLESS.values(), ids=ENDLESS)
+def test_a_list_that_has_itself_in_it_is_no_internal_error(call):
+    with pytest.raises((TypeError, ValueError, RecursionError),
+                       match=r"required|contains itself"):
+        call(CYCLE)
+
+
+FIRST = """
+import olympus, olympus.numpy as jnp
+x = [1.0]
+x.append(x)
+for f in (jnp.sum, jnp.linalg.norm, jnp.sin):
+    try:
+        f(x)
+    except TypeError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_list_that_has_itself_in_it_as_the_first_argument_in_a_process():
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
+    assert [line.split(" is of")[0] for line in done.stdout.splitlines()] == [
+        f"{name}: operand 0" for name in ("sum", "norm", "sin")], done.stderr

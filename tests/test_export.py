@@ -16,10 +16,12 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export
+from olympus._src.export import fields
 from olympus.export import DisabledSafetyCheck, deserialize
 from olympus.extend.core import Primitive
 from olympus.extend.mlir.dialects import stablehlo as ops
 from olympus.interpreters import mlir
+from olympus.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
@@ -150,8 +152,31 @@ def test_keys_and_ints_have_no_derivative_but_pass():
     out = read.call(key, 2, X)
     np.testing.assert_array_equal(out[0], olympus.random.uniform(key, (3,)) * X)
     assert out[1] == 3 and out[2].dtype == key.dtype
+    assert [a.weak_type for a in read.out_avals[:2]] == [False, True]
     found = olympus.grad(lambda x: read.call(key, 2, x)[0].sum())(X)
     np.testing.assert_allclose(found, olympus.random.uniform(key, (3,)), rtol=1e-6)
+
+
+def test_memories_go_with_the_program():
+    mesh, space = olympus.make_mesh((1,), "x"), olympus.memory.Space
+    host = NamedSharding(mesh, PartitionSpec("x"), memory_kind="pinned_host")
+    f = olympus.jit(lambda h, x: (h * 2, olympus.device_put(h, space.Device) + x),
+                    in_shardings=(host, None))
+    h = olympus.device_put(X, host)
+    read = deserialize(export.export(f)(h, X).serialize())
+    assert read.in_shardings_olympus(mesh)[0] == host
+    assert [a.memory_space for a in read.in_avals] == [space.Host, space.Device]
+    for run in (read.call, olympus.jit(read.call)):
+        doubled, total = run(h, X)
+        assert [y.sharding.memory_kind for y in (doubled, total)] == ["pinned_host", "device"]
+        assert np.array_equal(doubled, 2 * X) and np.array_equal(total, 2 * X)
+
+
+def test_sums_that_types_speak_of_are_written():
+    mesh = AbstractMesh((2, 2, 2), ("x", "y", "z"), (AxisType.Explicit,) * 3)
+    sharding = NamedSharding(mesh, PartitionSpec("x", reduced={"y"}, unreduced={"z"}))
+    written = json.loads(json.dumps(fields.encode_sharding(sharding)))
+    assert fields.decode_sharding(written) == sharding
 
 
 def test_unused_arguments_are_not_passed_to_the_module():
@@ -186,7 +211,8 @@ def test_one_module_for_several_platforms():
     np.testing.assert_allclose(outer.call(X), 2 * X + 2)
     with pytest.raises(NotImplementedError, match="either all or no lowering platforms"):
         export.export(olympus.jit(f, donate_argnums=0), platforms=("cpu", "abacus"))(X)
-    same = round_trip(onp.sin, X, platforms=("cpu", "tpu"))
+    same = round_trip(onp.sin, X, platforms=("cpu", "tpu"), vjp_order=1)
+    assert same.vjp().platforms == ("cpu", "tpu")
     assert "stablehlo.case" not in same.mlir_module()
     np.testing.assert_allclose(same.call(X), np.sin(X), rtol=1e-6)
 
@@ -215,8 +241,9 @@ def test_a_program_for_another_platform_is_refused_unless_that_is_allowed():
     with pytest.raises(ValueError, match=r"was exported for platforms '\('tpu',\)' but it is used"):
         round_trip(onp.sin, X, platforms=("tpu",)).call(X)
     checks = [DisabledSafetyCheck.platform()]
-    read = round_trip(onp.sin, X, platforms=("tpu",), disabled_checks=checks)
-    assert list(read.disabled_safety_checks) == checks
+    read = round_trip(onp.sin, X, platforms=("tpu",), disabled_checks=checks, vjp_order=1)
+    for each in (read, read.vjp()):
+        assert list(each.disabled_safety_checks) == checks
     np.testing.assert_allclose(read.call(X), np.sin(X), rtol=1e-6)
 
 

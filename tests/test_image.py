@@ -53,6 +53,23 @@ def test_pixels_are_weighted_by_the_kernel(method, antialias):
                                atol=2e-6)
 
 
+def placed(x, scale, shift, size, method):
+    return image.scale_and_translate(x, (size,), (0,), onp.array([scale]), onp.array([shift]),
+                                     method)
+
+
+def test_pixels_at_the_edge_are_of_the_image():
+    x = np.arange(1, 8, dtype="f4")
+    np.testing.assert_allclose(placed(x, 1.0, 0.5, 8, "linear"),
+                               resampled(x, 8, 1.0, 0.5, "linear", True), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["linear", "area"])
+def test_a_negative_scale_mirrors(method):
+    x = np.arange(1, 8, dtype="f4")
+    np.testing.assert_allclose(placed(x, -1.0, 7.0, 7, method), x[::-1], rtol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", METHODS)

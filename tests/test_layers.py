@@ -55,6 +55,20 @@ def test_every_test_file_belongs_to_an_area():
     assert files == {name for names in areas.values() for name in names}
 
 
+@pytest.mark.parametrize("slow", [False, True])
+def test_tests_of_an_area_with_and_without_the_slow_ones(slow, tmp_path):
+    """What tools/test.sh hands to Python."""
+    stand_in = tmp_path / "python"
+    stand_in.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    stand_in.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    command = ["tools/test.sh", "base/config", *["--slow"] * slow, "-k", "x64"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True,
+                          env=os.environ | {"PATH": path})
+    assert done.stdout.splitlines() == ["-m", "pytest", "tests/test_config.py", *[
+        "-m", "slow or not slow"] * slow, "-k", "x64"]
+
+
 @pytest.fixture(scope="module")
 def loaded():
     """Names of the modules in a process that imported Olympus and nothing else."""

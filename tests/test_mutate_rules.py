@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+
 import mutate_rules
+import properties
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
 
 
 def lines(text: str) -> dict[tuple[str, ...], str]:
     return {tuple(line.split()[:2]): " ".join(line.split()[2:]) for line in text.splitlines()
             if not line.startswith(" ")}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_shared(monkeypatch):
+    """Programs that other tests of this process compile have the rules as they are."""
+    monkeypatch.setattr(properties, "WANTED", {})
 
 
 def test_wrong_rules_are_killed(capsys) -> None:
@@ -25,3 +38,10 @@ def test_a_rule_that_no_case_reaches_is_told(capsys) -> None:
     found = lines(capsys.readouterr().out)
     assert found["tan", "vmap"] == "NOT REACHED"
     assert found["tan", "jvp"].startswith("killed")
+
+
+def test_rules_of_programs_on_several_devices_are_reached(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'tests'}")
+    assert mutate_rules.main(["--cases", r"\[lax.psum-?d?\]", "psum_invariant"]) == 0
+    found = lines(capsys.readouterr().out)
+    assert found["psum_invariant", "transpose"] == "killed 1 of 1"

@@ -17,6 +17,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus._src.backend import compile as program_cache
 from olympus._src.backend import devices, disk_cache
 from olympus._src.base import config, lib
 from olympus._src.transforms import persistent, program
@@ -383,6 +384,41 @@ def test_damage_and_no_directory_are_told_of(traced, tmp_path):
         np.testing.assert_array_equal(run(source, X), X + 1)
     with config.compilation_cache_dir(None), pytest.warns(UserWarning, match="no directory is set"):
         np.testing.assert_array_equal(run(source, X), X + 1)
+
+
+def test_a_program_whose_executable_was_found_in_the_cache_is_written_with_its_code(traced):
+    source = "def f(x): return onp.sort(x)[::-1]"
+    with config.persistent_cache_min_compile_time_secs(0):
+        olympus.jit(process(source).f)(X)
+    for _ in range(2):
+        np.testing.assert_array_equal(run(source, X), X[::-1])
+    assert len(traced) == 1
+
+
+@pytest.mark.parametrize("donated", [False, True])
+def test_an_entry_that_lacks_code_is_told_of_and_made_anew(traced, monkeypatch, donated):
+    def stripped(loaded):
+        devices = loaded.xla.local_devices()
+        return lib.serialize_executable(lib.deserialize_executable(
+            loaded.xla.client, lib.serialize_executable(loaded.xla), devices))
+
+    def call():
+        f = olympus.jit(process("def f(x): return onp.sort(x)[::-1]").f, persist=True,
+                        donate_argnums=(0,) * donated)
+        return f(onp.array(X))
+
+    with monkeypatch.context() as m:
+        m.setattr(program_cache.Loaded, "serialized", stripped)
+        call()
+    told = pytest.warns(UserWarning, match="Error running persistent .*'jit_f': .* not found")
+    with config.raise_persistent_cache_errors(False), told:
+        if donated:     # the argument is gone
+            with pytest.raises(lib.XlaRuntimeError, match="not found"):
+                call()
+        np.testing.assert_array_equal(call(), X[::-1])
+    assert len(traced) == 2
+    np.testing.assert_array_equal(call(), X[::-1])
+    assert len(traced) == 2
 
 
 def test_a_key_is_the_same_whatever_was_imported_or_cached():

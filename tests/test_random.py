@@ -1,6 +1,7 @@
 """Random numbers: bit for bit those of the frozen rows, laws of keys, moments of distributions."""
 
 import copy
+import inspect
 import itertools
 import pickle
 import warnings
@@ -302,6 +303,50 @@ def test_orders():
     assert random.choice(key, 0, (0,)).shape == (0,)
     y = np.asarray(random.categorical(key, np.zeros((3, 5)), shape=(4, 3), replace=False))
     assert all(len(set(column)) == 4 for column in y.T.tolist())
+
+
+def test_shuffles_sort_by_random_words_as_often_as_jax_does():
+    """⌈3 ln n / ln(2³² - 1)⌉ times, so that equal words do not matter: once up to 1625 elements."""
+    key, x = random.key(0), np.arange(1626)
+    found = random.permutation(key, 1626)
+    for _ in range(2):
+        key, sub = random.split(key)
+        x = x[np.argsort(random.bits(sub, (1626,)), stable=True)]
+    np.testing.assert_array_equal(found, x)
+
+
+def test_columns_are_chosen_once():
+    x = np.arange(12).reshape(3, 4)
+    some = np.asarray(random.choice(random.key(0), x, (3,), replace=False, axis=1))
+    assert len(set(some[0])) == 3 and (some - some[0] == [[0], [4], [8]]).all()
+
+
+def test_integers_from_the_last_one_on_do_not_wrap():
+    last = np.full(20, 127)
+    drawn = random.randint(random.key(0), (20,), last, 1000 + last, "int8")
+    np.testing.assert_array_equal(drawn, last)
+
+
+# Arguments of samplers that take others than numbers, or have several ways.
+ARGUMENTS = {
+    "permutation": [(5,), (np.ones(3),), (np.ones((2, 3)),)], "randint": [((2,), 0, 3)],
+    "categorical": [(np.zeros(3),), (np.zeros(3), -1, (2,), False)], "dirichlet": [(np.ones(3),)],
+    "multivariate_normal": [(np.zeros(2), np.eye(2))], "orthogonal": [(2,)], "ball": [(2,)],
+}
+
+
+def test_every_sampler_obeys_out_sharding():
+    for name in random.__all__:
+        sampler = getattr(random, name)
+        if not inspect.isfunction(sampler) or "out_sharding" not in inspect.signature(
+                sampler).parameters:
+            continue
+        _, *given = inspect.signature(sampler).parameters.values()
+        needed = [(2,) if p.name == "shape" else 0.5 for p in given if p.default is p.empty]
+        for args in ARGUMENTS.get(name, [needed]):
+            with pytest.raises(TypeError, match="1 of type int"):
+                olympus.eval_shape(lambda k, sampler=sampler, args=args: sampler(
+                    k, *args, out_sharding=1), random.key(0))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

@@ -5,7 +5,9 @@ import pytest
 import scipy.stats as stats
 
 import olympus
+from olympus import numpy as onp
 from olympus import random
+from olympus.extend.random import define_prng_impl
 
 N = 5000
 LAWS = [
@@ -21,6 +23,30 @@ def test_laws(name, params, law):
     x = np.asarray(getattr(random, name)(random.key(5), *params, shape=(N,)))
     assert x.shape == (N,) and x.dtype == np.float32
     assert stats.kstest(x, law.cdf).pvalue > 0.003
+
+
+def mixed(x):
+    """The last step of Murmur3's hash, for the keys of `CHEAP`, whose programs compile soon."""
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        x = (x ^ x >> shift) * np.uint32(factor)
+    return x
+
+
+def words(key, salt, shape):
+    return mixed(mixed(key + np.uint32(salt)) + onp.arange(np.prod(shape), dtype="uint32")
+                 ).reshape(shape)
+
+
+CHEAP = define_prng_impl(
+    key_shape=(1,), name="cheap", seed=lambda x: mixed(x.astype("uint32"))[None],
+    split=lambda key, shape: words(key, 1, (*shape, 1)), fold_in=lambda key, x: mixed(key ^ x),
+    random_bits=lambda key, width, shape: words(key, 2, shape))
+
+
+def test_proposals_are_rejected():
+    """One in twenty is where a = 1; the law of all of them is off by 2 %."""
+    x = np.asarray(random.gamma(random.key(0, impl=CHEAP), 1.0, (50_000,)))
+    assert stats.kstest(x, stats.expon.cdf).pvalue > 1e-4
 
 
 def test_poisson_law():

@@ -116,6 +116,21 @@ def test_spectral_densities(options, rng):
     close(signal.periodogram(x, **short), ss.periodogram(x, **short), 2e-3)
 
 
+def test_sums_of_the_same_shape_begin_where_scipys_do(rng):
+    x, y = rng.normal(size=(4, 5)), rng.normal(size=(2, 4))
+    close(signal.correlate2d(x, y, "same"), ss.correlate2d(x, y, "same"))
+    close(signal.convolve2d(x, y, "same"), ss.convolve2d(x, y, "same"))
+
+
+def test_lags_are_those_of_correlations():
+    """Of an even window, too, where SciPy's are one too large in the mode "same"."""
+    x, y = np.arange(7) ** 2, np.array([1, 10, 100, 1000])
+    whole = np.correlate(x, y, "full")      # from lag -3
+    for mode in ("same", "valid"):
+        lags = np.asarray(signal.correlation_lags(7, 4, mode))
+        np.testing.assert_array_equal(signal.correlate(x, y, mode), whole[lags + 3])
+
+
 @pytest.mark.slow
 def test_detrend_fits_a_line_between_break_points(rng):
     x = rng.normal(size=(3, 40))
@@ -165,6 +180,21 @@ def test_filters_with_origins_orders_and_footprints(rng):
     close(ndimage.maximum_filter(x, footprint=cross), sn.maximum_filter(x, footprint=cross))
     close(ndimage.rank_filter(x, -2, 3), sn.rank_filter(x, -2, 3))
     close(ndimage.gaussian_gradient_magnitude(x, 1.0), sn.gaussian_gradient_magnitude(x, 1.0))
+
+
+@pytest.mark.parametrize("name", ["correlate1d", "convolve1d"])
+def test_windows_along_one_axis_have_scipys_places(name, rng):
+    """Of even and odd size, which a mirrored window's place depends on."""
+    x = rng.normal(size=(3, 5)).astype("f4")
+    for size, origin in ((3, 1), (4, -1)):
+        weights = rng.normal(size=size).astype("f4")
+        close(getattr(ndimage, name)(x, weights, 1, mode="nearest", origin=origin),
+              getattr(sn, name)(x, weights, 1, mode="nearest", origin=origin))
+
+
+def test_gaussians_are_cut_off_at_the_nearest_pixel(rng):
+    x = rng.normal(size=9)
+    close(ndimage.gaussian_filter1d(x, 0.7), sn.gaussian_filter1d(x, 0.7))
 
 
 def test_integer_images_are_rounded(rng):

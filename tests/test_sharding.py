@@ -230,6 +230,15 @@ def test_what_a_program_spreads_over_a_mesh_of_one_device_is_committed_to_it():
     assert not olympus.jit(lambda x: x + 1)(np.ones(2)).committed
 
 
+def test_sums_that_specifications_speak_of_are_kept_and_compared():
+    assert P("x", reduced={"y"}) + P("z", unreduced={"u"}, reduced={"w"}) == P(
+        "x", "z", unreduced={"u"}, reduced={"y", "w"})
+    mesh = Mesh([DEVICE], "x", AxisType.Explicit)
+    terms = NamedSharding(mesh, P(unreduced={"x"}))
+    assert terms.is_equivalent_to(NamedSharding(mesh, P(None, unreduced={"x"})), 1)
+    assert not terms.is_equivalent_to(NamedSharding(mesh, P()), 1)
+
+
 def test_shardings_of_one_device():
     sharding = make_single_device_sharding(DEVICE)
     x = olympus.device_put(np.arange(4.0), sharding)

@@ -2,6 +2,8 @@
 
 The interpreter implements the operations anew. Where it cannot go on it may end the process, so
 what it lacks is looked for in the module's text beforehand; the count of those rows is printed.
+XLA's values are held against a row's own oracle by `properties`: where that is as close as this
+comparison, the interpreter's values are held against it too, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ OPEN = dict.fromkeys(("lax.reduce_window-any-start", "lax.select_and_scatter-pro
 # come of a scatter, though each of the two alone is right. NumPy is with XLA.
 OPEN |= dict.fromkeys(("unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d",
                        "intersect1d", "setdiff1d", "setxor1d"), "gathers at places from a scatter")
+CLOSE = 2e-5
 TABLE = [row for table in tables().values() for row in table if isinstance(row, Op)]
 skipped: Counter[str] = Counter()
 
@@ -62,6 +65,8 @@ def test_interpreter_agrees_with_xla(op: Op) -> None:
             skipped[mark] += 1
             pytest.skip(why)
     results = mlir.eval_module(module, [np.asarray(onp.asarray(x)) for x in tree.leaves(args)])
-    expected = [np.asarray(x) for x in tree.leaves(compiled(*args))]
+    with np.errstate(all="ignore"):
+        values = op.oracle(*args) if op.tol <= CLOSE else compiled(*args)
+    expected = [np.asarray(x) for x in tree.leaves(values)]
     for r, e in zip(map(np.array, results), expected, strict=True):
-        np.testing.assert_allclose(r.reshape(e.shape).astype("f8"), e.astype("f8"), 2e-5, 2e-5)
+        np.testing.assert_allclose(r.reshape(e.shape).astype("f8"), e.astype("f8"), CLOSE, CLOSE)

@@ -47,6 +47,30 @@ def test_placeholders(text: str, like: Any, shape: tuple) -> None:
     assert export.symbolic_shape(text, like=like, scope=a.scope) == shape
 
 
+@pytest.mark.parametrize(("text", "why"), [
+    ("b^99999999", "power above 100"), ("9^99999999", "power above 100"),
+    ("b^" + "9" * 5000, "64 bits"), ("1" * 5000, "64 bits"), ("9^100", "64 bits"),
+    ("*".join(["b^100"] * 1500), "product of more than 100"), ("2^60*2^60", "64 bits"),
+    ("(" * 50_000 + "b" + ")" * 50_000, r"10000\d characters"),
+    ("(" * 40 + "b" + ")" * 40, "more than 32 parentheses"),
+    ("max(" * 40 + "b" + ", 2)" * 40, "more than 32 parentheses")])
+def test_forged_sizes_are_refused_and_not_computed(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        export.symbolic_shape(text)
+    with pytest.raises(ValueError, match=why):
+        export.SymbolicScope([f"a >= {text}"])
+
+
+def test_sizes_within_the_bounds_are_read() -> None:
+    assert str(export.symbolic_shape("b^100, 9223372036854775807")) == f"(b^100, {2**63 - 1})"
+    deep, = export.symbolic_shape("mod(" * 30 + "b" + ", 7)" * 30)
+    assert str(deep).count("mod") == 30
+    with pytest.raises(ValueError, match="101 constraints given; at most 100"):
+        export.SymbolicScope(["a >= 2"] * 101)
+    with pytest.raises(ValueError, match="power of at most 100"):
+        deep ** 10**9
+
+
 @pytest.mark.parametrize(("text", "like", "why"), [
     ("2.5", None, ""), ("a + a a", None, ""), ("a ^ a", None, ""), ("a; a", None, ""),
     (")(", None, ""), ("2a", None, ""), ("'a'", None, ""), ("mod(a)", None, ""),

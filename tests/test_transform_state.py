@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 import signal
 import sys
@@ -12,29 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from anomaly import state
 
 import olympus
 from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
 from olympus import numpy as onp
-from olympus._src.base import config
 from olympus._src.base.lib import executables
-from olympus._src.core.trace import TRACING, Trace, ctx
-from olympus._src.custom import rules as custom_rules
+from olympus._src.core.trace import TRACING, Trace
 from olympus.custom_batching import custom_vmap
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir
+from olympus.sharding import PartitionSpec as P
+from olympus.sharding import use_abstract_mesh
 
 X = np.array([0.3, 0.5], np.float32)
 
 
 class Boom(Exception):
     """What a test raises."""
-
-
-def state() -> list[Any]:
-    options = [(name, option.value) for name, option in config._options.items()]
-    return [ctx.trace, dict(ctx.axes), ctx.depth, ctx.eqn, TRACING.value, gc.isenabled(),
-            custom_rules._in_progress.frames, *options]
 
 
 def works() -> None:
@@ -282,6 +276,21 @@ def test_an_interrupt_anywhere_leaves_the_state_as_it_was(call):
             np.testing.assert_array_equal(call(), expected, where)
     assert seen > 10
     np.testing.assert_array_equal(call(), expected)
+
+
+def test_an_interrupt_where_a_mesh_is_left_does_not_leave_it_current(monkeypatch):
+    fun = olympus.jit(olympus.shard_map(lambda x: x * 2, mesh=olympus.make_mesh((1,), ("i",)),
+                                        in_specs=P("i"), out_specs=P("i")))
+    before = state()
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(use_abstract_mesh, "__exit__", interrupt)
+        fun(X3)
+    assert state() == before
+    np.testing.assert_array_equal(fun(X3), X3 * 2)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")

@@ -2,13 +2,14 @@
 
     PYTHONPATH=.:tests python tools/mutate_rules.py [--jobs 2] [--cases PATTERN] [primitive ...]
 
-First every case of `tests/properties.py` is traced, nothing compiled, to see which rules it calls
-and how: with which tangents, which operands mapped. Each such way gives mutants, results or
-operands changed, and the cases that go there are run until one fails: killed. The same case must
-pass with the rule as it is. A rule that gives nothing to change (the tangent of an integer) is
-listed as zero; one of several results that is never read, so that not even a NaN there shows, as
-unread, if the same change to another is killed. Exit status 1 if a mutant survives or a rule that
-exists is never reached.
+It runs on eight CPU devices, so that the rows of `tests/mesh_rows.py` are among the cases. First
+every case of `tests/properties.py` is traced, nothing compiled, to see which rules it calls and
+how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
+changed, and the cases that go there are run until one fails: killed. The same case must pass with
+the rule as it is. A rule that gives nothing to change (the tangent of an integer) is listed as
+zero; one of several results that is never read, so that not even a NaN there shows, as unread, if
+the same change to another is killed. Exit status 1 if a mutant survives or a rule that exists is
+never reached.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import collections
 import datetime
 import gc
 import importlib
+import os
 import pathlib
 import pkgutil
 import re
@@ -468,7 +470,8 @@ def main(arguments: list[str]) -> int:
     if options.share:
         return share(options)
     running = [subprocess.Popen([sys.executable, __file__, "--share", f"{i}/{options.jobs}",
-                                 *arguments], stdout=subprocess.PIPE, text=True)
+                                 *arguments], stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "OLYMPUS_NUM_CPU_DEVICES": "8"})
                for i in range(options.jobs)]
     outputs = [p.communicate()[0] for p in running]
     total = collections.Counter[str]()

@@ -16,7 +16,8 @@ REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
     "another format has nothing like it": r"(iree|onnx)\.py:",
     "what is in one process only": r"(exported|fields|nodes)\.py:",
-    "JAX refuses it, too": r"registration\.py:register_lowering:|trees\.py:load:|eig\.py:jvp:|"
+    "JAX refuses it, too": r"registration\.py:register_lowering:|trees\.py:_read_arrays:|"
+                            r"eig\.py:jvp:|"
                            r"eig\.py:_by_cusolver:|"
                            r"shard_map\.py:(check_closed_over|_check_entries):|"
                            r"sharding\.py:_with_types:",

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# The tests of one or several parts of the package, without the slow ones, in seconds:
-#     tools/test.sh numpy/reductions lax/special     further options go to pytest
+# The tests of one or several parts of the package, in seconds; with --slow also those of them that
+# take more than 0.6 seconds each:
+#     tools/test.sh numpy/reductions lax/special --slow     further options go to pytest
 # Areas are folders and files of olympus/_src; tools/areas.txt says which tests cover them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 areas=()
-while (($#)) && [[ $1 != -* ]]; do
-  areas+=("$1")
+marks=()
+while (($#)) && [[ $1 == --slow || $1 != -* ]]; do
+  if [[ $1 == --slow ]]; then marks=(-m "slow or not slow"); else areas+=("$1"); fi
   shift
 done
 if ((${#areas[@]} == 0)); then
-  echo "tools/test.sh: no area given; one of:" $(grep -v '^#' tools/areas.txt | cut -d ' ' -f 1)
+  echo "usage: tools/test.sh AREA... [--slow] [option of pytest...]; areas are:" \
+    $(grep -v '^#' tools/areas.txt | cut -d ' ' -f 1)
   exit 2
 fi
 files=()
@@ -24,4 +27,4 @@ for area in "${areas[@]}"; do
   files+=($found)
 done
 mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
-exec python -m pytest "${files[@]}" "$@"
+exec python -m pytest "${files[@]}" "${marks[@]}" "$@"

@@ -37,6 +37,8 @@ ALL = (
     both("nanmedian", HOLES, axis=1, grad=False),
     both("nanquantile", HOLES, np.float32(0.25), axis=1, grad=False),
     both("sort", M, axis=0, dtypes="fi"),
+    Op("sort-descending", lambda x: np.sort(x, 0)[::-1],
+       lambda x: onp.sort(x, 0, descending=True), (M,)),
     both("argsort", M, axis=1, grad=False),
     both("diff", M, axis=1),
     both("diff", np.zeros((2, 0)), axis=1), both("ediff1d", np.zeros((0, 3))),

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
+from ..base.util import cut
 from ..core.context import Scope
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
@@ -249,12 +250,14 @@ class Builder:
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
+        self.module.nest.enter(self.eqn)
         self.block = Block(ir.InsertionPoint(block), outer.sizes and outer.sizes.inner())
         try:
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
         finally:
             self.block = outer
+            self.module.nest.leave()
 
     def symbolic_windows(self, xs: Sequence[Any], inits: Sequence[Any], outs: Sequence[ShapedArray],
                          combine: Callable[..., Sequence[Any]], params: Sequence[Sequence[Any]],
@@ -323,20 +326,41 @@ class Builder:
         return run
 
     def while_loop(self, init: Sequence[Any], cond: Callable[..., Any],
-                   body: Callable[..., Sequence[Any]]) -> list[Any]:
-        """stablehlo.while: `cond(*values) -> i1`, `body(*values) -> values`.
+                   body: Callable[..., Sequence[Any]], consts: Sequence[Any] = (),
+                   const_avals: Sequence[Any] = ()) -> list[Any]:
+        """stablehlo.while: `cond(*values, *consts) -> i1`, `body(*values, *consts) -> values`.
 
         The token of ordered effects in the body is one value more, in front.
         """
+        # Shardy sums an unreduced value in front of a loop that reads it from outside, and takes
+        # the sum for terms within. So these are values of the loop, and constrained in each
+        # iteration, or it would find that they never change and read them from outside again.
+        terms = [i for i, a in enumerate(const_avals) if self.module.is_unreduced(a)]
+        count = len(init)
+
+        def read(held: Sequence[Any]) -> list[Any]:
+            given = list(consts)
+            for i, x in zip(terms, held, strict=True):
+                given[i] = self.spread(x, const_avals[i])
+            return given
+
+        def test(*values: Any) -> Any:
+            return cond(*values[:count], *read(values[count:]))
+
+        def step(*values: Any) -> list[Any]:
+            given = read(values[count:])
+            return [*body(*values[:count], *given), *[given[i] for i in terms]]
+
+        init = [*init, *[consts[i] for i in terms]]
         ordered = self.ordered
         if ordered:
-            init, body = [self.take_token(), *init], self.threaded(body)
+            init, step = [self.take_token(), *init], self.threaded(step)
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
-        # `ordered` as a number: the token, if there is one, is not for `cond`.
-        self.region(op, 0, types, lambda *xs: [cond(*xs[ordered:])])
-        self.region(op, 1, types, body)
-        return self._outputs(op, ordered)
+        # `ordered` as a number: the token, if there is one, is not for `test`.
+        self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
+        self.region(op, 1, types, step)
+        return self._outputs(op, ordered)[:count]
 
     def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
              types: Sequence[Any]) -> list[Any]:
@@ -358,10 +382,10 @@ class Builder:
             self.block.token = outs.pop(0)
         return outs
 
-    def counted_loop(self, length: int, init: Sequence[Any],
-                     body: Callable[[Any, Sequence[Any]], Sequence[Any]],
-                     unroll: int = 1) -> list[Any]:
-        """Run `body(index, values)` for index 0 … length-1 (i32)."""
+    def counted_loop(self, length: int, init: Sequence[Any], body: Callable[..., Sequence[Any]],
+                     unroll: int = 1, consts: Sequence[Any] = (), const_avals: Sequence[Any] = ()
+                     ) -> list[Any]:
+        """Run `body(index, values, *consts)` for index 0 … length-1 (i32)."""
         i32 = dtypes.as_dtype("int32")
         index_aval, flag = make_aval((), i32), make_aval((), BOOL)
         if isinstance(length, SymbolicDim):
@@ -369,25 +393,26 @@ class Builder:
         elif length <= max(unroll, 1):
             values: Sequence[Any] = init
             for i in range(length):
-                values = body(self.scalar(i, i32), values)
+                values = body(self.scalar(i, i32), values, *consts)
             return list(values)
         whole = length if unroll == 1 else length - length % unroll
 
-        def step(index: Any, *values: Any) -> list[Any]:
+        def step(index: Any, *read: Any) -> list[Any]:
+            values, given = cut(read, len(init))
             for k in range(unroll):
                 at = index if k == 0 else self.op("stablehlo.add", [index, self.scalar(k, i32)],
                                                   None, index_aval)
-                values = tuple(body(at, values))
+                values = body(at, values, *given)
             return [self.op("stablehlo.add", [index, self.scalar(unroll, i32)], None, index_aval),
                     *values]
 
         out = self.while_loop(
             [self.constant(0, index_aval), *init],
             lambda index, *_: self.compare("LT", index, self.scalar(whole, i32), "SIGNED", flag),
-            step)[1:]
+            step, consts, const_avals)[1:]
         if unroll > 1:
             for i in range(whole, length):
-                out = list(body(self.scalar(i, i32), out))
+                out = list(body(self.scalar(i, i32), out, *consts))
         return out
 
     def reverse_index(self, index: Any, length: int) -> Any:
@@ -396,24 +421,30 @@ class Builder:
         return self.op("stablehlo.subtract", [self.scalar(length - 1, i32), index], None,
                        make_aval((), i32))
 
-    def slice_at(self, x: Any, index: Any) -> Any:
-        """x[index] along axis 0."""
+    def slice_at(self, x: Any, index: Any, aval: Any = None) -> Any:
+        """x[index] along axis 0, cut as `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
         shape = kind.shape
         zero = self.scalar(0, dtypes.as_dtype("int32"))
         one = ir.RankedTensorType.get([1, *shape[1:]], kind.element_type)
         flat = ir.RankedTensorType.get(shape[1:], kind.element_type)
-        if not flat.has_static_shape:
-            return dims.slice_at(self, x, index, one, flat)
-        cut = ir.Operation.create(
-            "stablehlo.dynamic_slice", [one], [x, index, *[zero] * (len(shape) - 1)],
-            {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.block.ip).result
-        return ir.Operation.create("stablehlo.reshape", [flat], [cut], None, None, 0, self.loc,
-                                   self.block.ip).result
+        if flat.has_static_shape:
+            row = ir.Operation.create(
+                "stablehlo.dynamic_slice", [one], [x, index, *[zero] * (len(shape) - 1)],
+                {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.block.ip).result
+            out = ir.Operation.create("stablehlo.reshape", [flat], [self.spread_row(row, aval)],
+                                      None, None, 0, self.loc, self.block.ip).result
+        else:
+            out = dims.slice_at(self, x, index, one, flat, aval)
+        return out if aval is None else self.spread(out, aval)
 
-    def update_at(self, x: Any, index: Any, value: Any) -> Any:
-        """x with x[index] = value along axis 0."""
+    def spread_row(self, x: Any, aval: Any) -> Any:
+        """An array of one row, which is cut as `aval` says if it is given."""
+        return x if aval is None else self.spread(x, aval.with_axis(0, 1))
+
+    def update_at(self, x: Any, index: Any, value: Any, aval: Any = None) -> Any:
+        """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
         zero = self.scalar(0, dtypes.as_dtype("int32"))
@@ -423,10 +454,12 @@ class Builder:
                                       self.block.ip).result
         else:
             row = dims.as_row(self, value, one)
-        return ir.Operation.create(
+        row = self.spread_row(row, aval)
+        out = ir.Operation.create(
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
             self.block.ip).result
+        return out if aval is None else self.spread(out, aval.with_axis(0, kind.shape[0]))
 
     def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
@@ -616,7 +649,7 @@ class Builder:
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
         self.where = _dictionary(marks)
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -637,7 +670,7 @@ class Builder:
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
         self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -661,7 +694,7 @@ class Builder:
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
-        symbol, types = self.module.function(closed, name)
+        symbol, types = self.module.function(closed, name, self.eqn)
         given = {key: attr(text) for key, text in attributes.items()}
         op = self.ops("stablehlo.composite", [*self.dim_args, *args], {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
@@ -804,7 +837,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         except PlatformOpen:
             mark.restore()
             out = _per_platform(b, ins)
-        if b.avals_out and b.avals_out[0].tagged:
+        if True in [a.tagged for a in b.avals_out]:
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
         if held and not held.isdisjoint(eqn.outvars):

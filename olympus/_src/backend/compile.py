@@ -46,13 +46,22 @@ _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "code", "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
-    def __init__(self, xla: Any, key: Any, size: int, constants: int) -> None:
+    def __init__(self, xla: Any, key: Any, size: int, constants: int,
+                 code: bytes | None = None) -> None:
         self.xla, self.key = xla, key
+        #: What an executable that was not compiled here was read from.
+        self.code = code
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
+
+    def serialized(self) -> bytes:
+        """The executable as bytes, which another process can run."""
+        # XLA keeps the object code of what it compiles and drops that of what it loads: what it
+        # writes of a loaded executable can be loaded, and fails when it is run.
+        return self.code or lib.serialize_executable(self.xla)
 
 
 class Executables:
@@ -363,7 +372,7 @@ def _fits(x: Any, sharding: Any) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> Exception:
+def user_error(error: Exception, what: str) -> BaseException:
     """What to raise instead: a callback's own exception, or more words for lack of memory.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
@@ -389,7 +398,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                          "XLA compiles for numbers; export it, and call the export at any size.")
     if context.refined:
         module = mlir.refine(module)
-    (device, *others), key, size = devices, None, 0
+    (device, *others), key, size, code = devices, None, 0, None
     digest, chosen = b"", ()
     # Host callbacks are known by their places only, hooks by their addresses.
     if not context.host_callbacks and not context.inspected and not context.hooks:
@@ -426,25 +435,29 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         if config.compilation_cache_include_metadata_in_key.value:
             digest, _ = mlir.digest(module, locations=True)
         stable = disk_cache.stable_digest(digest, _settings(options), chosen)
-        xla = disk_cache.load_or_compile(context.name, stable, owner, devices, compile_now)
+        xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices, compile_now)
     if context.failures:
         raise context.failures.pop()
     if not others:      # no partitioner says it
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written)
+    loaded = Loaded(xla, key, size, context.written, code)
     if key is not None:
         _executables.use(loaded)
     return loaded
 
 
-def adopt(name: str, load: Callable[[], Any], key: Hashable, size: int) -> Loaded:
-    """An executable of `size` bytes that is loaded, not compiled, among those that are kept."""
+def adopt(name: str, load: Callable[[], Any], key: Hashable, size: int,
+          code: bytes | None = None) -> Loaded:
+    """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
+
+    `code` is what it is loaded from, if it may be serialised again.
+    """
     check_process(f"loading {name}")
     _look_for_room(name)
     xla = load()
-    loaded = Loaded(xla, key, 0, 0)
+    loaded = Loaded(xla, key, 0, 0, code)
     loaded.bytes = size
     _executables.use(loaded)
     return loaded

@@ -259,8 +259,8 @@ def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
                  [tensor_type(avals[0])])
 
 
-def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any) -> Any:
-    """x[index] along axis 0; types of the row with that axis and without."""
+def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any, aval: Any) -> Any:
+    """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
     kind = b.module.dim_aval
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
     index = index if index.type == tensor_type(kind) else b.convert(index, kind)
@@ -270,8 +270,8 @@ def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any) -> Any:
                make_aval((len(lengths),), kind.dtype))
     cut = b.raw("stablehlo.real_dynamic_slice",
                 [x, at, end, vector(b, [1] * len(lengths))], {}, [row]).result
-    return b.raw("stablehlo.dynamic_reshape", [cut, _stacked(b, lengths[1:], kind.dtype)], {},
-                 [flat]).result
+    return b.raw("stablehlo.dynamic_reshape",
+                 [b.spread_row(cut, aval), _stacked(b, lengths[1:], kind.dtype)], {}, [flat]).result
 
 
 def as_row(b: Any, x: Any, row: Any) -> Any:

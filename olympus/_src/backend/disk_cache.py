@@ -18,6 +18,7 @@ import hashlib
 import os
 import platform
 import re
+import stat
 import struct
 import sys
 import threading
@@ -67,7 +68,11 @@ class Directory:
         """
         path = self._entry(key)
         try:
-            packed = path.read_bytes()
+            with path.open("rb") as file:
+                # Whoever puts another directory in this one's place has no file of ours to put in.
+                if not _is_ours(os.fstat(file.fileno())):
+                    raise PermissionError(f"{path} belongs to another user")
+                packed = file.read()
         except FileNotFoundError:
             return None
         try:
@@ -132,6 +137,23 @@ class Directory:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._write(path, f"{text} {stable_digest(text)}".encode())
         return text
+
+    def refusal(self) -> str:
+        """Why entries that are read from here might be anybody's; empty if they are not."""
+        if os.name != "posix":
+            return ""
+        with contextlib.suppress(OSError):      # there is none yet, or using it tells
+            found, link = self.path.stat(), self.path.lstat()
+            owner = next((s.st_uid for s in (found, link) if not _is_ours(s)), None)
+            if owner is not None:
+                return (f"belongs to the user with number {owner}; one that belongs to this "
+                        f"process's user, {os.geteuid()}, or to root is required; name a directory "
+                        "that does not exist yet, it is made")
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return (f"has the mode {stat.filemode(found.st_mode)}; one that only its owner can "
+                        "write to is required; if nobody else wrote to it so far, "
+                        f"`chmod go-w {self.path.resolve()}`, else name another directory")
+        return ""
 
     def others(self, name: str) -> str:
         """What is known of a program that was not found, for whoever wants an explanation."""
@@ -207,6 +229,11 @@ class Directory:
         self._counted, self._written = total, size
 
 
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether what was found belongs to the user of this process, or to root, who is trusted."""
+    return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
+
+
 def _digest(took: int, packed: bytes) -> bytes:
     return hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little")).digest()
 
@@ -249,12 +276,24 @@ def _libraries(directory: str) -> str:
 
 
 def current() -> Directory | None:
-    """The directory that the options name; None where the cache is off."""
+    """The directory that the options name; None where the cache is off, or others can write there.
+    """
     path = config.compilation_cache_dir.value
-    if not path or not config.enable_compilation_cache.value:
-        return None
     most = config.compilation_cache_max_size.value
-    return _directory(path, most) if most else None
+    if not path or not most or not config.enable_compilation_cache.value:
+        return None
+    directory = _directory(path, most)
+    why = directory.refusal()
+    if not why:
+        return directory
+    text = (f"compilation cache: the directory {path} {why}. Who can write there can run code in "
+            "this process; it is not used.")
+    if config.raise_persistent_cache_errors.value:
+        raise PermissionError(text)
+    if text not in _told:
+        _told.add(text)
+        source.warn(text)
+    return None
 
 
 @functools.lru_cache(8)
@@ -275,8 +314,9 @@ def warn_or_raise(doing: str, name: str, error: Exception) -> None:
 
 
 def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any, ...],
-                    compile_now: Callable[[], Any]) -> Any:
-    """The executable of a module: from the directory, or compiled and written to it.
+                    compile_now: Callable[[], Any]) -> tuple[Any, bytes | None]:
+    """(the executable of a module, from the directory or compiled and written to it; the bytes
+    that it was read from, or None).
 
     Args:
       function: the user's, by name.
@@ -285,7 +325,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
     """
     directory = current()
     if directory is None:
-        return compile_now()
+        return compile_now(), None
     key, found, name = "", None, entry_name(function)
     try:
         key = directory.key(function, digest, client, devices)
@@ -295,7 +335,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
             xla = lib.deserialize_executable(client, found[0], devices)
             LOGGER.log(_level(config.log_compiles), "Persistent compilation cache hit for '%s' "
                        "with key %r; it saved %.3f sec", name, key, found[1])
-            return xla
+            return xla, found[0]
     except Exception as error:
         if found is not None:
             directory.drop(key)
@@ -312,7 +352,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
             _keep(directory, key, name, xla, took, found)
         except Exception as error:
             warn_or_raise("writing", name, error)
-    return xla
+    return xla, None
 
 
 def _keep(directory: Directory, key: str, name: str, xla: Any, took: float,
@@ -362,17 +402,18 @@ def _level(option: Any) -> int:
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     """Keep compiled programs in a directory, where later processes find them.
 
-    Who may write to the directory can run code in every process that reads from it: it is made for
-    its owner alone, and is to be shared with the trusted only.
+    Who can write to the directory can run code in every process that reads from it: it is made for
+    its owner alone, and one that others can write to is not used, with a warning.
 
     Args:
       path: the directory, made when it is first written to; None turns the cache off.
 
+    >>> import os
     >>> import olympus
     >>> from olympus.experimental.compilation_cache import compilation_cache
-    >>> compilation_cache.set_cache_dir("/tmp/olympus-programs")
-    >>> olympus.config.olympus_compilation_cache_dir
-    '/tmp/olympus-programs'
+    >>> compilation_cache.set_cache_dir(os.path.expanduser("~/.cache/olympus"))
+    >>> os.path.basename(olympus.config.olympus_compilation_cache_dir)
+    'olympus'
     >>> compilation_cache.set_cache_dir(None)
     """
     config.config.update("olympus_compilation_cache_dir", None if path is None else os.fspath(path))

@@ -26,6 +26,7 @@ from .devices import incompatible
 from .holds import holds_of
 from .dims import Sizes, emit_solution, unknown_variable
 from .manual import ManualAxes
+from .nest import Nest
 from .spreading import named
 
 __all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
@@ -72,7 +73,7 @@ class ModuleContext:
     """What all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
-                 "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
+                 "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
@@ -90,7 +91,7 @@ class ModuleContext:
         self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr]] = {}
+        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.host_callbacks: list[lib.HostFunction] = []
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
@@ -103,11 +104,12 @@ class ModuleContext:
         self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
         self.groups: list[list[Any]] = []       # operations that say what is spread alike
         self.hints: list[Any] = []      # operations that XLA takes of one device only
-        self.failures: list[Exception] = []
+        self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.holds = False      # whether values with many readers are held
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
+        self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
@@ -241,6 +243,11 @@ class ModuleContext:
         """What Shardy is told of a value by its type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
+    def is_unreduced(self, aval: Any) -> bool:
+        """Whether Shardy is told of a value that it is a sum not taken yet."""
+        sharding = self.sharding_of(aval)
+        return sharding is not None and bool(sharding.spec.unreduced)
+
     def declare_mesh(self, mesh: Any) -> str:
         """Have a mesh in the module; the name under which it is declared."""
         symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
@@ -290,7 +297,7 @@ class ModuleContext:
         def called(*args: Any) -> Any:
             try:
                 return call(*args)
-            except Exception as error:
+            except BaseException as error:
                 self.failures.append(error)
                 raise
 
@@ -327,19 +334,31 @@ class ModuleContext:
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
 
-    def function(self, closed: ClosedOlympuspr, name: str) -> tuple[str, list[Any]]:
-        """The private function of a program, emitted once: its symbol and its result types."""
+    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any) -> tuple[str, list[Any]]:
+        """The private function of a program that `eqn` calls, emitted once.
+
+        Returns:
+          Its symbol and its result types.
+        """
         manual = self.manual and (self.manual.mesh, self.manual.names)
         key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform)
         found = self.functions.get(key)
         if found is None:
             symbol = self.symbol(name)
             self.depth += 1
+            nest, outer = self.nest, self.nest.deepest
+            nest.enter(eqn)
+            nest.deepest = level = len(nest.eqns)
             emit_function(self, closed, symbol, "private", "")  # XLA adds its callers'
+            levels = nest.deepest - level
+            nest.leave()
+            nest.deepest = max(outer, nest.deepest)
             self.depth -= 1
             # The program stays, so that no other one gets its id.
-            found = symbol, [tensor_type(a) for a in closed.out_avals], closed
+            found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
             self.functions[key] = found
+        else:
+            self.nest.check(eqn, found[3])
         return found[:2]
 
 

@@ -202,7 +202,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
         async def read() -> list[Any]:
             limit = store.ByteLimiter(concurrent_gb * 10**9)
-            return await asyncio.gather(*[
+            return await store.gather([
                 store.async_deserialize(*each, byte_limiter=limit) for each in zip(
                     shardings, tensorstore_specs, global_shapes or none, dtypes or none,
                     strict=True)])
@@ -220,21 +220,22 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
 def run(coroutines: Sequence[Any]) -> list[Any]:
     """What coroutines return; also where an event loop runs already, as in a notebook."""
-    async def gather() -> list[Any]:
-        return await asyncio.gather(*coroutines)
-
     results: list[Any] = []
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            results.extend(asyncio.run(gather()))
+            results.extend(asyncio.run(store.gather(coroutines)))
         except BaseException as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="olympus-checkpoint-io")
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:       # an interrupt: what is being written ends before it is deleted
+        thread.join()
+        raise
     if failures:
         raise failures.pop()
     return results

@@ -2,6 +2,7 @@
 
 A checkpoint is one store of keys (OCDBT), an array a key of it. Of several processes each writes
 the shards that it has first, into a store of its own, whose entries the common one then refers to.
+That store has checksums of its keys and nodes; those of the data are a codec of each array.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import importlib
 import math
 import os
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,10 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
 from ..types.sharding import Sharding, make_single_device_sharding
 
-__all__ = ["ByteLimiter", "async_deserialize", "async_serialize", "combine_kvstores",
-           "estimate_read_memory_footprint", "get_tensorstore_spec", "is_tensorstore_spec_leaf",
-           "merge_nested_ts_specs", "new_context", "tensorstore", "verify_tensorstore_spec"]
+__all__ = ["ByteLimiter", "Unreadable", "async_deserialize", "async_serialize", "check_files",
+           "combine_kvstores", "estimate_read_memory_footprint", "gather", "get_tensorstore_spec",
+           "is_tensorstore_spec_leaf", "merge_nested_ts_specs", "new_context", "stored_spec",
+           "tensorstore", "verify_tensorstore_spec"]
 
 _CHUNK_BYTES = 2 << 30      # of a file, at most about
 _READ_BYTES = 10**10        # that caches keep
@@ -39,6 +42,15 @@ _REMOTE = {"gs": "gcs", "s3": "s3"}
 _KEEP: Any = None           # what the arguments for TensorStore's own objects are if not given
 
 Spec = dict[str, Any]
+
+
+class Unreadable(ValueError):
+    """What is stored of an array cannot be read or is not what was written: its `reason`."""
+
+    def __init__(self, where: Any, reason: str) -> None:
+        super().__init__(f"async_deserialize: {where} given; {reason}; look what was written "
+                         "there, or restore it from a copy.")
+        self.reason = reason
 
 
 def tensorstore() -> Any:
@@ -63,6 +75,19 @@ def new_context() -> Any:
 def _chunk_layout() -> Any:
     layout = tensorstore().ChunkLayout
     return layout(chunk=layout.Grid(elements=_CHUNK_ELEMENTS))
+
+
+async def gather(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    """What all return, or the first error, once all have ended.
+
+    `asyncio.gather` would leave the others running. A future of TensorStore's that ends when its
+    event loop is closed prints a traceback from a thread of C++, and may end the process.
+    """
+    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
 
 
 class ByteLimiter:
@@ -192,7 +217,7 @@ def _metadata(arr: Any, driver: str, remote: bool) -> Spec:
     chunk = chunk_shape(_local_shape(arr), arr.dtype.itemsize)
     if driver == "zarr3":
         return {"shape": list(arr.shape), "data_type": arr.dtype.name,
-                "codecs": [{"name": "zstd"}] if remote else [],
+                "codecs": [*[{"name": "zstd"}] * remote, {"name": "crc32c"}],
                 "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}}
     if driver == "zarr":
         return {"shape": list(arr.shape), "chunks": chunk, "compressor": {"id": "zstd"}}
@@ -320,7 +345,7 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Spec,
         parts = [(s.index, s.data) for s in shards]
     else:
         parts = [(..., arr_inp)] if process_index() == 0 else []
-    return await asyncio.gather(*[write(*part) for part in parts])
+    return await gather([write(*part) for part in parts])
 
 
 async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec], context: Any = _KEEP
@@ -342,15 +367,61 @@ async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec], con
     """
     ts = tensorstore()
     context = new_context() if context is None else context
-    combined, *parts = await asyncio.gather(*[
+    combined, *parts = await gather([
         ts.KvStore.open(spec, context=context) for spec in (combined_kvstore, *kvstores)])
     transaction = ts.Transaction()
-    await asyncio.gather(*[part.experimental_copy_range_to(combined.with_transaction(transaction))
-                           for part in parts])
+    await gather([part.experimental_copy_range_to(combined.with_transaction(transaction))
+                  for part in parts])
     await transaction.commit_async()
 
 
 # Reading -----------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def _reading(where: Any) -> Iterator[None]:
+    """A block whose errors are those of reading what is stored there."""
+    try:
+        yield
+    except Exception as error:
+        if "NOT_FOUND" in str(error):
+            reason = "a part of it is missing"
+        elif isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
+        else:
+            reason = "what is stored is not what was written"
+        raise Unreadable(where, reason) from error
+
+
+async def stored_spec(tensorstore_spec: Spec, context: Any) -> Spec:
+    """The driver and all metadata of an array that was written; what is read must agree."""
+    with _reading(tensorstore_spec["kvstore"]):
+        opened = await tensorstore().open(tensorstore_spec, open=True, context=context)
+    found = opened.spec().to_json()
+    return {"driver": found["driver"], "metadata": found["metadata"]}
+
+
+async def check_files(arrays: Path, context: Any) -> None:
+    """Unreadable unless every file that a store on disk refers to has all bytes referred to."""
+    ts = tensorstore()
+    base = await ts.KvStore.open({"driver": "file", "path": f"{arrays}/"})
+
+    async def check(node: str) -> None:
+        below = []
+        for entry in (await ts.ocdbt.dump(base, node, context=context))["entries"]:
+            reference = entry.get("location", entry.get("indirect_value"))
+            if reference is None:       # the value is in the node
+                continue
+            _, folder, file, start, length = reference.split(":")
+            if (arrays / folder / file).stat().st_size < int(start) + int(length):
+                raise EOFError(file)
+            if "location" in entry:
+                below.append(check(reference))
+        await gather(below)
+
+    with _reading(arrays):
+        manifest = await ts.ocdbt.dump(base, context=context)
+        await check(manifest["versions"][-1]["root"]["location"])
+
 
 def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
     """The bytes of the chunks that have a part of a domain of an array of TensorStore's.
@@ -395,7 +466,7 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
 
     Returns:
       An array of that sharding. TypeError for `in_type` of another kind, ValueError for one of
-      another shape.
+      another shape, and where what is stored is missing or has another checksum than was written.
 
     >>> import asyncio, olympus
     >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
@@ -416,10 +487,12 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
             "passed to deserialization should be specified, concrete and an instance of "
             "`olympus.sharding.Sharding`, or a ShapeDtypeStruct that has one.")
     sharding: Any = given
-    store = await ts.open(
-        tensorstore_spec, open=True, assume_metadata=assume_metadata,
-        context=new_context() if context is None else context,
-        chunk_layout=_chunk_layout() if chunk_layout is None else chunk_layout)
+    spec, where = ts.Spec(tensorstore_spec), tensorstore_spec.get("kvstore", tensorstore_spec)
+    with _reading(where):
+        store = await ts.open(
+            spec, open=True, assume_metadata=assume_metadata,
+            context=new_context() if context is None else context,
+            chunk_layout=_chunk_layout() if chunk_layout is None else chunk_layout)
     held = store.dtype.numpy_dtype
     shape = tuple(store.shape if global_shape is None else global_shape)
     if isinstance(in_type, ShapeDtypeStruct) and in_type.shape != shape:
@@ -436,7 +509,8 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
         limit = (contextlib.nullcontext() if byte_limiter is None else
                  byte_limiter.holding(estimate_read_memory_footprint(store, there)))
         async with limit:
-            await ts.array(part)[ts.d[:].translate_to[asked.origin]][there].write(store[there])
+            with _reading(where):
+                await ts.array(part)[ts.d[:].translate_to[asked.origin]][there].write(store[there])
             return part.astype(wanted, copy=False)
 
     places: dict[Any, list[Any]] = {}       # of copies, the part is read once
@@ -444,7 +518,7 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
         if device.process_index == device.client.process_index():
             key = tuple([s.indices(n)[:2] for s, n in zip(index, shape, strict=True)])
             places.setdefault(key, [index]).append(device)
-    parts = await asyncio.gather(*[read(index) for index, *_ in places.values()])
+    parts = await gather([read(index) for index, *_ in places.values()])
     arrays = []
     for part, (_, *devices) in zip(parts, places.values(), strict=True):
         for device in devices:

@@ -1,17 +1,10 @@
-"""Pytrees of arrays on disk: `save` and `load`.
-
-A checkpoint is a directory: `pytreedef.json`, its structure and the types of its arrays, and
-`array_store`, the arrays. It is written beside its place and then renamed, so that the one before
-is whole until the new one is.
-"""
+"""Pytrees of arrays on disk: `save` and `load`. How their directories are: see directory.py."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
-import shutil
 import threading
 import uuid
 from collections.abc import Callable, Generator, Sequence
@@ -26,21 +19,23 @@ from ..backend.job import current
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 from ..base.typing import PyTree
-from ..export.nodes import decode_tree, encode_tree
+from ..export.nodes import Unregistered, decode_tree, encode_tree
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
-from ..types.tree import flatten_axes, tree_flatten, tree_map
+from ..types.tree import flatten_axes, tree_flatten, tree_flatten_with_path, tree_map
+from ..types.tree_paths import keystr
 from . import store
+from .directory import ARRAYS, TREE, Damaged, Staging, decode, held, place
 from .manager import is_remote_storage, run
 
 __all__ = ["PyTreeFuture", "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load",
            "nonblocking_save", "save", "serialize_pytreedef"]
 
-_TREE, _ARRAYS = "pytreedef.json", "array_store"
 _TREE_KEY, _LEAVES_KEY = "__olympus_pytreedef_repr", "__olympus_leaf_ids"
 _WAIT_SECONDS = 1800        # of processes for each other, while they write
 _READ_BYTES = 10**10
+_TRIES = 20                 # of reading what other processes replace meanwhile
 
 _saving = threading.Lock()
 _saves = itertools.count()  # equal in all processes, which save in the same order
@@ -106,15 +101,13 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (lib.Array, np.ndarray)) and isinstance(x.dtype, np.dtype)
 
 
-def _described(x: Any) -> dict[str, Any]:
-    return {"dtype": x.dtype.name, "shape": list(x.shape)}
+def _described(x: Any, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"dtype": x.dtype.name, "shape": list(x.shape), "spec": spec}
 
 
 def _read_leaf(found: dict[str, Any]) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(tuple(found["shape"]), dtypes.as_dtype(found["dtype"]))
 
-
-# Directories -------------------------------------------------------------------------------------
 
 def _local_path(operation: str, directory: str | os.PathLike[str]) -> Path:
     if is_remote_storage(os.fspath(directory)):
@@ -122,45 +115,7 @@ def _local_path(operation: str, directory: str | os.PathLike[str]) -> Path:
             f"{operation}: {directory} given; a directory of a file system is required, since a "
             "remote store cannot rename one; write there with "
             "serialization.GlobalAsyncCheckpointManager.")
-    return Path(directory).expanduser().resolve()
-
-
-def _previous(root: Path) -> Path:
-    return root.with_name(f".{root.name}.previous")
-
-
-def _recovered(root: Path) -> Path:
-    """The directory; the one before, if a save was ended when that had made room, is put back."""
-    if process_index() == 0 and not root.exists() and _previous(root).exists():
-        _previous(root).rename(root)
-    return root
-
-
-def _commit(staging: Path, root: Path) -> None:
-    """Put a checkpoint that is whole in its place, and delete what was there."""
-    trash = None
-    if root.exists():
-        trash = staging.with_name(f".{root.name}.{uuid.uuid4().hex}.saving")
-        root.rename(_previous(root))
-    staging.rename(root)
-    if trash is not None:
-        _previous(root).rename(trash)       # so that it is never taken for whole
-        shutil.rmtree(trash)
-
-
-def _check_destination(root: Path, overwrite: bool) -> None:
-    present = {p.name for p in root.iterdir()} if root.is_dir() else set()
-    if present and not overwrite:
-        raise ValueError(f"save: overwrite={overwrite} given, and Files already exist at path: "
-                         f"`{root}`; an empty place is required; choose another.")
-    strange = sorted(present - {_TREE, _ARRAYS})
-    if strange:
-        raise RuntimeError(
-            f"save: {root} given; Refusing to work on a directory that is not a previous "
-            f"checkpoint. Unrecognized paths: {strange}; choose another, or remove them.")
-    if not root.parent.is_dir():
-        raise RuntimeError(f"save: {root} given; Could not create destination directory, as "
-                           f"{root.parent} is none; make it first.")
+    return place(directory)
 
 
 # The processes of a job --------------------------------------------------------------------------
@@ -246,20 +201,22 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
     """Write a pytree of arrays to a directory.
 
     The checkpoint that is there stays whole until the new one is, also if a process is killed
-    meanwhile. Of several processes, which all call this for one place that they share, each writes
-    shards that it has.
+    meanwhile. Saves to one name take turns, also those of different programs. Of several
+    processes, which all call this for one place that they share, each writes shards that it has.
 
     Args:
       data: a pytree of arrays and None. Of several processes, arrays that span them, or NumPy
         arrays, which process 0 writes. Its containers: see `serialize_pytreedef`.
-      directory: whose parent must be there; not another directory than that of a checkpoint.
+      directory: whose parent must be there. A file, a device, a symbolic link, and a directory
+        that is neither empty nor that of a checkpoint are refused before anything is written.
       overwrite: whether a checkpoint may be there.
       ts_specs: a prefix of the structure of `data`: TensorStore's specifications of arrays, what is
-        to be otherwise in them; None is as it is.
+        to be otherwise in them; None is as it is. Codecs replace the checksum, unless they end
+        with {"name": "crc32c"}.
 
     Returns:
-      None, when all is on disk. ValueError for other leaves and places, RuntimeError for a
-      directory that is no checkpoint, and in all processes if one fails. ImportError without the
+      None, when all is on disk. ValueError for other leaves and places, RuntimeError for
+      what is no checkpoint, and in all processes if one fails. ImportError without the
       package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
@@ -282,59 +239,132 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
                              "serialization, all leaves must be either None or olympus.Array-like "
                              "objects; use np.asarray, or random.key_data of a key.")
     specs = _specs("save", tree, ts_specs)
-    root = _local_path("save", directory)
-    described = json.dumps(
-        {**serialize_pytreedef(tree), _LEAVES_KEY: list(map(_described, leaves))}, indent=1)
+    root, encoded = _local_path("save", directory), serialize_pytreedef(tree)
     with _saving:
         together = _Together(number)
-        name, place = together.agree(root)
-        staging = root.with_name(f".{root.name}.{name}.saving")
+        version, destination = together.agree(root)
+        staging = Staging(root, version)
         first = process_index() == 0
 
         def prepare() -> None:
-            if place != str(root):
+            if destination != str(root):
                 raise ValueError(
-                    f"save: {root} given in process {process_index()}, {place} in process 0; "
+                    f"save: {root} given in process {process_index()}, {destination} in process 0; "
                     "Saving to different locations on different hosts is not supported; give one "
                     "place, on a file system that all share.")
-            if not first:
-                return
-            _check_destination(_recovered(root), overwrite)
-            for left in root.parent.glob(f".{root.name}.*.saving"):     # of a save that was ended
-                shutil.rmtree(left)
-            staging.mkdir()
-            (staging / _TREE).write_text(described)
+            if first:
+                staging.enter(overwrite)
+
+        def array_specs(process: int | None) -> list[Any]:
+            return _array_specs(staging.arrays, range(len(leaves)), specs, leaves, process)
 
         def write() -> None:
-            process = None if together.alone else process_index()
-            paths = _array_specs(staging / _ARRAYS, range(len(leaves)), specs, leaves, process)
             context = store.new_context()
-            run([store.async_serialize(x, spec, context=context)
-                 for x, spec in zip(leaves, paths, strict=True)])
+            run([store.async_serialize(x, spec, context=context) for x, spec in zip(
+                leaves, array_specs(None if together.alone else process_index()), strict=True)])
 
         def finish() -> None:
             if leaves and not together.alone:
-                _combine(staging / _ARRAYS)
-            _commit(staging, root)
+                _combine(staging.arrays)
+            stored = _stored(root, staging.arrays, array_specs(None))
+            staging.commit({**encoded, _LEAVES_KEY: list(map(_described, leaves, stored))})
 
         try:
             together.step("prepare", prepare)
             together.step("write", write)
             together.step("finish", finish if first else None)
-        except BaseException:
-            if first:
-                shutil.rmtree(staging, ignore_errors=True)
-            raise
+        finally:
+            staging.leave()
 
 
-def _read_tree(operation: str, directory: str | os.PathLike[str]) -> tuple[Path, Any, list[Any]]:
-    root = _recovered(_local_path(operation, directory))
-    if not (root / _TREE).is_file():
+def _stored(root: Path, arrays: Path, specs: Sequence[Any]) -> list[Any]:
+    """What was stored of each array, all of which is there; OlympusRuntimeError if some is not."""
+    if not specs:
+        return []
+    context = store.new_context()
+    try:
+        *stored, _ = run([*[store.stored_spec(spec, context) for spec in specs],
+                          store.check_files(arrays, context)])
+    except store.Unreadable as error:
+        raise OlympusRuntimeError(
+            f"save: {root} given; of what was written to {arrays}, {error.reason}: it was changed "
+            "meanwhile; the checkpoint before is whole; let nothing else write there, and save "
+            "again.") from error
+    return stored
+
+
+def _damaged(operation: str, root: Path, how: str) -> ValueError:
+    return ValueError(f"{operation}: {root} given; a checkpoint as it was written is required, and "
+                      f"{how}; restore it from a copy, or save it again.")
+
+
+def _tree_text(operation: str, root: Path) -> bytes:
+    if not (root / TREE).is_file():
         raise FileNotFoundError(f"{operation}: {root} given; the directory of a checkpoint is "
-                                f"required, with a file {_TREE}; look what `save` was given.")
-    found = json.loads((root / _TREE).read_text())
-    leaves = list(map(_read_leaf, found[_LEAVES_KEY]))
-    return root, decode_tree(found[_TREE_KEY], leaves), leaves
+                                f"required, with a file {TREE}; look what `save` was given.")
+    return (root / TREE).read_bytes()
+
+
+def _read_tree(operation: str, root: Path, text: bytes) -> tuple[dict[str, Any], Any, list[Any]]:
+    """What the file of the structure says, the structure, and the types of the arrays."""
+    try:
+        found = decode(text)
+    except Damaged as error:
+        raise _damaged(operation, root, str(error)) from None
+    except ValueError as error:
+        raise ValueError(f"{operation}: {root} given; {error}.") from None
+    try:
+        leaves = list(map(_read_leaf, found[_LEAVES_KEY]))
+        return found, decode_tree(found[_TREE_KEY], leaves), leaves
+    except Unregistered:
+        raise
+    except Exception as error:
+        if "version" in found:      # what a class of the user's raises: the text has its checksum
+            raise
+        raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
+
+
+def _read_arrays(root: Path, found: dict[str, Any], tree: Any, leaves: Sequence[Any],
+                 shardings: PyTree, mask: PyTree | None, ts_specs: PyTree | None) -> PyTree:
+    """The pytree, of one version; Unreadable if that is damaged or another save has deleted it."""
+    wanted = flatten_axes("load shardings", tree, shardings)
+    if any(isinstance(s, Format) for s in wanted):
+        raise NotImplementedError(
+            "load: Deserialization with `Format` instead of `Sharding` is not currently supported; "
+            "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
+    kept = flatten_axes("load mask", tree, True if mask is None else mask)
+    ids = [i for i, keep in enumerate(kept) if keep]
+    arrays = root / ARRAYS / found.get("version", "")
+    given = _specs("load", tree, ts_specs)
+    stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},
+               **written.get("spec", {})}
+              for x, written in zip(leaves, found[_LEAVES_KEY], strict=True)]
+    specs = _array_specs(
+        arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
+
+    async def read(i: int, spec: Any, **shared: Any) -> Any:
+        try:
+            return await store.async_deserialize(wanted[i], spec, **shared)
+        except store.Unreadable as error:
+            path, leaf = tree_flatten_with_path(tree.unflatten(leaves))[0][i]
+            name = f"the array {keystr(path)}, {leaf.dtype.name}{list(leaf.shape)}"
+            raise store.Unreadable(name, f"in {name}: {error.reason}") from error.__cause__
+
+    async def read_all() -> list[Any]:
+        limit, context = store.ByteLimiter(_READ_BYTES), store.new_context()
+        return await store.gather([read(i, spec, byte_limiter=limit, context=context)
+                                   for i, spec in zip(ids, specs, strict=True)])
+
+    values: list[Any] = [None] * len(leaves)
+    if ids:
+        try:
+            with held(arrays):
+                found_values, = run([read_all()])
+        except FileNotFoundError as error:
+            raise store.Unreadable(arrays, "a part of it is missing") from error
+        for i, x in zip(ids, found_values, strict=True):
+            values[i] = x
+    return tree.unflatten(values)
 
 
 def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
@@ -344,7 +374,8 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
       directory: what `save` was given.
 
     Returns:
-      A pytree. FileNotFoundError where there is no checkpoint.
+      A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it that
+      is not as it was written.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -353,7 +384,9 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
     >>> ps.load_pytreedef(directory)
     [ShapeDtypeStruct(shape=(3,), dtype=int32)]
     """
-    _, tree, leaves = _read_tree("load_pytreedef", directory)
+    operation = "load_pytreedef"
+    root = _local_path(operation, directory)
+    _, tree, leaves = _read_tree(operation, root, _tree_text(operation, root))
     return tree.unflatten(leaves)
 
 
@@ -370,8 +403,9 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
       ts_specs: as for `save`.
 
     Returns:
-      A pytree of arrays. FileNotFoundError where there is no checkpoint; TypeError for what is no
-      sharding. ImportError without the package tensorstore (the extra `checkpoint`).
+      A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
+      is not as it was written; TypeError for what is no sharding. ImportError without the
+      package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -382,27 +416,19 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
     {'a': Array([0, 1, 2], dtype=int32), 'b': None}
     """
     store.tensorstore()
-    root, tree, leaves = _read_tree("load", directory)
-    wanted = flatten_axes("load shardings", tree, shardings)
-    if any(isinstance(s, Format) for s in wanted):
-        raise NotImplementedError(
-            "load: Deserialization with `Format` instead of `Sharding` is not currently supported; "
-            "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
-    kept = flatten_axes("load mask", tree, True if mask is None else mask)
-    ids = [i for i, keep in enumerate(kept) if keep]
-    specs = _specs("load", tree, ts_specs)
-    paths = _array_specs(root / _ARRAYS, ids, [specs[i] for i in ids], None, None)
-
-    async def read() -> list[Any]:
-        limit, context = store.ByteLimiter(_READ_BYTES), store.new_context()
-        return await asyncio.gather(*[
-            store.async_deserialize(wanted[i], spec, byte_limiter=limit, context=context)
-            for i, spec in zip(ids, paths, strict=True)])
-
-    values: list[Any] = [None] * len(leaves)
-    for i, x in zip(ids, run([read()])[0], strict=True):
-        values[i] = x
-    return tree.unflatten(values)
+    root = _local_path("load", directory)
+    for _ in range(_TRIES):
+        text = _tree_text("load", root)
+        found, tree, leaves = _read_tree("load", root, text)
+        try:
+            return _read_arrays(root, found, tree, leaves, shardings, mask, ts_specs)
+        except store.Unreadable as error:
+            if _tree_text("load", root) == text:        # else another save has replaced it
+                raise _damaged("load", root, error.reason) from error.__cause__
+    raise OlympusRuntimeError(
+        f"load: {root} given; other processes saved there {_TRIES} times while it was read, and "
+        "deleted what was being read; load when they save less often, or let each save have a "
+        "directory of its own.")
 
 
 def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,

@@ -18,6 +18,7 @@ import numpy as np
 from ..backend.devices import print_environment_info
 from ..base import config, source
 from ..export.exported import Exported, deserialize, export
+from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
@@ -304,7 +305,8 @@ def _export(given: argparse.Namespace) -> None:
             print(f"{given.output}: {name}: {kind}")
         return
     artifact = exported.serialize(vjp_order=given.vjp_order)
-    given.output.write_bytes(artifact)
+    with replacing(given.output) as new:
+        new.write_bytes(artifact)
     print(f"{given.output}: {exported.fun_name}, {len(artifact)} bytes, for "
           f"{', '.join(exported.platforms)}")
 

@@ -93,7 +93,8 @@ class Call(Higher):
         out = iter(self.bind(*known, *[ct for ct in cts if type(ct) is not Zero], olympuspr=body,
                              **params))
         flags = iter(nonzero_out)
-        return [(next(out) if next(flags) else Zero(a.aval)) if type(a) is Linear else None
+        return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
+                if type(a) is Linear else None
                 for a in args]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

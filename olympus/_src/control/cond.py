@@ -76,11 +76,14 @@ class Cond(Higher):
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
         types = [b.type(a) for a in b.avals_out]
+        _, *avals = b.avals_in
 
+        # What a branch hands on as it is Shardy takes for whole, unless it is told in the branch.
         def emit(i: int, body: ClosedOlympuspr) -> list[Any]:
+            here = list(map(b.spread, args, avals))
             if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n
-                return b.call(body, args, "branch")
-            return b.call_inline(body, args, f"cond/branch_{i}_fun")
+                return b.call(body, here, "branch")
+            return b.call_inline(body, here, f"cond/branch_{i}_fun")
 
         return b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
                       types)

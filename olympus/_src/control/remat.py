@@ -61,8 +61,8 @@ class Checkpoint(Call):
             # Without it XLA would find the second computation equal to the first and merge them.
             results = iter(b.ops("stablehlo.optimization_barrier", guarded, None,
                                  [x.type for x in guarded]).results)
-            args = tuple([next(results) if flag else x
-                          for x, flag in zip(args, flags, strict=True)])
+            args = tuple([b.spread(next(results), a) if flag else x
+                          for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, "checkpoint/rematted_computation" if differentiated
                              else "checkpoint")
 

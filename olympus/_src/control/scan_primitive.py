@@ -81,31 +81,37 @@ class Scan(Higher):
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,
               unroll: int, num_consts: int, num_carry: int) -> list[Any]:
         # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
-        # With `reverse` rows are read and written from the last on.
+        # With `reverse` rows are read and written from the last on. All are cut as their types say:
+        # Shardy takes what it is told nothing of for whole, and sums what is written there.
         consts, carry, xs = cut(args, num_consts, num_carry)
-        y_avals = b.avals_out[num_carry:]
+        const_avals, carry_avals, x_avals = cut(b.avals_in, num_consts, num_carry)
+        x_rows = olympuspr.in_avals[num_consts + num_carry:]
+        y_rows = olympuspr.out_avals[num_carry:]
         rows = length if type(length) is int else maximum(length, 1)
-        if definitely_equal(rows, length):
-            ys = [b.full(a, 0) for a in y_avals]
-        else:       # XLA compiles the body even if it never runs, and it reads and writes a row
-            first = num_consts + num_carry
-            xs = [b.resized(x, a, length, rows)
-                  for x, a in zip(xs, b.avals_in[first:], strict=True)]
-            ys = [b.full(a.update(shape=(rows, *a.shape[1:])), 0) for a in y_avals]
+        if not definitely_equal(rows, length):
+            # XLA compiles the body even if it never runs, and it reads and writes a row.
+            xs = [b.spread(b.resized(x, a, length, rows), r.with_axis(0, rows))
+                  for x, a, r in zip(xs, x_avals, x_rows, strict=True)]
+        y_avals = [a.with_axis(0, rows) for a in y_rows]
+        ys = [b.spread(b.full(a, 0), a) for a in y_avals]
 
-        def body(index: Any, values: Sequence[Any]) -> list[Any]:
+        def body(index: Any, values: Sequence[Any], *read: Any) -> list[Any]:
+            values = list(map(b.spread, values, [*carry_avals, *y_avals]))
             carry, ys = cut(values, num_carry)
+            consts, xs = cut(read, num_consts)
             where = b.reverse_index(index, length) if reverse else index
-            slices = [b.slice_at(x, where) for x in xs]
+            slices = [b.slice_at(x, where, a) for x, a in zip(xs, x_rows, strict=True)]
             out = b.call_inline(olympuspr, [*consts, *carry, *slices], "while/body")
-            new_ys = [b.update_at(y, where, v) for y, v in zip(ys, out[num_carry:], strict=True)]
+            new_ys = [b.update_at(y, where, v, a)
+                      for y, v, a in zip(ys, out[num_carry:], y_rows, strict=True)]
             return [*out[:num_carry], *new_ys]
 
-        outs = b.counted_loop(length, [*carry, *ys], body, unroll)
+        outs = b.counted_loop(length, [*carry, *ys], body, unroll, [*consts, *xs],
+                              [*const_avals, *x_avals])
         if definitely_equal(rows, length):
             return outs
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
-            outs[num_carry:], y_avals, strict=True)]]
+            outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
 
     def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
                      length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any

@@ -342,7 +342,8 @@ class ShardMap(Higher):
             *compress(args, known), *(ct for ct, _ in given), olympuspr=body, out_specs=specs,
             in_specs=(*compress(in_specs, known), *(s for _, s in given)), **params))
         flags = iter(nonzero_out)
-        return [(next(out) if next(flags) else Zero(a.aval)) if type(a) is Linear else None
+        return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
+                if type(a) is Linear else None
                 for a in args]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

@@ -79,20 +79,28 @@ class While(Higher):
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
 
         def test(*xs: Any) -> Any:
-            return b.call_inline(cond_olympuspr, [*c_consts, *xs], "while/cond")[0]
+            carry, c_consts = cut(xs[:n + cond_nconsts], n)
+            return b.call_inline(cond_olympuspr, [*c_consts, *carry], "while/cond")[0]
 
         def step(*xs: Any) -> list[Any]:
-            return b.call_inline(body_olympuspr, [*b_consts, *xs], "while/body")
+            carry, _, b_consts = cut(xs, n, cond_nconsts)
+            carry = list(map(b.spread, carry, avals[-n:]))
+            return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
 
+        # A carry has at least one value. One that never changes is still constrained in each
+        # iteration: see `Builder.while_loop`.
+        n, avals = len(carry), b.avals_in
+        consts, const_avals = args[:-n], avals[:-n]
         if not any(e.ordered for e in cond_olympuspr.effects):
-            return b.while_loop(carry, test, step)
+            return b.while_loop(carry, test, step, consts, const_avals)
         # A condition passes no token on: it is evaluated in front of the loop and in the body.
 
         def step_and_test(_: Any, *xs: Any) -> list[Any]:
             new = step(*xs)
-            return [test(*new), *new]
+            return [test(*new, *xs[n:]), *new]
 
-        return b.while_loop([test(*carry), *carry], lambda going, *_: going, step_and_test)[1:]
+        return b.while_loop([test(*carry, *consts), *carry], lambda going, *_: going, step_and_test,
+                            consts, const_avals)[1:]
 
     def step_through(self, run: Callable[..., list[Any]], *args: Any, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,

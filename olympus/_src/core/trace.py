@@ -34,6 +34,7 @@ from ..types.avals import (
     make_aval,
     scalar_aval,
 )
+from ..types.mesh import mesh_of_types
 from ..types.shape import SymbolicDim
 from .context import ThreadState, ctx
 from .ir import Literal
@@ -105,7 +106,8 @@ def enter(trace: Any) -> Iterator[Any]:
     outer = chain(
         starmap(setattr, ((ctx, "trace", ctx.trace), (ctx, "depth", depth), (ctx, "eqn", ctx.eqn),
                           (ctx, "axes", ctx.axes))),
-        map(TRACING.set_local, (tracing,)))
+        map(TRACING.set_local, (tracing,)),
+        map(mesh_of_types.set_local, (mesh_of_types.get_local(),)))
     try:
         # Read from the class it is the base trace, on which C++ may run jitted functions by itself.
         TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
@@ -116,8 +118,8 @@ def enter(trace: Any) -> Iterator[Any]:
     return outer
 
 
-# Undoes `enter`, and puts back the scope and the axes, too; belongs into a `finally`. An interrupt
-# comes before C code or after it, so that no state is put back in part.
+# Undoes `enter`, and puts back the scope, the axes and the mesh, too; belongs into a `finally`. An
+# interrupt comes before C code or after it, so that no state is put back in part.
 leave: Callable[[Iterator[Any]], Any] = functools.partial(deque, maxlen=0)
 
 

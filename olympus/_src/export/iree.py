@@ -21,6 +21,8 @@ from ..backend.attributes import i64s, module_context
 from ..backend.linking import fresh_symbols, link, operations
 from ..base.lib import mlir
 from ..types.shape import definitely_equal
+from .bounds import guard_indices
+from .files import replacing
 from .module import check_single, custom_calls, drop_assertions, portable, read_module
 
 __all__ = ["to_iree"]
@@ -78,21 +80,24 @@ def to_iree(exported: Any, path: str | Path, *, target: str = "host",
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
     whole = _joined(entries)
-    module = portable(whole) if parameters is None else _without_constants(whole, Path(parameters))
+    module, weights = (portable(whole), {}) if parameters is None else _without_constants(whole)
     # Unless told, IREE computes float64 in float32, also where that is what a program is given.
     wide = any(str(a.dtype) in ("float64", "complex128") for e in entries.values()
                for a in (*e.in_avals, *e.out_avals))
     flags = (*flags, f"--iree-input-demote-f64-to-f32={'false' if wide else 'true'}")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, replacing(path) as compiled:
         source = Path(folder) / "module.mlir"
         source.write_bytes(module)
         done = subprocess.run(
             [program, "--iree-input-type=stablehlo", *flags, *options, str(source), "-o",
-             str(path)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error:" in line]
-        raise RuntimeError(f"to_iree: iree-compile refused {', '.join(entries)}:\n"
-                           + "\n".join(lines[:5] or done.stderr.splitlines()[:5]))
+             str(compiled)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error:" in line]
+            raise RuntimeError(f"to_iree: iree-compile refused {', '.join(entries)}:\n"
+                               + "\n".join(lines[:5] or done.stderr.splitlines()[:5]))
+        if parameters is not None:
+            with replacing(parameters) as new:
+                _write_safetensors(new, weights)
     return {name: _signature(e) for name, e in entries.items()}
 
 
@@ -115,6 +120,7 @@ def _joined(entries: Mapping[str, Any]) -> Any:
     modules = [read_module(e.mlir_module_serialized) for e in entries.values()]
     for module in modules:
         drop_assertions(module)
+        guard_indices(module)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):
         found = {target for target, _ in custom_calls(module)} - _NOTHING
@@ -156,10 +162,11 @@ def _annotate(module: Any) -> None:
                     [i for i, n in enumerate(sizes) if definitely_equal(n, 1) == ones])
 
 
-def _without_constants(module: Any, path: Path) -> bytes:
-    """A module as text, in which large constants are parameters; they are written to a file."""
+def _without_constants(module: Any) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A module as text, in which large constants are parameters; and these, by name."""
     # Each constant becomes the call of a function, which the text then defines in IREE's dialect.
-    ir, weights, declared = mlir.ir, {}, []
+    ir, declared = mlir.ir, []
+    weights: dict[str, np.ndarray] = {}
     mlir.legalize_chlo(module)
     with module_context():
         for op in list(operations(module)):
@@ -181,11 +188,10 @@ def _without_constants(module: Any, path: Path) -> bytes:
             mlir.func.FuncOp(name, ir.FunctionType.get([], [kind]), visibility="private",
                              ip=ir.InsertionPoint(module.body))
         text = str(module)
-    _write_safetensors(path, weights)
     lines = [line for line in text.splitlines(keepends=True)
              if not line.startswith("  func.func private @parameter_")]
     end = max(i for i, line in enumerate(lines) if line.rstrip() == "}")
-    return "".join([*lines[:end], *declared, *lines[end:]]).encode()
+    return "".join([*lines[:end], *declared, *lines[end:]]).encode(), weights
 
 
 def _large(op: Any) -> np.ndarray | None:

@@ -18,11 +18,26 @@ from ..backend.attributes import module_context
 from ..base.lib import mlir
 from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, read_module
-from .onnx_model import DTYPES, Graph, model, value_info
+from .onnx_model import DTYPES, Graph, Node, Value, write
+from .operations import (
+    NUMPY_OF,
+    body_of,
+    callee_of,
+    combiner_of,
+    direction_of,
+    element_of,
+    int_of,
+    ints_of,
+    kind_of,
+    name_of,
+    orders_of,
+    pairs_of,
+    shape_of,
+)
 
 __all__ = ["to_onnx"]
 
-_UNARY = {"abs": "Abs", "negate": "Neg", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt",
+_UNARY = {"abs": "Abs", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt",
           "tanh": "Tanh", "logistic": "Sigmoid", "sine": "Sin", "cosine": "Cos", "tan": "Tan",
           "sign": "Sign", "floor": "Floor", "ceil": "Ceil", "round_nearest_even": "Round"}
 _BINARY = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "maximum": "Max",
@@ -35,9 +50,9 @@ _COMPARISONS = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater
                 "GE": "GreaterOrEqual"}
 _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
                "multiply": "ReduceProd"}
-_NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
-             "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
-             "ui64": "uint64", "bf16": "float32", "i1": "bool"}
+# Sums, products and extrema of narrow types are taken in wider ones, since ONNX or ONNX Runtime has
+# none of them. Cast back, they wrap around as narrow ones do.
+_WIDER = {"i1": "i32", "i8": "i32", "i16": "i32", "ui8": "i32", "ui16": "i32", "ui32": "i64"}
 _SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}
 
 
@@ -52,9 +67,11 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
       The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers of
       flat arguments (those that the program ignores are left out), `out0`, `out1` ….
 
+    Constants that are too large for one file, of 2 GiB, go to `PATH.data` beside it.
+
     NotImplementedError, with all their names, for operations without a counterpart: complex
-    numbers, random bits, Fourier transforms, factorisations, custom calls. Differences that remain:
-    indices outside of an array are an error of the engine, and NaN in max, min and sort are as the
+    numbers, random bits, Fourier transforms, factorisations, custom calls; ImportError without the
+    package onnx (the extra `onnx`). A difference remains: NaN in max, min and sort are as the
     engine has them.
 
     >>> import olympus, olympus.numpy as onp
@@ -80,28 +97,18 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
         block = functions["main"].entry_block
         for i, x in zip(exported.module_kept_var_idx, block.arguments, strict=True):
             aval, name = exported.in_avals[i], f"in{i}"
-            graph.inputs.append(value_info(name, _element(x), aval.shape))
+            graph.inputs.append(Value(name, element_of(x), aval.shape))
             converter.env[x], types[name] = name, str(aval)
         outs = converter.block(block)
         last = list(block.operations)[-1]
         for i, (name, x, aval) in enumerate(zip(outs, last.operands, exported.out_avals,
                                                 strict=True)):
             # A node of its own: a result may be an argument, or two results the same value.
-            graph.node("Identity", [name], [f"out{i}"], {})
-            graph.outputs.append(value_info(f"out{i}", _element(x), aval.shape))
+            graph.nodes.append(Node("Identity", [name], [f"out{i}"], {}))
+            graph.outputs.append(Value(f"out{i}", element_of(x), aval.shape))
             types[f"out{i}"] = str(aval)
-    Path(path).write_bytes(model(graph, exported.fun_name, __version__, {}))
+    write(graph, Path(path), exported.fun_name, __version__)
     return types
-
-
-def _element(x: Any) -> str:
-    return str(mlir.ir.RankedTensorType(x.type).element_type)
-
-
-def _shape(x: Any) -> list[int]:
-    """The sizes of a value; -1 for those that are not known, as `Reshape` has it."""
-    kind = mlir.ir.RankedTensorType(x.type)
-    return [-1 if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank)]
 
 
 def _known(op: Any, sizes: Sequence[int]) -> Sequence[int]:
@@ -111,55 +118,15 @@ def _known(op: Any, sizes: Sequence[int]) -> Sequence[int]:
     return sizes
 
 
+def _factor(op: Any) -> str:
+    """The element type in which a product of arrays is computed: the widest of what it has."""
+    kinds = map(element_of, (*op.results, *op.operands))
+    widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
+    return "f32" if widest == "bf16" else _WIDER.get(widest, widest)
+
+
 def _count(sizes: Sequence[int]) -> int:
     return -1 if -1 in sizes else prod(sizes)
-
-
-def _ints(op: Any, name: str) -> list[int]:
-    """An attribute that is an array of integers; empty where it is left out."""
-    if name not in op.attributes:
-        return []
-    return [int(n) for n in np.array(mlir.ir.DenseI64ArrayAttr(op.attributes[name]))]
-
-
-def _pairs(op: Any, name: str, count: int) -> list[tuple[int, int]]:
-    """An attribute that is a matrix of two columns: padding; zeros where it is left out."""
-    if name not in op.attributes:
-        return [(0, 0)] * count
-    found = np.array(mlir.ir.DenseElementsAttr(op.attributes[name])).reshape(count, 2)
-    return [(int(a), int(b)) for a, b in found]
-
-
-def _int(op: Any, name: str, default: int = 1) -> int:
-    return mlir.ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else default
-
-
-def _body(op: Any, index: int = 0) -> Any:
-    return op.regions[index].blocks[0]
-
-
-def _name(op: Any) -> str:
-    return op.operation.name.partition(".")[2]
-
-
-def _direction(op: Any) -> str:
-    """EQ, LT … of a comparison."""
-    return str(op.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
-
-
-def _orders(op: Any) -> str | None:
-    """What a sort or an argmax compares by: LT or GT; None where it does not say."""
-    found = [_direction(inner) for inner in _body(op).operations if _name(inner) == "compare"]
-    for direction in reversed(found) if _name(op) == "sort" else found:
-        if direction in ("LT", "GT", "LE", "GE"):
-            return direction[0] + "T"
-    return None
-
-
-def _combiner(op: Any) -> str:
-    """The only operation in a region, `return` where that returns an argument; else ''."""
-    names = [_name(inner) for inner in _body(op).operations]
-    return names[0] if len(names) == 2 or names == ["return"] else ""
 
 
 def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
@@ -173,7 +140,7 @@ def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
                 name = inner.operation.name
                 short = name.partition(".")[2]
                 if "callee" in inner.attributes or "decomposition" in inner.attributes:
-                    callee = _callee(inner)
+                    callee = callee_of(inner)
                     if callee not in seen:
                         seen.add(callee)
                         pending.append(functions[callee])
@@ -185,19 +152,8 @@ def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
                 elif short in ("while", "case"):
                     nested += [o for r in inner.regions for b in r.blocks for o in b.operations]
                 found += [f"{name} of {kind}" for x in inner.results
-                          if (kind := _kind(x)) not in DTYPES]
+                          if (kind := kind_of(x)) not in DTYPES]
     return found
-
-
-def _kind(x: Any) -> str:
-    """The element type of a value; of tokens and others their own."""
-    ir = mlir.ir
-    return _element(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
-
-
-def _callee(op: Any) -> str:
-    field = "callee" if "callee" in op.attributes else "decomposition"
-    return mlir.ir.FlatSymbolRefAttr(op.attributes[field]).value
 
 
 def _refuse(op: Any, why: str) -> NotImplementedError:
@@ -220,7 +176,7 @@ class _Converter:
     def block(self, block: Any) -> list[str]:
         """Convert the operations of a block; the names of what it returns."""
         for op in block.operations:
-            name = _name(op)
+            name = name_of(op)
             if name == "return":
                 return [self.of(x) for x in op.operands]
             if name in ("call", "composite"):
@@ -240,7 +196,7 @@ class _Converter:
 
     def call(self, op: Any) -> None:
         """Write a function out where it is called."""
-        block = self.functions[_callee(op)].regions[0].blocks[0]
+        block = self.functions[callee_of(op)].regions[0].blocks[0]
         inner = _Converter(self.graph, self.functions, self)
         for x, given in zip(block.arguments, op.operands, strict=True):
             inner.env[x] = self.of(given)
@@ -277,13 +233,15 @@ class _Converter:
 
     def shape_of(self, x: Any) -> str:
         """The name of the shape of a static type."""
-        return self.graph.ints(_shape(x))
+        return self.graph.ints(shape_of(x))
 
     def scalar(self, value: Any, x: Any) -> str:
         """The name of a number of the element type of `x`."""
-        element = _element(x)
-        found = self.graph.constant(np.array(value, np.float32 if element[0] in "fb" else np.int64))
-        return found if element == "f32" else self.add("Cast", found, to=DTYPES[element])
+        return self.number(value, element_of(x))
+
+    def number(self, value: Any, element: str) -> str:
+        found = self.graph.constant(np.array(value, NUMPY_OF[element]))
+        return self.cast(found, "bf16") if element == "bf16" else found
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         return self.add("Reshape", name, self.graph.ints(shape), allowzero=1)
@@ -293,29 +251,46 @@ class _Converter:
             return name
         return self.add("Transpose", name, perm=list(order))
 
-    def cast(self, name: str, element: str) -> str:
-        return self.add("Cast", name, to=DTYPES[element])
+    def cast(self, name: str, element: str, given: str = "") -> str:
+        """A value as another element type; itself if it is `given` as that."""
+        return name if element == given else self.add("Cast", name, to=DTYPES[element])
+
+    def wide(self, x: Any) -> str:
+        """A value in the type that sums, products and extrema of it are taken in."""
+        element = element_of(x)
+        return self.cast(self.of(x), _WIDER.get(element, element), element)
+
+    def narrow(self, name: str, x: Any) -> str:
+        """The reverse: what was computed so, in the element type of `x`."""
+        element = element_of(x)
+        return self.cast(name, element, _WIDER.get(element, element))
 
     # Elementwise
 
     def binary(self, op: Any, name: str) -> str:
         operation = _BINARY[name]
-        if _element(op.operands[0]) == "i1":
+        if element_of(op.operands[0]) == "i1":
             operation = _LOGICAL[name]
-        elif _element(op.operands[0]) == "f64" and name == "add":
+        elif element_of(op.operands[0]) == "f64" and name == "add":
             # ONNX Runtime leaves out an Add of what is 0 in float32, as 1e-290 is. Sums it keeps.
             operation = "Sum"
         return self.elementwise(operation, list(op.operands))
 
     def _bits(self, op: Any) -> str:
-        table = _LOGICAL if _element(op.operands[0]) == "i1" else _BITWISE
-        return self.elementwise(table[_name(op)], list(op.operands))
+        table = _LOGICAL if element_of(op.operands[0]) == "i1" else _BITWISE
+        return self.elementwise(table[name_of(op)], list(op.operands))
 
     do_and = do_or = do_xor = _bits
 
     def do_not(self, op: Any) -> str:
         x, = op.operands
-        return self.add("Not" if _element(x) == "i1" else "BitwiseNot", self.of(x))
+        return self.add("Not" if element_of(x) == "i1" else "BitwiseNot", self.of(x))
+
+    def do_negate(self, op: Any) -> str:
+        x, = op.operands
+        if element_of(x)[0] == "u":
+            return self.add("Sub", self.scalar(0, x), self.of(x))
+        return self.add("Neg", self.of(x))
 
     def do_rsqrt(self, op: Any) -> str:
         return self.add("Reciprocal", self.add("Sqrt", self.of(op.operands[0])))
@@ -353,33 +328,40 @@ class _Converter:
         return self.add("Less", self.add("Abs", self.of(x)), self.scalar(0.5, x))
 
     def do_is_finite(self, op: Any) -> str:
-        x = self.of(op.operands[0])
-        return self.add("Not", self.add("Or", self.add("IsInf", x), self.add("IsNaN", x)))
+        x, = op.operands
+        return self.add("Less", self.add("Abs", self.of(x)), self.scalar(np.inf, x))
 
     def do_remainder(self, op: Any) -> str:
         return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
 
     def do_atan2(self, op: Any) -> str:
-        # atan(y/x), moved by pi to the half plane of x; on the axis of y, pi/2 with its sign.
+        # The angle of (|x|, |y|), then mirrored as the signs say. Magnitudes that are equal have
+        # the slope 1, two infinities among them; two zeros have 0.
         y, x = op.operands
-        zero, pi = self.scalar(0, x), self.scalar(np.pi, x)
-        up = self.add("GreaterOrEqual", self.of(y), zero)
-        side = self.add("Where", up, pi, self.add("Neg", pi))
-        angle = self.add("Atan", self.add("Div", self.of(y), self.of(x)))
-        angle = self.add("Where", self.add("Less", self.of(x), zero),
-                         self.add("Add", angle, side), angle)
-        level = self.add("And", self.add("Equal", self.of(x), zero),
-                         self.add("Equal", self.of(y), zero))
-        return self.add("Where", level, zero, angle)
+        height, width = self.add("Abs", self.of(y)), self.add("Abs", self.of(x))
+        slope = self.add("Where", self.add("Equal", height, width), self.add("Sign", height),
+                         self.add("Div", height, width))
+        angle = self.add("Atan", slope)
+        angle = self.add("Where", self._negative(x),
+                         self.add("Sub", self.scalar(np.pi, x), angle), angle)
+        # ONNX Runtime's Where gives 0 for -0, so the sign is a factor.
+        sign = self.add("Where", self._negative(y), self.scalar(-1, y), self.scalar(1, y))
+        return self.add("Mul", angle, sign)
+
+    def _negative(self, x: Any) -> str:
+        """Whether the sign bit is set: the reciprocal of -0 is below 0, too."""
+        name, zero = self.of(x), self.scalar(0, x)
+        return self.add("Or", self.add("Less", name, zero),
+                        self.add("Less", self.add("Reciprocal", name), zero))
 
     def do_compare(self, op: Any) -> str:
-        direction, xs = _direction(op), list(op.operands)
+        direction, xs = direction_of(op), list(op.operands)
         kind = "compare_type"
         if kind in op.attributes and "TOTALORDER" in str(op.attributes[kind]):
             raise _refuse(op, "by the total order")
         if direction == "NE":
             return self.add("Not", self.elementwise("Equal", xs))
-        if _element(xs[0]) == "i1" and direction != "EQ":
+        if element_of(xs[0]) == "i1" and direction != "EQ":
             return self.add(_COMPARISONS[direction], *[self.cast(self.of(x), "i32") for x in xs])
         return self.elementwise(_COMPARISONS[direction], xs)
 
@@ -392,9 +374,7 @@ class _Converter:
 
     def do_convert(self, op: Any) -> str:
         (x,), (out,) = op.operands, op.results
-        if _element(x) == _element(out):
-            return self.of(x)
-        return self.cast(self.of(x), _element(out))
+        return self.cast(self.of(x), element_of(out), element_of(x))
 
     def do_optimization_barrier(self, op: Any) -> list[str]:
         return list(map(self.of, op.operands))
@@ -404,15 +384,16 @@ class _Converter:
     def do_constant(self, op: Any) -> str:
         elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
         out, = op.results
-        element = _element(out)
+        element = element_of(out)
         if element == "bf16":
             wide = np.array([float(x) for x in elements] if not elements.is_splat else
                             float(elements.get_splat_value().value), np.float32)
-            wide = np.broadcast_to(wide.reshape(_shape(out) if wide.size > 1 else ()), _shape(out))
+            shape = shape_of(out)
+            wide = np.broadcast_to(wide.reshape(shape if wide.size > 1 else ()), shape)
             return self.cast(self.graph.constant(wide), "bf16")
-        if elements.is_splat and _shape(out):
-            value = np.asarray(elements.get_splat_value().value, _NUMPY_OF[element])
-            self.arrays[out] = np.broadcast_to(value, _shape(out))
+        if elements.is_splat and shape_of(out):
+            value = np.asarray(elements.get_splat_value().value, NUMPY_OF[element])
+            self.arrays[out] = np.broadcast_to(value, shape_of(out))
             self.small[out] = self.graph.constant(value), self.shape_of(out)
             return None     # type: ignore[return-value]
         array = np.array(elements)
@@ -421,16 +402,18 @@ class _Converter:
 
     def do_iota(self, op: Any) -> None:
         out, = op.results
-        shape, axis = _shape(out), _int(op, "iota_dimension")
-        row = np.arange(shape[axis]).astype(_NUMPY_OF[_element(out)])
+        shape, axis = shape_of(out), int_of(op, "iota_dimension")
+        row = np.arange(shape[axis]).astype(NUMPY_OF[element_of(out)])
         row = row.reshape([shape[axis] if i == axis else 1 for i in range(len(shape))])
-        self.small[out] = self.graph.constant(row), self.shape_of(out)
+        name = self.graph.constant(row)
+        self.small[out] = (self.cast(name, "bf16") if element_of(out) == "bf16" else name,
+                           self.shape_of(out))
 
     def do_broadcast_in_dim(self, op: Any) -> None:
         (x,), (out,) = op.operands, op.results
-        dims, shape = _ints(op, "broadcast_dimensions"), _shape(out)
+        dims, shape = ints_of(op, "broadcast_dimensions"), shape_of(out)
         inner = [1] * len(shape)
-        for d, n in zip(dims, _shape(x), strict=True):
+        for d, n in zip(dims, shape_of(x), strict=True):
             inner[d] = n
         name = self.near(x)
         if dims and (len(dims) < len(shape)):
@@ -439,19 +422,19 @@ class _Converter:
 
     def size_of(self, x: Any, axis: int) -> str:
         """The name of a vector that has a size of a value."""
-        known = _shape(x)[axis]
+        known = shape_of(x)[axis]
         if known >= 0:
             return self.graph.ints([known])
         return self.add("Gather", self.add("Shape", self.of(x)), self.graph.ints([axis]))
 
     def do_get_dimension_size(self, op: Any) -> str:
-        size = self.size_of(op.operands[0], _int(op, "dimension"))
-        return self.cast(self.add("Squeeze", size), _element(op.results[0]))
+        size = self.size_of(op.operands[0], int_of(op, "dimension"))
+        return self.cast(self.add("Squeeze", size), element_of(op.results[0]))
 
     def do_dynamic_broadcast_in_dim(self, op: Any) -> None:
         (x, shape), (out,) = op.operands, op.results
-        dims = _ints(op, "broadcast_dimensions")
-        new = [i for i in range(len(_shape(out))) if i not in dims]
+        dims = ints_of(op, "broadcast_dimensions")
+        new = [i for i in range(len(shape_of(out))) if i not in dims]
         name = self.of(x)
         if dims and new:
             name = self.add("Unsqueeze", name, self.graph.ints(new))
@@ -463,29 +446,29 @@ class _Converter:
 
     def do_dynamic_iota(self, op: Any) -> None:
         (shape,), (out,) = op.operands, op.results
-        sizes, axis = self.cast(self.of(shape), "i64"), _int(op, "iota_dimension")
+        sizes, axis = self.cast(self.of(shape), "i64"), int_of(op, "iota_dimension")
         size = self.add("Squeeze", self.add("Gather", sizes, self.graph.ints([axis])))
         row = self.add("Range", self.graph.constant(np.array(0)), size,
                        self.graph.constant(np.array(1)))
-        new = [i for i in range(len(_shape(out))) if i != axis]
+        new = [i for i in range(len(shape_of(out))) if i != axis]
         row = self.add("Unsqueeze", row, self.graph.ints(new)) if new else row
-        self.small[out] = self.cast(row, _element(out)), sizes
+        self.small[out] = self.cast(row, element_of(out)), sizes
 
     def do_real_dynamic_slice(self, op: Any) -> str:
         x, *edges = op.operands
         starts, limits, strides = (self.cast(self.of(e), "i64") for e in edges)
-        axes = self.graph.ints(range(len(_shape(x))))
+        axes = self.graph.ints(range(len(shape_of(x))))
         return self.add("Slice", self.of(x), starts, limits, axes, strides)
 
     def do_reshape(self, op: Any) -> str:
-        return self.reshape(self.of(op.operands[0]), _shape(op.results[0]))
+        return self.reshape(self.of(op.operands[0]), shape_of(op.results[0]))
 
     def do_transpose(self, op: Any) -> str:
-        return self.transpose(self.of(op.operands[0]), _ints(op, "permutation"))
+        return self.transpose(self.of(op.operands[0]), ints_of(op, "permutation"))
 
     def do_slice(self, op: Any) -> str:
-        return self.slice(self.of(op.operands[0]), _ints(op, "start_indices"),
-                          _ints(op, "limit_indices"), _ints(op, "strides"))
+        return self.slice(self.of(op.operands[0]), ints_of(op, "start_indices"),
+                          ints_of(op, "limit_indices"), ints_of(op, "strides"))
 
     def slice(self, name: str, starts: Sequence[int], limits: Sequence[int],
               strides: Sequence[int]) -> str:
@@ -494,7 +477,7 @@ class _Converter:
                         ints(strides))
 
     def do_reverse(self, op: Any) -> str:
-        return self.flip(self.of(op.operands[0]), _ints(op, "dimensions"))
+        return self.flip(self.of(op.operands[0]), ints_of(op, "dimensions"))
 
     def flip(self, name: str, axes: Sequence[int]) -> str:
         if not axes:
@@ -504,13 +487,13 @@ class _Converter:
                         ints([-1] * count))
 
     def do_concatenate(self, op: Any) -> str:
-        return self.add("Concat", *map(self.of, op.operands), axis=_int(op, "dimension"))
+        return self.add("Concat", *map(self.of, op.operands), axis=int_of(op, "dimension"))
 
     def do_pad(self, op: Any) -> str:
         x, value = op.operands
-        low, high, inner = (_ints(op, name) for name in (
+        low, high, inner = (ints_of(op, name) for name in (
             "edge_padding_low", "edge_padding_high", "interior_padding"))
-        return self.pad(self.of(x), _shape(x), self.of(value), low, high, inner)
+        return self.pad(self.of(x), shape_of(x), self.of(value), low, high, inner)
 
     def pad(self, name: str, shape: Sequence[int], value: str, low: Sequence[int],
             high: Sequence[int], inner: Sequence[int]) -> str:
@@ -534,7 +517,7 @@ class _Converter:
 
     def do_dynamic_slice(self, op: Any) -> str:
         x, *starts = op.operands
-        sizes, shape = _ints(op, "slice_sizes"), _shape(x)
+        sizes, shape = ints_of(op, "slice_sizes"), shape_of(x)
         _known(op, shape)
         begin = self.starts(starts, [n - s for n, s in zip(shape, sizes, strict=True)])
         end = self.add("Add", begin, self.graph.ints(sizes))
@@ -550,7 +533,7 @@ class _Converter:
 
     def do_dynamic_update_slice(self, op: Any) -> str:
         x, update, *starts = op.operands
-        sizes, shape = _shape(update), _shape(x)
+        sizes, shape = shape_of(update), shape_of(x)
         cut = [i for i, (n, m) in enumerate(zip(shape, sizes, strict=True))
                if not definitely_equal(n, m)
                or definitely_equal(n, -1) and self.arrays.get(starts[i]) != 0]
@@ -577,26 +560,24 @@ class _Converter:
     def do_reduce(self, op: Any) -> Any:
         count = len(op.results)
         xs, inits = list(op.operands)[:count], list(op.operands)[count:]
-        axes = _ints(op, "dimensions")
+        axes = ints_of(op, "dimensions")
         if count == 2 and len(axes) == 1:
             return self._arg_extreme(op, xs[0], axes[0])
-        name = _combiner(op)
+        name = combiner_of(op)
         if count > 1 or name not in (*_REDUCTIONS, "and", "or"):
             raise _refuse(op, "of several arrays, or with a function of its own")
         return self.reduced(op, name, xs[0], inits[0], axes)
 
     def reduced(self, op: Any, name: str, x: Any, init: Any, axes: Sequence[int]) -> str:
-        element, operand, last = _element(x), self.of(x), self.of(init)
-        if element == "i1":     # as numbers: all is the least, any the greatest
+        if element_of(x) == "i1":     # as numbers: all is the least, any the greatest
             name = {"and": "minimum", "or": "maximum"}.get(name, name)
-            operand, last = self.cast(operand, "i32"), self.cast(last, "i32")
         elif name in ("and", "or"):
-            raise _refuse(op, f"of the bits of {element}")
-        found = self.add(_REDUCTIONS[name], operand, self.graph.ints(axes), keepdims=0,
+            raise _refuse(op, f"of the bits of {element_of(x)}")
+        found = self.add(_REDUCTIONS[name], self.wide(x), self.graph.ints(axes), keepdims=0,
                          noop_with_empty_axes=1)
         if not self._is_identity(init, name):
-            found = self.add(_BINARY[name], found, last)
-        return self.cast(found, "i1") if element == "i1" else found
+            found = self.add(_BINARY[name], found, self.wide(init))
+        return self.narrow(found, x)
 
     def _is_identity(self, init: Any, name: str) -> bool:
         value = self.arrays.get(init)
@@ -611,58 +592,66 @@ class _Converter:
         return bool(value == worst[name == "maximum"])
 
     def _arg_extreme(self, op: Any, x: Any, axis: int) -> list[str]:
-        order = _orders(op)
-        if order is None or _element(op.operands[1])[0] not in "iu":
+        order = orders_of(op)
+        if order is None or element_of(op.operands[1])[0] not in "iu":
             raise _refuse(op, "of two arrays with a function of its own")
         name = "ArgMax" if order == "GT" else "ArgMin"
-        index = self.add(name, self.of(x), axis=axis, keepdims=0)
-        value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.of(x),
+        index = self.add(name, self.wide(x), axis=axis, keepdims=0)
+        value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.wide(x),
                          self.graph.ints([axis]), keepdims=0)
-        return [value, self.cast(index, _element(op.results[1]))]
+        return [self.narrow(value, x), self.cast(index, element_of(op.results[1]))]
 
     def do_reduce_window(self, op: Any) -> str:
         if len(op.results) != 1:
             raise _refuse(op, "of several arrays")
         x, init = op.operands
-        shape, name = _shape(x), _combiner(op)
+        shape, name = shape_of(x), combiner_of(op)
         rank = len(shape)
-        window = _ints(op, "window_dimensions")
-        strides = _ints(op, "window_strides") or [1] * rank
-        dilations = _ints(op, "window_dilations") or [1] * rank
-        pads = _pairs(op, "padding", rank)
-        if any(n != 1 for n in _ints(op, "base_dilations")) or name not in ("add", "maximum",
+        window = ints_of(op, "window_dimensions")
+        strides = ints_of(op, "window_strides") or [1] * rank
+        dilations = ints_of(op, "window_dilations") or [1] * rank
+        pads = pairs_of(op, "padding", rank)
+        if any(n != 1 for n in ints_of(op, "base_dilations")) or name not in ("add", "maximum",
                                                                             "minimum"):
             raise _refuse(op, "of spread elements, or with a function of its own")
         axes = [i for i in range(rank) if window[i] != 1 or strides[i] != 1 or any(pads[i])]
-        if name == "add" and len(axes) == 1 and strides[axes[0]] == dilations[axes[0]] == 1:
-            axis, n = axes[0], window[axes[0]]
+        axes = axes or [rank - 1]
+        axis, n = axes[0], window[axes[0]]
+        if (name == "add" and len(axes) == 1 and strides[axis] == dilations[axis] == 1
+                and self._is_identity(init, name)):
             if definitely_equal(n, shape[axis]) and pads[axis] in ((n - 1, 0), (0, n - 1)):
-                return self.add("CumSum", self.of(x), self.graph.constant(np.array(axis)),
-                                reverse=int(pads[axis][1] > 0))
-        if _element(x) not in ("f32", "f16", "f64"):
-            raise _refuse(op, f"of {_element(x)}")
+                found = self.add("CumSum", self.wide(x), self.graph.constant(np.array(axis)),
+                                 reverse=int(pads[axis][1] > 0))
+                return self.narrow(found, x)
+        given = self.of(x)
+        whole = name != "add" and element_of(x) in (*_WIDER, "i32")
+        if whole:       # pooling has floats only, and float64 has these integers
+            given = self.cast(given, "f64")
+        elif element_of(x) not in ("f32", "f16", "f64"):
+            raise _refuse(op, f"of {element_of(x)}")
         # To the form of pooling: (others, 1, windowed).
         others = [i for i in range(rank) if i not in axes]
         order = others + axes
         sizes = [shape[i] for i in order]
-        name_of = self.transpose(self.of(x), order)
+        given = self.transpose(given, order)
         if len(others) != 2:
             count = _count([shape[i] for i in others])
-            name_of = self.reshape(name_of, [count, 1, *(shape[i] for i in axes)])
+            given = self.reshape(given, [count, 1, *(shape[i] for i in axes)])
         kernel = [window[i] for i in axes]
         options = {"kernel_shape": kernel, "strides": [strides[i] for i in axes],
                    "pads": [pads[i][0] for i in axes] + [pads[i][1] for i in axes]}
         if name == "add":
             if any(dilations[i] != 1 for i in axes):
                 raise _refuse(op, "of a sum with dilated windows")
-            found = self.add("AveragePool", name_of, count_include_pad=1, **options)
+            found = self.add("AveragePool", given, count_include_pad=1, **options)
             found = self.add("Mul", found, self.scalar(float(np.prod(kernel)), x))
         else:
             options["dilations"] = [dilations[i] for i in axes]
-            given = name_of if name == "maximum" else self.add("Neg", name_of)
+            given = given if name == "maximum" else self.add("Neg", given)
             found = self.add("MaxPool", given, **options)
             found = found if name == "maximum" else self.add("Neg", found)
-        out = _shape(op.results[0])
+            found = self.cast(found, element_of(x)) if whole else found
+        out = shape_of(op.results[0])
         if len(others) != 2:
             found = self.reshape(found, [*sizes[:len(others)], *(out[i] for i in axes)])
         found = self.transpose(found, [order.index(i) for i in range(rank)])
@@ -673,13 +662,14 @@ class _Converter:
     # Products
 
     def do_dot_general(self, op: Any) -> str:
-        x, y = op.operands
+        (x, y), (out,) = op.operands, op.results
+        kind = _factor(op)
         numbers = mlir.hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
         sides = []
         for value, contracting, batch, first in (
                 (x, numbers.lhs_contracting_dimensions, numbers.lhs_batching_dimensions, True),
                 (y, numbers.rhs_contracting_dimensions, numbers.rhs_batching_dimensions, False)):
-            shape = _shape(value)
+            shape = shape_of(value)
             free = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
             order = [*batch, *free, *contracting] if first else [*batch, *contracting, *free]
             sides.append((value, order, [shape[i] for i in batch], [shape[i] for i in free],
@@ -688,36 +678,38 @@ class _Converter:
         for first, (value, order, batch, free, inner) in zip((True, False), sides, strict=True):
             size = _count(free)
             wanted = [*batch, *([size, inner] if first else [inner, size])]
-            name = self.transpose(self.of(value), order)
-            names.append(name if [_shape(value)[i] for i in order] == wanted
+            name = self.transpose(self.cast(self.of(value), kind, element_of(value)), order)
+            names.append(name if [shape_of(value)[i] for i in order] == wanted
                          else self.reshape(name, wanted))
         found = self.add("MatMul", *names)
-        out = op.results[0]
         batch, (left, right) = sides[0][2], (sides[0][3], sides[1][3])
         if len(left) != 1 or len(right) != 1:
             found = self.reshape(found, [*batch, *left, *right])
-        if _element(out) != _element(x):
-            found = self.cast(found, _element(out))
-        return found
+        return self.cast(found, element_of(out), kind)
 
     def do_convolution(self, op: Any) -> str:
-        x, kernel = op.operands
+        (x, kernel), (out,) = op.operands, op.results
+        kind = _factor(op)
+        if element_of(out) == "i1":
+            kind = "f32"        # a sum of products is not 0 where one is not
+        elif kind not in ("f16", "f32", "f64"):
+            raise _refuse(op, f"of {element_of(out)}")
         n = mlir.hlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
         spatial = len(n.input_spatial_dimensions)
-        strides = _ints(op, "window_strides") or [1] * spatial
-        pads = _pairs(op, "padding", spatial)
-        inner = [d - 1 for d in _ints(op, "lhs_dilation")] or [0] * spatial
-        if _int(op, "batch_group_count") != 1:
+        strides = ints_of(op, "window_strides") or [1] * spatial
+        pads = pairs_of(op, "padding", spatial)
+        inner = [d - 1 for d in ints_of(op, "lhs_dilation")] or [0] * spatial
+        if int_of(op, "batch_group_count") != 1:
             raise _refuse(op, "with groups of the batch")
         order = [n.input_batch_dimension, n.input_feature_dimension, *n.input_spatial_dimensions]
-        name = self.transpose(self.of(x), order)
-        shape = [_shape(x)[i] for i in order]
+        name = self.transpose(self.cast(self.of(x), kind, element_of(x)), order)
+        shape = [shape_of(x)[i] for i in order]
         low, high = [a for a, _ in pads], [b for _, b in pads]
         if any(inner) or min([*low, *high], default=0) < 0:
-            name = self.pad(name, shape, self.scalar(0, x), [0, 0, *low], [0, 0, *high],
+            name = self.pad(name, shape, self.number(0, kind), [0, 0, *low], [0, 0, *high],
                             [0, 0, *inner])
             low, high = [0] * spatial, [0] * spatial
-        weights = self.transpose(self.of(kernel), [
+        weights = self.transpose(self.cast(self.of(kernel), kind, element_of(kernel)), [
             n.kernel_output_feature_dimension, n.kernel_input_feature_dimension,
             *n.kernel_spatial_dimensions])
         if "window_reversal" in op.attributes:
@@ -728,18 +720,19 @@ class _Converter:
                              for v in (name, weights))
             strides, low, high = [1], [0], [0]
         found = self.add("Conv", name, weights, strides=strides, pads=[*low, *high],
-                         dilations=_ints(op, "rhs_dilation") or [1] * max(spatial, 1),
-                         group=_int(op, "feature_group_count"))
+                         dilations=ints_of(op, "rhs_dilation") or [1] * max(spatial, 1),
+                         group=int_of(op, "feature_group_count"))
         if not spatial:
             found = self.add("Squeeze", found, self.graph.ints([2]))
-        out = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
-        return self.transpose(found, [out.index(i) for i in range(spatial + 2)])
+        order = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
+        found = self.transpose(found, [order.index(i) for i in range(spatial + 2)])
+        return self.cast(found, element_of(out), kind)
 
     # Indexing
 
     def _indices(self, x: Any, axis: int, batch: Sequence[int]) -> tuple[str, list[int]]:
         """Indices with their vectors last and batched axes first, and the other axes."""
-        shape, name = _shape(x), self.cast(self.of(x), "i64")
+        shape, name = shape_of(x), self.cast(self.of(x), "i64")
         if axis == len(shape):
             name, shape = self.reshape(name, [*shape, 1]), [*shape, 1]
         rest = [i for i in range(len(shape)) if i != axis and i not in batch]
@@ -748,7 +741,7 @@ class _Converter:
     def do_gather(self, op: Any) -> str:
         x, indices = op.operands
         n = mlir.hlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
-        shape, sizes = _shape(x), _ints(op, "slice_sizes")
+        shape, sizes = shape_of(x), ints_of(op, "slice_sizes")
         batch, axes = list(n.operand_batching_dims), list(n.start_index_map)
         rest = [i for i in range(len(shape)) if i not in (*batch, *axes)]
         if [sizes[i] for i in (*rest, *axes)] != [*(shape[i] for i in rest), *[1] * len(axes)]:
@@ -759,7 +752,7 @@ class _Converter:
         where = self.add("Min", self.add("Max", where, self.graph.ints([0])), most)
         data = self.transpose(self.of(x), [*batch, *axes, *rest])
         found = self.graph.add("GatherND", [data, where], batch_dims=len(batch))
-        out = _shape(op.results[0])
+        out = shape_of(op.results[0])
         # Now (batch, free, rest); the result has rest, and indexed axes of size 1, at offset_dims.
         offset = list(n.offset_dims)
         collapsed = {*n.collapsed_slice_dims, *batch}
@@ -771,7 +764,7 @@ class _Converter:
                 out: list[int]) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
         batched = list(n.start_indices_batching_dims)
-        rank = len(_shape(indices)) + (n.index_vector_dim == len(_shape(indices)))
+        rank = len(shape_of(indices)) + (n.index_vector_dim == len(shape_of(indices)))
         others = [i for i in range(rank) if i != n.index_vector_dim]    # of the indices
         places = [i for i in range(len(out)) if i not in offset]        # where these go
         place = dict(zip(others, places, strict=True))
@@ -785,12 +778,12 @@ class _Converter:
             raise _refuse(op, "of several arrays")
         x, indices, updates = op.operands
         n = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
-        shape, name = _shape(x), _combiner(op)
+        shape, name = shape_of(x), combiner_of(op)
         axes = list(n.scattered_dims_to_operand_dims)
         rest = [i for i in range(len(shape)) if i not in axes]
         window = [i for i in range(len(shape))
                   if i not in (*n.inserted_window_dims, *n.input_batching_dims)]
-        taken = _shape(updates)
+        taken = shape_of(updates)
         sizes = {i: taken[j] for i, j in zip(window, n.update_window_dims, strict=True)}
         if n.input_batching_dims or name not in _SCATTERS or any(
                 sizes.get(i, 1) != (shape[i] if i in rest else 1) for i in range(len(shape))):
@@ -817,15 +810,15 @@ class _Converter:
 
     def do_sort(self, op: Any) -> Any:
         keys, *others = op.operands
-        order, axis = _orders(op), _int(op, "dimension")
-        ties = any(next(iter(x.uses), None) for x in list(_body(op).arguments)[2:])
-        if order is None or ties or _element(keys) not in ("f32", "f64", "f16", "i32", "i64"):
-            raise _refuse(op, f"of {_element(keys)}, or with a function of its own")
+        order, axis = orders_of(op), int_of(op, "dimension")
+        ties = any(next(iter(x.uses), None) for x in list(body_of(op).arguments)[2:])
+        if order is None or ties or element_of(keys) in ("bf16", "ui64"):
+            raise _refuse(op, f"of {element_of(keys)}, or with a function of its own")
         size = self.size_of(keys, axis)
-        values, where = self.graph.add("TopK", [self.of(keys), size], 2, axis=axis,
+        values, where = self.graph.add("TopK", [self.wide(keys), size], 2, axis=axis,
                                        largest=int(order == "GT"), sorted=1)
-        return [values, *(self.add("GatherElements", self.of(x), where, axis=axis)
-                          for x in others)]
+        return [self.narrow(values, keys), *(
+            self.add("GatherElements", self.of(x), where, axis=axis) for x in others)]
 
     # Control flow
 
@@ -838,9 +831,9 @@ class _Converter:
         graph, names = self.graph, []
         if first == count - 1:
             inner = _Converter(graph, self.functions, self)
-            return inner.block(_body(op, first))
+            return inner.block(body_of(op, first))
         taken = graph.add("Equal", [index, graph.constant(np.array(first, np.int32))])
-        then, outs = self.subgraph(_body(op, first))
+        then, outs = self.subgraph(body_of(op, first))
         then.finish(outs, op.results)
         other = _Converter(Graph(graph), self.functions, self)
         other.finish(other._choice(op, index, first + 1, count), op.results)
@@ -852,29 +845,28 @@ class _Converter:
         """Make these the outputs of a subgraph, by nodes of it."""
         for name, x in zip(outs, like, strict=True):
             made = self.graph.add("Identity", [name])
-            self.graph.outputs.append(value_info(made, _element(x), _shape(x)))
+            self.graph.outputs.append(Value(made, element_of(x), shape_of(x)))
 
     def do_while(self, op: Any) -> Any:
         graph, start = self.graph, list(map(self.of, op.operands))
         first = _Converter(graph, self.functions, self)
-        for x, name in zip(_body(op, 0).arguments, start, strict=True):
+        for x, name in zip(body_of(op, 0).arguments, start, strict=True):
             first.env[x] = name
-        begin, = first.block(_body(op, 0))
+        begin, = first.block(body_of(op, 0))
         inner = _Converter(Graph(graph), self.functions, self)
         values = [inner.graph.name() for _ in start]
-        inner.graph.inputs = [value_info(graph.name(), "i64", ()),
-                              value_info(graph.name(), "i1", ()),
-                              *(value_info(name, _element(x), _shape(x))
+        inner.graph.inputs = [Value(graph.name(), "i64", ()), Value(graph.name(), "i1", ()),
+                              *(Value(name, element_of(x), shape_of(x))
                                 for name, x in zip(values, op.operands, strict=True))]
-        for x, name in zip(_body(op, 1).arguments, values, strict=True):
+        for x, name in zip(body_of(op, 1).arguments, values, strict=True):
             inner.env[x] = name
-        outs = inner.block(_body(op, 1))
+        outs = inner.block(body_of(op, 1))
         again = _Converter(inner.graph, self.functions, inner)
-        for x, name in zip(_body(op, 0).arguments, outs, strict=True):
+        for x, name in zip(body_of(op, 0).arguments, outs, strict=True):
             again.env[x] = name
-        going, = again.block(_body(op, 0))
+        going, = again.block(body_of(op, 0))
         made = inner.graph.add("Identity", [going])
-        inner.graph.outputs.append(value_info(made, "i1", ()))
+        inner.graph.outputs.append(Value(made, "i1", ()))
         inner.finish(outs, op.results)
         names = graph.add("Loop", ["", begin, *start], len(start), body=inner.graph)
         return [names] if isinstance(names, str) else names

@@ -1,92 +1,64 @@
-"""Models of ONNX as bytes: the parts of its protocol buffers that exports need.
+"""Models of ONNX: graphs of nodes and constants, which the package onnx then writes.
 
-A message is its fields in wire format; the numbers of fields are those of onnx.proto.
+A graph is plain data until it is written, so that what no result needs can be dropped first, and
+large constants go from their arrays to a file without a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import hashlib
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["DTYPES", "Graph", "model", "value_info"]
+from ..types.shape import definitely_equal
+from .files import replacing
+
+__all__ = ["DTYPES", "Graph", "Value", "write"]
 
 IR_VERSION, OPSET = 8, 18
-# The numbers of element types, by MLIR's names.
+# The numbers of element types (TensorProto.DataType), by MLIR's names.
 DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, "i1": 9, "f16": 10,
           "f64": 11, "ui32": 12, "ui64": 13, "bf16": 16}
-_NUMPY = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
-          "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13, "bfloat16": 16}
+# Protocol buffers have 2 GiB at most; of these, 128 MiB are left to nodes and to small constants.
+INLINE_BYTES = 2**31 - 2**27
+# Of a constant that goes to the file beside; and its alignment there, so that systems can map it.
+EXTERNAL_BYTES = 2**16
 
 
-def _varint(n: int) -> bytes:
-    n &= (1 << 64) - 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
+class Value(NamedTuple):
+    """An input or output; dimensions that are no ints are named by their text, -1 is unknown."""
+
+    name: str
+    element: str
+    shape: Sequence[Any]
 
 
-def _int(field: int, n: int) -> bytes:
-    return _varint(field << 3) + _varint(n)
+class Node(NamedTuple):
+    """An operation; attributes are ints, floats, text, sequences of ints, and graphs."""
 
+    operation: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    attributes: Mapping[str, Any]
 
-def _bytes(field: int, data: bytes | str) -> bytes:
-    data = data.encode() if isinstance(data, str) else data
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
-
-
-def _float(field: int, x: float) -> bytes:
-    return _varint(field << 3 | 5) + np.float32(x).tobytes()
-
-
-def tensor(name: str, x: np.ndarray) -> bytes:
-    """A TensorProto."""
-    dims = b"".join(_int(1, n) for n in x.shape)
-    return dims + _int(2, _NUMPY[x.dtype.name]) + _bytes(8, name) + _bytes(
-        9, np.ascontiguousarray(x).tobytes())
-
-
-def value_info(name: str, element: str, shape: Sequence[Any]) -> bytes:
-    """A ValueInfoProto; dimensions that are no ints are named by their text, -1 is unknown."""
-    dims = b"".join(_bytes(1, _dimension(n)) for n in shape)
-    kind = _bytes(1, _int(1, DTYPES[element]) + _bytes(2, dims))
-    return _bytes(1, name) + _bytes(2, kind)
-
-
-def _dimension(d: Any) -> bytes:
-    if isinstance(d, int):
-        return b"" if d == -1 else _int(1, d)
-    return _bytes(2, str(d))
-
-
-def _attribute(name: str, value: Any) -> bytes:
-    """An AttributeProto: of an int, a float, text, ints or a graph."""
-    head = _bytes(1, name)
-    if isinstance(value, Graph):
-        return head + _bytes(6, value.proto("body")) + _int(20, 5)
-    if isinstance(value, str):
-        return head + _bytes(4, value) + _int(20, 3)
-    if isinstance(value, float):
-        return head + _float(2, value) + _int(20, 1)
-    if isinstance(value, int):
-        return head + _int(3, value) + _int(20, 2)
-    return head + b"".join(_int(8, n) for n in value) + _int(20, 7)
+    def graphs(self) -> list[Graph]:
+        return [value for value in self.attributes.values() if isinstance(value, Graph)]
 
 
 class Graph:
     """Nodes and constants; names are unique in the model."""
 
     def __init__(self, outer: Graph | None = None) -> None:
-        self.nodes: list[bytes] = []
-        self.constants: list[bytes] = []
-        self.inputs: list[bytes] = []
-        self.outputs: list[bytes] = []
+        self.nodes: list[Node] = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
         self.count: list[int] = [0] if outer is None else outer.count
-        self.known: dict[Any, str] = {}     # constants by their bits
+        self.known: dict[Any, str] = {}     # (shape, dtype, digest of the bits) -> constant
 
     def name(self) -> str:
         """A name that no value has."""
@@ -95,11 +67,11 @@ class Graph:
 
     def constant(self, x: np.ndarray) -> str:
         """The name of a constant."""
-        key = x.shape, x.dtype, x.tobytes()
+        key = x.shape, x.dtype, hashlib.sha256(np.ascontiguousarray(x)).digest()
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = self.name()
-            self.constants.append(tensor(found, x))
+            self.constants[found] = x
         return found
 
     def ints(self, values: Sequence[int]) -> str:
@@ -110,28 +82,85 @@ class Graph:
             ) -> Any:
         """The name of the result of a node, or the names of its results."""
         names = [self.name() for _ in range(outputs)]
-        self.node(operation, inputs, names, attributes)
+        self.nodes.append(Node(operation, inputs, names, attributes))
         return names[0] if outputs == 1 else names
 
-    def node(self, operation: str, inputs: Sequence[str], names: Sequence[str],
-             attributes: Mapping[str, Any]) -> None:
-        """Add a node whose results have these names."""
-        self.nodes.append(
-            b"".join(_bytes(1, n) for n in inputs) + b"".join(_bytes(2, n) for n in names)
-            + _bytes(3, names[0]) + _bytes(4, operation)
-            + b"".join(_bytes(5, _attribute(k, v)) for k, v in attributes.items()))
+    def prune(self) -> set[str]:
+        """Drop nodes and constants that no output needs; all names that what is left reads."""
+        needed, kept = {x.name for x in self.outputs}, []
+        for node in reversed(self.nodes):
+            if not needed.isdisjoint(node.outputs):
+                kept.append(node)
+                needed.update(node.inputs, *(graph.prune() for graph in node.graphs()))
+        self.nodes = kept[::-1]
+        self.constants = {name: x for name, x in self.constants.items() if name in needed}
+        return needed
 
-    def proto(self, name: str) -> bytes:
-        """The GraphProto."""
-        return b"".join([
-            *(_bytes(1, n) for n in self.nodes), _bytes(2, name),
-            *(_bytes(5, c) for c in self.constants), *(_bytes(11, i) for i in self.inputs),
-            *(_bytes(12, o) for o in self.outputs)])
+    def graphs(self) -> Iterator[Graph]:
+        """This one, and those within its nodes."""
+        yield self
+        for node in self.nodes:
+            for graph in node.graphs():
+                yield from graph.graphs()
 
 
-def model(graph: Graph, name: str, version: str, notes: Mapping[str, str]) -> bytes:
-    """The ModelProto of a graph."""
-    return b"".join([
-        _int(1, IR_VERSION), _bytes(2, "olympus"), _bytes(3, version), _bytes(7, graph.proto(name)),
-        _bytes(8, _bytes(1, "") + _int(2, OPSET)),
-        *(_bytes(14, _bytes(1, k) + _bytes(2, v)) for k, v in notes.items())])
+def write(graph: Graph, path: Path, name: str, version: str) -> None:
+    """Write the model of a graph; large constants, if it has too many for one file, beside it."""
+    onnx = _onnx()
+    graph.prune()
+    total = sum(x.nbytes for g in graph.graphs() for x in g.constants.values())
+    if total <= INLINE_BYTES:
+        data = _proto(onnx, graph, name, onnx.numpy_helper.from_array)
+    else:
+        beside = path.with_name(f"{path.name}.data")
+        with replacing(beside) as new, new.open("wb") as file:
+            data = _proto(onnx, graph, name,
+                          lambda x, key: _external(onnx, x, key, file, beside.name))
+    model = onnx.helper.make_model(
+        data, ir_version=IR_VERSION, opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        producer_name="olympus", producer_version=version)
+    with replacing(path) as new:
+        new.write_bytes(model.SerializeToString())
+
+
+def _onnx() -> Any:
+    """The package, which is an extra; ImportError says so where it is not there."""
+    try:
+        return importlib.import_module("onnx")
+    except ImportError:
+        raise ImportError("to_onnx: the package onnx is not installed; it writes the model; "
+                          "install it with: pip install 'olympus[onnx]'") from None
+
+
+def _external(onnx: Any, x: np.ndarray, name: str, file: Any, location: str) -> Any:
+    """A TensorProto whose data are in a file beside the model, unless they are few."""
+    if x.nbytes < EXTERNAL_BYTES:
+        return onnx.numpy_helper.from_array(x, name)
+    offset = file.seek(-(-file.tell() // EXTERNAL_BYTES) * EXTERNAL_BYTES)
+    x.tofile(file)
+    tensor = onnx.TensorProto(
+        name=name, dims=x.shape, data_type=onnx.helper.np_dtype_to_tensor_dtype(x.dtype),
+        data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", offset),
+                       ("length", x.nbytes)):
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
+
+
+def _proto(onnx: Any, graph: Graph, name: str, tensor: Any) -> Any:
+    """The GraphProto of a graph; `tensor` makes those of its constants."""
+    def info(x: Value) -> Any:
+        sizes = [None if definitely_equal(n, -1) else n if isinstance(n, int) else str(n)
+                 for n in x.shape]
+        return onnx.helper.make_tensor_value_info(x.name, DTYPES[x.element], sizes)
+
+    def attribute(value: Any) -> Any:
+        return _proto(onnx, value, "body", tensor) if isinstance(value, Graph) else value
+
+    nodes = [onnx.helper.make_node(
+        node.operation, node.inputs, node.outputs, name=node.outputs[0],
+        **{key: attribute(value) for key, value in node.attributes.items()})
+        for node in graph.nodes]
+    return onnx.helper.make_graph(
+        nodes, name, list(map(info, graph.inputs)), list(map(info, graph.outputs)),
+        [tensor(x, key) for key, x in graph.constants.items()])

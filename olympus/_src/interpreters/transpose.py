@@ -106,7 +106,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 out_cts: Any = [acc.pop(v, None) for v in eqn.outvars]
                 if False not in [ct is None for ct in out_cts]:
                     continue
-                out_cts = [Zero(v.aval) if ct is None else ct
+                out_cts = [Zero(v.aval.to_cotangent_aval()) if ct is None else ct
                            for v, ct in zip(eqn.outvars, out_cts, strict=True)]
             else:
                 out_cts = acc.pop(eqn.outvars[0], None)
@@ -129,7 +129,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     finally:
         if record is not None:
             record.where = outer
-    return [acc.get(v, Zero(v.aval)) if type(a) is Linear else None
+    return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 
 
@@ -167,7 +167,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
         known, given = iter(args[:num_known]), iter(args[num_known:])
         ins = [Linear(v.aval) if lin else next(known)
                for v, lin in zip(pr.invars, linear_in, strict=True)]
-        cts = [next(given) if nz else Zero(v.aval)
+        cts = [next(given) if nz else Zero(v.aval.to_cotangent_aval())
                for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
         out = backward_pass(pr, closed.consts, ins, cts)
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]

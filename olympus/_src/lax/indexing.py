@@ -242,8 +242,8 @@ class Gather(Physical):
         numbers = ScatterDimensionNumbers(
             dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
             dn.start_indices_batching_dims)
-        return [bind_scatter(scatter_add_p, zeros_of(x.aval), indices, ct, numbers,
-                         indices_are_sorted, unique_indices, mode), None]
+        return [bind_scatter(scatter_add_p, zeros_of(x.aval.to_cotangent_aval()), indices, ct,
+                             numbers, indices_are_sorted, unique_indices, mode), None]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -517,8 +517,8 @@ class Scatter(Physical):
         params["unique_indices"] = unique_indices
         x_ct = u_ct = None
         if type(x) is Linear:
-            zeros = zeros_of(updates.aval if type(updates) is Linear else typeof(updates))
-            x_ct = self.bind(ct, indices, zeros, **params)
+            new = updates.aval if type(updates) is Linear else typeof(updates)
+            x_ct = self.bind(ct, indices, zeros_of(new.to_cotangent_aval()), **params)
         if type(updates) is Linear:
             u_ct = read_back(ct, indices, updates.aval, params)
             if not unique_indices:

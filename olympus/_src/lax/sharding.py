@@ -128,8 +128,10 @@ class Reshard(Primitive):
     def lower(self, b: Any, x: Any, *, sharding: NamedSharding) -> Any:
         if isinstance(sharding.mesh, Mesh):     # the type names it without its devices
             b.module.given.append(sharding.mesh)
-        if sharding.spec.unreduced and not b.avals_in[0].sums[0]:
-            # Else XLA may take an operand of which nothing is said for terms already.
+        before, after = b.avals_in[0].sums[0], sharding.spec.unreduced
+        if after - before and not (before and before <= after):
+            # An operand of which nothing is said XLA may take for terms already, and terms along
+            # one axis for terms along another end its process: they are summed first.
             whole = sharding.update(spec=sharding.spec.update(unreduced=frozenset()))
             x = b.spread(x, b.avals_out[0].update(sharding=whole))
         return x    # every result is cut as its type says

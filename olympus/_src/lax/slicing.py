@@ -498,7 +498,7 @@ class DynamicSlice(Physical):
                 self.bind(tangents[0], *starts, slice_sizes=slice_sizes))
 
     def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Dims) -> list[Any]:
-        return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts),
+        return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -542,8 +542,9 @@ class DynamicUpdateSlice(Physical):
 
     def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
         aval = update.aval if type(update) is Linear else typeof(update)
+        zeros = zeros_of(aval.to_cotangent_aval()) if type(x) is Linear else None
         return [
-            self.bind(ct, zeros_of(aval), *starts) if type(x) is Linear else None,
+            None if zeros is None else self.bind(ct, zeros, *starts),
             dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
             if type(update) is Linear else None, *[None] * len(starts)]
 

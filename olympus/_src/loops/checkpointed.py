@@ -224,7 +224,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
     # are computed when it is undone, and never kept.
     forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
     avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
-    acc_avals = [a.to_tangent_aval() for a, on in avals[:num_consts] if on]
+    acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
 
     def whole(n: Any, *values: Any) -> list[Any]:
         consts, state, ct = cut(values, num_known, num_state)
@@ -243,7 +243,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
                             checkpoints)
         return [*acc, *ct]
 
-    ct_avals = [a.to_tangent_aval() for a, on in avals[num_consts:] if on]
+    ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
     return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
 
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 # Standard deviations of a normal law cut off at ±2, and of a complex one cut off at radius 2.
-_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
+_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.9619618280082136
 
 
 class Initializer(Protocol):

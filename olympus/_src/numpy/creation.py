@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -303,10 +304,22 @@ def _from_list(x: Any, dtype: Any, device: Any) -> Any:
     return (array_from_numpy(found, False, device) if isinstance(found, np.ndarray) else found)
 
 
+@contextlib.contextmanager
+def finite_lists(name: str) -> Iterator[None]:
+    """Within, a list that has itself in it is walked through."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError(f"{name}: a list that has itself in it, or is nested deeper than Python's "
+                         "recursion limit, given; at most as many levels as arrays have axes are "
+                         "required.") from None
+
+
 def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
     """A nested sequence of numbers and arrays as one array: NumPy's, unless it holds ours."""
     leaves: list[Any] = []
-    x = _nested(x, leaves)
+    with finite_lists(name):
+        x = _nested(x, leaves)
     if any(leaf is None for leaf in leaves):
         raise ValueError(f"{name}: a list that holds None given; numbers or arrays are required; "
                          "use nan for missing numbers.")

@@ -38,6 +38,7 @@ from ..types.shape import (
 )
 from ..types.sharding import ShardingLike
 from . import promote, ufuncs
+from .creation import finite_lists
 from .eager import eager_sequence
 from .indexing import concrete, take, write
 from .manipulation import (
@@ -333,7 +334,8 @@ def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     [[1. 0. 0.]
      [1. 1. 1.]]
     """
-    depth, rank = _block_depth(arrays)
+    with finite_lists("block"):
+        depth, rank = _block_depth(arrays)
     rank = max(rank, depth)
 
     def join(part: Any, level: int) -> Any:

@@ -23,6 +23,7 @@ from ..types.shape import (
     static_int,
 )
 from . import promote, reductions, statistics, ufuncs
+from .creation import finite_lists
 from .elementary import floor
 from .elementary import round as _round
 from .indexing import take
@@ -102,7 +103,9 @@ def _depth(x: Any) -> int:
 
 def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
     """One (before, after) per axis from NumPy's short forms."""
-    if _depth(given) == 0:
+    with finite_lists("pad"):
+        depth = _depth(given)
+    if depth == 0:
         return [(given, given)] * ndim
     items = sequence(given, "pad", what)
     if all(_depth(i) == 0 for i in items):

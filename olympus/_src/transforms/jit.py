@@ -43,6 +43,7 @@ from ..types.layout import demanded_layout
 from ..types.mesh import mesh_around
 from ..types.sharding import DeviceLike, demanded_memory, make_single_device_sharding
 from ..types.tree import UNSPECIFIED, tree_unflatten
+from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, shares_programs, trace_program
 from .signature import Call, Signature
@@ -370,7 +371,8 @@ class JitFunction:
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
-                raise error.__cause__ from None     # C++'s, which calls us with it still set
+                # C++'s, which calls us with it still set.
+                raise flatten_error(f"jit: {self.name}", (args, kwargs), error) from None
             raise
 
     def _forget_signatures(self) -> None:
@@ -418,8 +420,17 @@ class JitFunction:
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
-        outs = reuse.keep(used, run_program(executable, flat, name,
-                                            None if self.library else program.closed))
+        try:
+            outs = reuse.keep(used, run_program(executable, flat, name,
+                                                None if self.library else program.closed))
+            if self.persistent is not None:
+                self.persistent.check_run(program, outs)
+        except lib.XlaRuntimeError as error:
+            if self.persistent is None or not self.persistent.replaced(
+                    call, program, error) or any(
+                    x.is_deleted() for x in flat):
+                raise
+            return self._miss(args, kwargs)
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(flat, program.donated):
             if donated and x.is_deleted():

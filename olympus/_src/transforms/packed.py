@@ -37,7 +37,7 @@ def pack(program: Program, executable: Executable) -> bytes:
         program.out_tree, program.arg_names, program.donated, executable.kept,
         executable.interface, executable.placement, executable.loaded.bytes,
         key and key[0],
-        bool(lib.lapack_names.cache_info().currsize), lib.serialize_executable(executable.xla)))
+        bool(lib.lapack_names.cache_info().currsize), executable.loaded.serialized()))
     return out.getvalue()
 
 
@@ -64,8 +64,10 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
                       (), (), ())
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
+    # What `jit(persist=True)` finds is not written again.
     loaded = compile.adopt(interface.name, lambda: lib.deserialize_executable(
-        on[0].client, code, on), (digest or known.encode(), known, on), size)
+        on[0].client, code, on), (digest or known.encode(), known, on), size,
+        code if key is None else None)
     return program, Executable(loaded, types, kept, placed, interface, arg_names)
 
 

@@ -16,12 +16,13 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backend import devices, disk_cache
+from ..backend.array import stored
 from ..backend.compile import Placement
-from ..base import config, source
+from ..base import config, lib, source
 from ..base.util import Memo
 from ..core.context import current_context
 from .packed import pack, unpack
@@ -44,6 +45,8 @@ class PersistentPrograms:
                  ) -> None:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
         self.programs = Memo(4096)      # of this process, by call and placement
+        #: Programs from the disk that were not run yet, and what they were found by.
+        self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
 
     def program(self, call: Call, placement: Placement) -> Program:
         """The program of a call, which has its executable: known, from the disk, or made."""
@@ -57,28 +60,56 @@ class PersistentPrograms:
         name = disk_cache.entry_name(self.signature.name)
         directory = disk_cache.current()
         if directory is None:
-            source.warn(f"jit persist=True: {self.signature.name} is compiled for this process "
-                        "only: no directory is set; set olympus_compilation_cache_dir.")
+            if not config.compilation_cache_dir.value:
+                source.warn(f"jit persist=True: {self.signature.name} is compiled for this process "
+                            "only: no directory is set; set olympus_compilation_cache_dir.")
             return self._trace(call)
         stable = self._key(call, placement)
-        client, key = devices.client(placement.platform), ""
+        client, key, entry = devices.client(placement.platform), "", None
         try:
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
             entry = directory.get(key)
             if entry is not None:
-                return self._loaded(entry[0], key, call, placement)
+                program = self._loaded(entry[0], key, call, placement)
+                self.untried[program] = placement, stable, directory, key
+                return program
         except Exception as error:
-            directory.drop(key)
+            if entry is not None:       # what cannot be read now may be whole
+                directory.drop(key)
             disk_cache.warn_or_raise("reading", name, error)
+        return self._made(call, placement, stable, directory, key)
+
+    def check_run(self, program: Program, outs: Sequence[Any]) -> None:
+        """Raise what the first run of a program from an entry raises, and not later."""
+        if program in self.untried:
+            lib.block_until_ready(list(map(stored, outs)))
+            self.untried.pop(program, None)
+
+    def replaced(self, call: Call, program: Program, error: Exception) -> bool:
+        """Whether a program failed since its entry lacks code, and another one takes its place."""
+        found = self.untried.pop(program, None)
+        if found is None or not lib.lacks_code(error):
+            return False
+        placement, stable, directory, key = found
+        directory.drop(key)
+        self.programs.pop((call.key, placement), None)
+        disk_cache.warn_or_raise("running", disk_cache.entry_name(program.name), error)
+        self.programs[call.key, placement] = self._made(call, placement, stable, directory, key)
+        return True
+
+    def _made(self, call: Call, placement: Placement, stable: StableKey,
+              directory: disk_cache.Directory, key: str) -> Program:
+        """The program of a call, traced, compiled and written, if the machine has given a key."""
         start = time.monotonic()
         program, entered = _watched(lambda: self._compiled(call, placement))
         self._check(call, placement, stable, entered)
         try:
             data = self._packed(program, placement)
-            directory.put(key, data, time.monotonic() - start)
+            if key:
+                directory.put(key, data, time.monotonic() - start)
         except Exception as error:
-            disk_cache.warn_or_raise("writing", name, error)
+            disk_cache.warn_or_raise("writing", disk_cache.entry_name(program.name), error)
         return program
 
     def _trace(self, call: Call) -> Program:

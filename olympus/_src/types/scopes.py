@@ -319,6 +319,9 @@ def _quotient(p: float, q: float) -> float:
     return int(p) // int(q)
 
 
+_MOST_CONSTRAINTS = 100     # what is decided by them costs up to the square of their number
+
+
 class SymbolicScope:
     """Where dimensions belong together: those of one scope mix, under its constraints.
 
@@ -339,6 +342,10 @@ class SymbolicScope:
         if isinstance(constraints_str, str):
             raise ValueError("The symbolic constraints should be a sequence of strings. Got "
                              f"{constraints_str!r}")
+        if len(constraints_str) > _MOST_CONSTRAINTS:
+            raise ValueError(f"SymbolicScope: {len(constraints_str)} constraints given; at most "
+                             f"{_MOST_CONSTRAINTS} are allowed; leave out those that follow from "
+                             "others.")
         self.rules: dict[Term, tuple[Any, int]] = {}
         self.multiples: dict[Term, int] = {}     # of which number a term is known to be one
         self.constraints: list[Constraint] = []

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .shape import maximum, minimum
-from .symbolic import Factor, Term, dimension, operation
+from .symbolic import MOST_DEGREE, Factor, Term, dimension, operation
 
 if TYPE_CHECKING:
     from .scopes import SymbolicScope
@@ -21,6 +22,10 @@ __all__ = ["parse"]
 
 _TOKEN = re.compile(r"\s*(?:(?P<int>\d+)(?![\w.])|(?P<name>[^\W\d]\w*)|(?P<dots>\.\.\.)"
                     r"|(?P<mark>[()+*^,-])|(?P<end>\Z))")
+# Artifacts of others hold such text: whatever it says is read in well under a second.
+_LONGEST = 10_000       # characters
+_DEEPEST = 32           # parentheses within one another
+_SIZES = range(-2**63, 2**63)
 _OPERANDS = {"floordiv": 2, "mod": 2, "max": 2, "min": 2, "non_negative": 1}
 
 
@@ -37,8 +42,12 @@ class _Parser:
                  shown: str) -> None:
         self.text, self.like, self.scope, self.shown = text, like, scope, shown
         self.dims: list[Any] = []
-        self.at = self.next_at = 0
+        self.at = self.next_at = self.depth = 0
         self.kind = self.token = ""
+        if len(text) > _LONGEST:
+            raise ValueError(f"symbolic shape {shown:.40}…: a text of {len(text)} characters "
+                             f"given; at most {_LONGEST} are allowed; name parts of it as "
+                             "variables, with constraints that say what they are.")
         self.advance()
 
     def advance(self) -> str:
@@ -61,6 +70,17 @@ class _Parser:
             raise self.error(f"'{mark}' is expected")
         self.advance()
 
+    @contextlib.contextmanager
+    def parentheses(self) -> Iterator[None]:
+        """Read the ones around what is read within."""
+        self.expect("(")
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.error(f"more than {_DEEPEST} parentheses within one another")
+        yield
+        self.expect(")")
+        self.depth -= 1
+
     def whole(self) -> tuple[Any, ...]:
         self.shape()
         if self.kind != "end":
@@ -69,9 +89,8 @@ class _Parser:
 
     def shape(self) -> None:
         if self.token == "(":
-            self.advance()
-            self.shape()
-            self.expect(")")
+            with self.parentheses():
+                self.shape()
             return
         while self.kind != "end" and self.token != ")":
             if self.kind == "dots":
@@ -124,8 +143,20 @@ class _Parser:
         product = self.power()
         while self.token == "*":
             self.advance()
-            product = product * self.power()
+            product = self.checked(product * self.power())
         return product
+
+    def checked(self, d: Any) -> Any:
+        """The dimension itself, unless it is a number that no size can be."""
+        if type(d) is int and d not in _SIZES:
+            raise self.error("a number of more than 64 bits")
+        return d
+
+    def number(self) -> int:
+        """The int that is next."""
+        if len(self.token) > 19:
+            raise self.error("a number of more than 64 bits")
+        return int(self.advance())
 
     def power(self) -> Any:
         factor = self.factor()
@@ -133,7 +164,10 @@ class _Parser:
             self.advance()
             if self.kind != "int":
                 raise self.error("an integer is expected")
-            factor = factor ** int(self.advance())
+            power = self.number()
+            if power > MOST_DEGREE:
+                raise self.error(f"a power above {MOST_DEGREE}")
+            factor = self.checked(factor ** power)
         return factor
 
     def factor(self) -> Any:
@@ -147,15 +181,14 @@ class _Parser:
             self.advance()
         if self.kind != "int":
             raise self.error("a name or an integer is expected")
-        return sign * int(self.advance())
+        return sign * self.number()
 
     def operation(self, name: str) -> Any:
-        self.expect("(")
-        operands = [self.sum()]
-        for _ in range(_OPERANDS[name] - 1):
-            self.expect(",")
-            operands.append(self.sum())
-        self.expect(")")
+        with self.parentheses():
+            operands = [self.sum()]
+            for _ in range(_OPERANDS[name] - 1):
+                self.expect(",")
+                operands.append(self.sum())
         if name == "non_negative":
             return maximum(operands[0], 0)
         if name in ("max", "min"):

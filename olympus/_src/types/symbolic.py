@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from .scopes import SymbolicScope
 
 __all__ = ["ONE", "Dimension", "Factor", "Term", "combine", "difference",
-           "dimension", "evaluate", "is_symbolic_dim", "plain_range", "set_value_of", "symbols",
-           "terms_of", "whole"]
+           "MOST_DEGREE", "dimension", "evaluate", "is_symbolic_dim", "plain_range",
+           "set_value_of", "symbols", "terms_of", "whole"]
+
+MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of a number above 1
+
 
 class Factor:
     """A variable, or an operation of two dimensions (each an int or a `Dimension`).
@@ -87,6 +90,9 @@ class Term:
             powers[factor] = powers.get(factor, 0) + sign * power
             if powers[factor] < 0:
                 return None
+        if sum(powers.values()) > MOST_DEGREE:
+            raise ValueError(f"shape arithmetic: a product of more than {MOST_DEGREE} factors "
+                             "given; at most so many are allowed.")
         return Term(tuple(sorted([p for p in powers.items() if p[1]], key=_factor_key,
                                  reverse=True)))
 
@@ -203,6 +209,9 @@ class Dimension(SymbolicDim):
             raise ValueError(
                 f"shape arithmetic: {self} ** {n} given; symbolic dimension cannot be raised to "
                 "negative powers; an int of at least 0 is required.")
+        if n > MOST_DEGREE:
+            raise ValueError(f"shape arithmetic: {self} ** {n} given; a power of at most "
+                             f"{MOST_DEGREE} is required.")
         return functools.reduce(operator.mul, [self] * n, 1)
 
     def __rpow__(self, other: Any) -> Any:

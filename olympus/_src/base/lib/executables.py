@@ -20,6 +20,7 @@ _WRONG_OPTION = re.compile(
     r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
 )
 
+_LACKS_CODE = re.compile(r"^(INTERNAL|NOT_FOUND): Function \S+ not found")
 _FLAG = re.compile(rb"\0(xla_[a-z0-9_]+)\0")
 # Options that are no flags: of the build itself; jaxlib 0.11 has no efforts any more.
 _OF_BUILD = tuple(name for name in (
@@ -278,6 +279,11 @@ def hlo_text(executable: Any) -> str | None:
 def serialize_executable(executable: Any) -> bytes:
     """Return a compiled program as bytes, good for this jaxlib version and kind of machine only."""
     return executable.serialize()
+
+
+def lacks_code(error: Exception) -> bool:
+    """Whether a program failed since it was loaded from bytes that lack some of its code."""
+    return _LACKS_CODE.search(str(error)) is not None
 
 
 def deserialize_executable(

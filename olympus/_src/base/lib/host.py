@@ -16,7 +16,7 @@ from typing import Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 
-_failures: collections.deque[tuple[str, Exception]] = collections.deque(maxlen=64)
+_failures: collections.deque[tuple[str, BaseException]] = collections.deque(maxlen=64)
 _lock = threading.Lock()
 
 
@@ -31,7 +31,7 @@ class HostFunction:
     def __call__(self, *arrays: Any) -> Any:
         try:
             return self.fun(*arrays)
-        except Exception as error:
+        except BaseException as error:
             with _lock:
                 _failures.append((f"{type(error).__name__}: {error}", error))
             raise
@@ -96,17 +96,19 @@ if hasattr(os, "register_at_fork"):     # not on Windows
     os.register_at_fork(after_in_child=_begin_anew)
 
 
-def raised_by_host(error: Exception) -> Exception:
+def raised_by_host(error: Exception) -> BaseException:
     """The exception of the Python function that made a program fail with `error`, or `error`.
 
-    It is a `runtime_error` of the function's own exception.
+    It is a `runtime_error` of the function's own exception. What is no Exception (Ctrl-C,
+    SystemExit) is raised as it is: `except Exception` must let it pass.
     """
     text = str(error)
     with _lock:
         for entry in reversed(_failures):
             if entry[0] in text:
                 _failures.remove(entry)
-                return runtime_error(entry[1])
+                found = entry[1]
+                return runtime_error(found) if isinstance(found, Exception) else found
     return _explain_collective(error) if "Gloo" in text else error
 
 

@@ -1,0 +1,49 @@
+"""How deep loops, branches and calls are within one another in a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base import source
+
+__all__ = ["Nest"]
+
+# XLA follows a nest by recursion and ends the process where the stack ends, in threads of its own:
+# a larger stack of the thread that compiles changes nothing. Calls end it at 190 levels, `cond`
+# and `while` between 190 and 300.
+_MOST = 128
+_SHOWN = 3
+
+
+class Nest:
+    """The equations that the operations emitted now are within, the outermost first."""
+
+    __slots__ = ("name", "eqns", "deepest")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.eqns: list[Any] = []
+        #: The most levels there were so far, in the function that is being emitted.
+        self.deepest = 0
+
+    def enter(self, eqn: Any) -> None:
+        """What is emitted from here on is in a body of `eqn`."""
+        self.check(eqn, 0)
+        self.eqns.append(eqn)
+        self.deepest = max(self.deepest, len(self.eqns))
+
+    def leave(self) -> None:
+        """The body is emitted."""
+        self.eqns.pop()
+
+    def check(self, eqn: Any, levels: int) -> None:
+        """RecursionError if `eqn` has no place here, for a body with so many levels in it."""
+        if len(self.eqns) + 1 + levels <= _MOST:
+            return
+        lines = [f"{e.primitive.name} at {source.summarize(e.source)}"
+                 for e in (*self.eqns[:_SHOWN], eqn)]
+        raise RecursionError(
+            f"compiling {self.name}: more than {_MOST} loops, branches and calls within one "
+            f"another given, which the compiler cannot follow; at most {_MOST} are allowed; make "
+            "one loop of equal levels (lax.scan over their parameters), or compile parts "
+            f"separately. From the outside in: {'; '.join(lines[:-1])}; …; {lines[-1]}.")

@@ -1,0 +1,111 @@
+"""Indices outside of an array, made legal in the module: IREE reads and writes memory at any.
+
+StableHLO moves the slices that a gather takes into the array, and drops what a scatter would write
+partly or wholly outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.attributes import constant_attr, i64s, module_context
+from ..backend.linking import operations
+from ..base.lib import mlir
+from .operations import NUMPY_OF, element_of, ints_of, shape_of
+
+__all__ = ["guard_indices"]
+
+
+def guard_indices(module: Any) -> None:
+    """Clamp the indices of gathers, and send illegal ones of scatters to a margin that is cut off.
+
+    Operations along axes of unknown size are left as they are, and those that have vectors of
+    several indices in unknown number.
+    """
+    with module_context():
+        for op in list(operations(module)):
+            if op.name == "stablehlo.gather":
+                _guard_gather(op)
+            elif op.name == "stablehlo.scatter":
+                _guard_scatter(op)
+
+
+def _guard_gather(op: Any) -> None:
+    numbers = mlir.hlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+    axes, sizes = list(numbers.start_index_map), ints_of(op, "slice_sizes")
+    shape = shape_of(op.operands[0])
+    last = [shape[i] - sizes[i] for i in axes]
+    if -1 in (shape[i] for i in axes) or _fit(op.operands[1], numbers.index_vector_dim, last):
+        return
+    with op.location, mlir.ir.InsertionPoint(op):
+        op.operands[1] = _clamp(_wide(op.operands[1]), numbers.index_vector_dim, [0] * len(axes),
+                                last)
+
+
+def _guard_scatter(op: Any) -> None:
+    numbers = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
+    axes, count = list(numbers.scattered_dims_to_operand_dims), len(op.results)
+    shape = shape_of(op.operands[0])
+    # An axis of the operand is as wide in an update as that has it, or 1 where it has none.
+    kept = [i for i in range(len(shape))
+            if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
+    update = shape_of(op.operands[count + 1])
+    width = dict(zip(kept, (update[i] for i in numbers.update_window_dims), strict=True))
+    margin = [width.get(i, 1) if i in axes else 0 for i in range(len(shape))]
+    last = [shape[i] - margin[i] for i in axes]
+    if -1 in (*shape, *margin) or _fit(op.operands[count], numbers.index_vector_dim, last):
+        return
+    hlo, none = mlir.hlo, i64s([0] * len(shape))
+    with op.location, mlir.ir.InsertionPoint(op):
+        where = _wide(op.operands[count])
+        inside = _clamp(where, numbers.index_vector_dim, [0] * len(axes), last)
+        ends = [shape[i] for i in axes]
+        outside = _clamp(where, numbers.index_vector_dim, ends, ends)
+        legal = hlo.compare(where, inside, hlo.ComparisonDirectionAttr.get("EQ"))
+        op.operands[count] = hlo.select(legal, where, outside)
+        for i in range(count):
+            kind = mlir.ir.RankedTensorType(op.operands[i].type).element_type
+            zero = hlo.convert(mlir.ir.RankedTensorType.get((), kind),
+                               hlo.constant(constant_attr(np.array(False))))
+            op.operands[i] = hlo.pad(op.operands[i], zero, none, i64s(margin), none)
+            op.results[i].set_type(op.operands[i].type)
+    with op.location, mlir.ir.InsertionPoint.after(op):
+        for result in op.results:
+            cut = hlo.slice(result, none, i64s(shape), i64s([1] * len(shape)))
+            result.replace_all_uses_except(cut, cut.owner.operation)
+
+
+def _fit(indices: Any, axis: int, last: Sequence[int]) -> bool:
+    """Whether indices are constants between 0 and `last`, or cannot be guarded."""
+    shape, owner = shape_of(indices), indices.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
+        return -1 in shape and len(last) > 1
+    found = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
+    return bool(np.all((found >= 0) & (found <= _spread(axis, last, shape))))
+
+
+def _spread(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarray:
+    """A number for each component of the vectors of indices, which lie along an axis."""
+    return np.array(values).reshape([n if i == axis else 1 for i, n in enumerate(shape)])
+
+
+def _wide(indices: Any) -> Any:
+    """Indices in a type that has every size."""
+    if int(element_of(indices).lstrip("ui")) >= 32:
+        return indices
+    kind = mlir.ir.RankedTensorType.get(mlir.ir.RankedTensorType(indices.type).shape,
+                                        mlir.ir.IntegerType.get_signless(32))
+    return mlir.hlo.convert(kind, indices)
+
+
+def _clamp(indices: Any, axis: int, low: Sequence[int], high: Sequence[int]) -> Any:
+    """Indices between numbers for the components of their vectors."""
+    shape = shape_of(indices)
+    bounds = [np.array(values[0]) if len(values) == 1 else
+              np.broadcast_to(_spread(axis, values, shape), shape) for values in (low, high)]
+    least, most = (mlir.hlo.constant(constant_attr(x.astype(NUMPY_OF[element_of(indices)])))
+                   for x in bounds)
+    return mlir.hlo.clamp(least, indices, most)

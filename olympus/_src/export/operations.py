@@ -1,0 +1,85 @@
+"""What operations of StableHLO say of themselves: types and attributes as values of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.lib import mlir
+
+__all__ = ["NUMPY_OF", "body_of", "callee_of", "combiner_of", "direction_of", "element_of",
+           "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of", "shape_of"]
+
+# NumPy's names of element types; it has no bfloat16, whose values float32 holds.
+NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
+            "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
+            "ui64": "uint64", "bf16": "float32", "i1": "bool"}
+
+
+def element_of(x: Any) -> str:
+    return str(mlir.ir.RankedTensorType(x.type).element_type)
+
+
+def kind_of(x: Any) -> str:
+    """The element type of a value; of tokens and others their own."""
+    ir = mlir.ir
+    return element_of(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
+
+
+def shape_of(x: Any) -> list[int]:
+    """The sizes of a value; -1 for those that are not known, as `Reshape` has it."""
+    kind = mlir.ir.RankedTensorType(x.type)
+    return [-1 if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank)]
+
+
+def name_of(op: Any) -> str:
+    return op.operation.name.partition(".")[2]
+
+
+def int_of(op: Any, name: str, default: int = 1) -> int:
+    return mlir.ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else default
+
+
+def ints_of(op: Any, name: str) -> list[int]:
+    """An attribute that is an array of integers; empty where it is left out."""
+    if name not in op.attributes:
+        return []
+    return [int(n) for n in np.array(mlir.ir.DenseI64ArrayAttr(op.attributes[name]))]
+
+
+def pairs_of(op: Any, name: str, count: int) -> list[tuple[int, int]]:
+    """An attribute that is a matrix of two columns: padding; zeros where it is left out."""
+    if name not in op.attributes:
+        return [(0, 0)] * count
+    found = np.array(mlir.ir.DenseElementsAttr(op.attributes[name])).reshape(count, 2)
+    return [(int(a), int(b)) for a, b in found]
+
+
+def body_of(op: Any, index: int = 0) -> Any:
+    return op.regions[index].blocks[0]
+
+
+def callee_of(op: Any) -> str:
+    field = "callee" if "callee" in op.attributes else "decomposition"
+    return mlir.ir.FlatSymbolRefAttr(op.attributes[field]).value
+
+
+def direction_of(op: Any) -> str:
+    """EQ, LT … of a comparison."""
+    return str(op.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
+
+
+def orders_of(op: Any) -> str | None:
+    """What a sort or an argmax compares by: LT or GT; None where it does not say."""
+    found = [direction_of(inner) for inner in body_of(op).operations if name_of(inner) == "compare"]
+    for direction in reversed(found) if name_of(op) == "sort" else found:
+        if direction in ("LT", "GT", "LE", "GE"):
+            return direction[0] + "T"
+    return None
+
+
+def combiner_of(op: Any) -> str:
+    """The only operation in a region, `return` where that returns an argument; else ''."""
+    names = [name_of(inner) for inner in body_of(op).operations]
+    return names[0] if len(names) == 2 or names == ["return"] else ""
