@@ -840,7 +840,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         if True in [a.tagged for a in b.avals_out]:
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
-        if held and not held.isdisjoint(eqn.outvars):
+        if held and any(v in held for v in eqn.outvars):
             out = ([b.hold(x) if v in held else x for v, x in zip(eqn.outvars, out, strict=True)]
                    if prim.multiple_results else b.hold(out))
         if prim.multiple_results:

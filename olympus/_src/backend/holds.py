@@ -1,173 +1,190 @@
 """Which values XLA:CPU would compute again in each of their readers, and is made to hold instead.
 
-XLA:CPU fuses the whole elementwise ancestry of a value into every reader. Where values with
-several readers follow each other, as in residual nets and unrolled integrators, what it compiles
-grows with the square of their number, what it computes, too, and compile time with the second to
-third power. It drops `optimization_barrier` before it fuses; a call of the identity that it may
-not inline stays, and costs a copy.
+XLA:CPU fuses the elementwise ancestry of a value into every reader. Where values with several
+readers follow each other, as in residual nets and unrolled integrators, the optimised program grows
+with the square of its depth, and compile time with the second to third power; the copies are
+computed, too. XLA:CPU drops `optimization_barrier` before it fuses. A call of the identity that it
+may not inline stays: the value is computed once, for the price of a copy.
 
-One pass over a program counts, for each value, the operations that a reader would compute again.
+A *kernel* is what XLA fuses into one loop. Within one, a value that is read twice at the same place
+is computed once; where a reader takes another place (a slice, a concatenation), it is computed
+anew, as it is in every further kernel. So two passes over the equations count, backwards, how
+often a value is computed, and forwards, of how many operations it is made since the last value
+that is in memory anyway.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
+from ..core.primitive import Higher, Primitive
 from ..types.avals import physical_aval
-from ..core.ir import ClosedOlympuspr, Literal, Var
 
 __all__ = ["Holds", "holds_of"]
 
-import os
-LEAST = int(os.environ.get('HOLD_W', '16'))
-_MANY = 8
-#          # operations, from which on a value with several readers is held
-_MOST = 64     # a bound for counts, which would double with each reader in a long chain
-# Besides elementwise operations, what XLA fuses into readers.
-_FUSED = frozenset((
-    "broadcast_in_dim", "clamp", "concatenate", "convert_element_type", "copy", "copy_p",
-    "dynamic_slice", "iota", "pad", "reshape", "rev", "select_n", "slice", "split", "squeeze",
-    "stack", "transpose", "unstack"))
-# What XLA holds to be expensive: with several readers it is computed once all the same.
-_DEAR = frozenset((
+# Chosen by measuring 40 programs: with 16 a net with RMS norm loses a tenth, with 96 gradients of
+# integrators keep a third of their copies.
+LEAST = 48      # operations that a hold must save
+_TIMES = 8      # more kernels than these count as these, so that both passes stay linear;
+_OPERATIONS = 64        # so do more operations
+
+# What XLA fuses into readers besides elementwise operations; these move elements.
+_MOVES = frozenset((
+    "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev", "slice",
+    "split", "squeeze", "stack", "transpose", "unstack"))
+_IN_PLACE = frozenset(("clamp", "convert_element_type", "copy", "copy_p", "select_n"))
+# What XLA takes to be expensive: with several readers it is computed once all the same.
+_EXPENSIVE = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf",
     "exp", "exp2", "expm1", "log", "log1p", "log2", "logistic", "pow", "rem", "rsqrt", "sin",
     "sinh", "sqrt", "tan", "tanh"))
-# What the lowering writes out in many operations.
-_LONG = {"random_bits": 200, "random_split": 200, "random_fold_in": 200, "threefry2x32": 200}
-# Calls whose programs become part of the caller.
-_CALLS = frozenset(("jit", "custom_jvp_call", "custom_vjp_call", "custom_vmap_call",
-                    "xla_metadata_call", "linear_call", "composite"))
+# Written out in many operations by their lowering.
+_LONG = frozenset(("random_bits", "random_fold_in", "random_split", "threefry2x32"))
+
+# Calls of functions with rules, which are a call of the function when they are lowered.
+_CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"))
+
+_Set = frozenset[Hashable]
+_NONE: _Set = frozenset()
 
 
 class Holds(NamedTuple):
-    """What is held of a program, and what a caller has to know of it."""
+    """The values to hold of a program, each with the operations that this saves.
 
-    held: frozenset[Var]
-    outs: tuple[tuple[int, frozenset[int]], ...]    # operations that compute a result; of inputs
-    reads: tuple[tuple[int, frozenset[int]], ...]   # kernels that an input is in; of results
+    For a caller: of each result, how many operations compute it and which inputs they read; of each
+    input, how many kernels compute it again and which results do.
+    """
+
+    saved: dict[Var, int]
+    results: tuple[tuple[int, tuple[int, ...]], ...]
+    inputs: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def holds_of(closed: ClosedOlympuspr) -> Holds:
-    """The values of a program to hold; found once."""
-    return closed.derived("holds", lambda: _find(closed))
+    """The values of a program to hold; found once, and kept with it."""
+    return closed.derived("holds", lambda: _find(closed.olympuspr))
 
 
-def _find(closed: ClosedOlympuspr) -> Holds:
-    pr = closed.olympuspr
-    readers: Counter[Any] = Counter()
+def _find(pr: Olympuspr) -> Holds:
+    readers = Counter(variables({*pr.outvars}))
     for eqn in pr.eqns:
-        readers.update({a for a in eqn.invars if type(a) is not Literal})
-    readers.update({a for a in pr.outvars if type(a) is not Literal})
-    held = _forward(closed, _backward(closed, readers, frozenset())[0], readers, None)[0]
-    if held:
-        held = _forward(closed, _backward(closed, readers, held)[0], readers, held)[0]
-    kernels, reads = _backward(closed, readers, held)
-    _, outs = _forward(closed, kernels, readers, held)
-    return Holds(held, outs, reads)
+        called = _called(eqn)
+        if called is None:
+            readers.update(variables({*eqn.invars}))
+        else:
+            for atom, (count, through) in zip(eqn.invars, holds_of(called).inputs, strict=True):
+                readers[atom] += count + len(through)
+    found: Mapping[Var, int] = _operations(pr, _kernels(pr, readers, ())[0], readers, None)[0]
+    if found:       # what is held cuts the ways to kernels: fewer holds may do
+        found = _operations(pr, _kernels(pr, readers, found)[0], readers, found)[0]
+    kernels, inputs = _kernels(pr, readers, found)
+    saved, results = _operations(pr, kernels, readers, found)
+    return Holds(saved, results, inputs)
 
 
-def _backward(closed, readers, held):
-    pr = closed.olympuspr
-    kernels: dict[Any, frozenset] = {}
-    none = frozenset()
+def _kernels(pr: Olympuspr, readers: Mapping[Any, int], held: Iterable[Var]
+             ) -> tuple[dict[Var, _Set], tuple[tuple[int, tuple[int, ...]], ...]]:
+    """Per value, the kernels that compute it, each with the way there; and of the inputs."""
+    held, found = frozenset(held), dict[Var, _Set]()
+
+    def reached(v: Var) -> _Set:
+        return frozenset((v,)) if v in held else found.get(v, _NONE)
+
+    def add(v: Var, more: _Set) -> None:
+        found[v] = frozenset([*found.get(v, _NONE) | more][:_TIMES])
+
     for i, v in enumerate(pr.outvars):
-        if type(v) is not Literal:
-            kernels[v] = kernels.get(v, none) | {("out", i)}
+        if type(v) is Var:
+            add(v, frozenset((_Result(i),)))
     for n in range(len(pr.eqns) - 1, -1, -1):
         eqn = pr.eqns[n]
-        prim, inner = eqn.primitive, _called(eqn)
-        operands = {a for a in eqn.invars if type(a) is not Literal}
-        if inner is not None:
-            for atom, (count, through) in zip(eqn.invars, holds_of(inner).reads, strict=True):
-                if type(atom) is Literal:
-                    continue
-                found = kernels.get(atom, none) | {(n, k) for k in range(count)}
-                for i in through:
-                    found |= _of(eqn.outvars[i], kernels, readers, held, none)
-                kernels[atom] = frozenset(list(found)[:_MANY])
-        elif _fuses(prim):
-            found = none
-            for v in eqn.outvars:
-                if v in held or (prim.name in _DEAR and readers[v] > 1):
-                    found |= {v}
-                else:
-                    found |= kernels.get(v, none)
-            for k, atom in enumerate(eqn.invars):
-                if type(atom) is Literal:
-                    continue
-                seen = found if prim.elementwise else frozenset([hash((n, k, t)) for t in found])
-                kernels[atom] = frozenset(list(kernels.get(atom, none) | seen)[:_MANY])
+        prim, called = eqn.primitive, _called(eqn)
+        if called is not None:
+            for atom, (count, through) in zip(eqn.invars, holds_of(called).inputs, strict=True):
+                if type(atom) is Var:
+                    add(atom, frozenset((n, k) for k in range(count)).union(
+                        *[reached(eqn.outvars[i]) for i in through]))
+        elif not _is_fused(prim):
+            for v in variables(eqn.invars):
+                add(v, frozenset((v,)))
         else:
-            for atom in operands:
-                kernels[atom] = frozenset(list(kernels.get(atom, none) | {atom})[:_MANY])
-    reads = []
-    for v in pr.invars:
-        found = kernels.get(v, none)
-        reads.append((sum(1 for k in found if type(k) is not tuple or k[0] != "out"),
-                      frozenset(k[1] for k in found if type(k) is tuple and k[0] == "out")))
-    return kernels, tuple(reads)
+            ways = _NONE.union(*[frozenset((v,)) if _is_kept(prim, v, readers) else reached(v)
+                                 for v in eqn.outvars])
+            for k, atom in enumerate(eqn.invars):
+                if type(atom) is Var:
+                    add(atom, frozenset((n, k, way) for way in map(hash, ways))
+                        if prim.name in _MOVES else ways)
+    inputs = [(sum(type(k) is not _Result for k in found.get(v, _NONE)),
+               tuple([k.index for k in found.get(v, _NONE) if type(k) is _Result]))
+              for v in pr.invars]
+    return found, tuple(inputs)
 
 
-def _of(v, kernels, readers, held, none):
-    return frozenset((v,)) if v in held else kernels.get(v, none)
-
-
-def _forward(closed, kernels, readers, allowed):
-    pr = closed.olympuspr
-    none = frozenset()
-    made: dict[Any, frozenset] = {v: frozenset((("in", i),)) for i, v in enumerate(pr.invars)}
-    held = set()
+def _operations(pr: Olympuspr, kernels: Mapping[Var, _Set], readers: Mapping[Any, int],
+                allowed: Mapping[Var, int] | None
+                ) -> tuple[dict[Var, int], tuple[tuple[int, tuple[int, ...]], ...]]:
+    """The values to hold among the allowed ones, None for all; and of how many operations the
+    results are made.
+    """
+    made: dict[Var, _Set] = {v: frozenset((_Input(i),)) for i, v in enumerate(pr.invars)}
+    saved: dict[Var, int] = {}
     for n, eqn in enumerate(pr.eqns):
-        prim, inner = eqn.primitive, _called(eqn)
-        operands = [a for a in eqn.invars if type(a) is not Literal]
-        if inner is not None:
-            found = []
-            for count, through in holds_of(inner).outs:
-                total = frozenset((n, k) for k in range(count))
-                for i in through:
-                    if type(eqn.invars[i]) is not Literal:
-                        total |= made.get(eqn.invars[i], none)
-                found.append(total)
-        elif _fuses(prim):
-            total = frozenset((n, k) for k in range(_LONG.get(prim.name, 1)))
-            for a in operands:
-                total |= made.get(a, none)
-            found = [total] * len(eqn.outvars)
+        prim, called = eqn.primitive, _called(eqn)
+        if called is not None:
+            found = [frozenset((n, k) for k in range(count)).union(
+                *[made.get(eqn.invars[i], _NONE) for i in through if type(eqn.invars[i]) is Var])
+                for count, through in holds_of(called).results]
+        elif _is_fused(prim):
+            count = _OPERATIONS if prim.name in _LONG else 1
+            found = [frozenset((n, k) for k in range(count)).union(
+                *[made.get(v, _NONE) for v in variables(eqn.invars)])] * len(eqn.outvars)
         else:
             continue
-        dear = prim.name in _DEAR
-        for v, total in zip(eqn.outvars, found, strict=True):
-            if readers[v] > 1 and dear:
+        for v, operations in zip(eqn.outvars, found, strict=True):
+            if _is_kept(prim, v, readers):
                 continue
-            ops = sum(1 for t in total if t[0] != "in")
-            count = len(kernels.get(v, none))
-            if (readers[v] > 1 and (count - 1) * ops >= LEAST and _worth(v.aval)
-                    and (allowed is None or v in allowed)):
-                held.add(v)
-                continue
-            made[v] = total if len(total) <= _MOST else frozenset(list(total)[:_MOST])
-    outs = []
-    for a in pr.outvars:
-        total = made.get(a, none) if type(a) is not Literal else none
-        outs.append((sum(1 for t in total if t[0] != "in"),
-                     frozenset(t[1] for t in total if t[0] == "in")))
-    return frozenset(held), tuple(outs)
+            count = sum(type(x) is not _Input for x in operations)
+            saves = (len(kernels.get(v, _NONE)) - 1) * count
+            if (readers[v] > 1 and saves >= LEAST and (allowed is None or v in allowed)
+                    and _has_elements(v.aval)):
+                saved[v] = saves
+            else:
+                made[v] = frozenset([*operations][:_OPERATIONS])
+    ends = [made.get(v, _NONE) if type(v) is Var else _NONE for v in pr.outvars]
+    return saved, tuple([(sum(type(x) is not _Input for x in end),
+                          tuple([x.index for x in end if type(x) is _Input])) for end in ends])
 
 
-def _fuses(prim):
-    return prim.elementwise or prim.name in _FUSED or prim.name in _LONG
+class _Input(NamedTuple):
+    index: int
 
 
-def _worth(aval: Any) -> bool:
-    shape = physical_aval(aval).shape
+class _Result(NamedTuple):
+    index: int
+
+
+def _is_fused(prim: Primitive) -> bool:
+    return (prim.elementwise or prim.name in _MOVES or prim.name in _IN_PLACE
+            or prim.name in _LONG)
+
+
+def _is_kept(prim: Primitive, v: Var, readers: Mapping[Any, int]) -> bool:
+    """Whether XLA computes a value once, however many read it."""
+    return prim.name in _EXPENSIVE and readers[v] > 1
+
+
+def _has_elements(aval: Any) -> bool:
+    """Whether a value is an array of at least one axis; numbers are computed again for nothing."""
+    shape = getattr(physical_aval(aval), "shape", ())
     return bool(shape) and 0 not in shape
 
 
-def _called(eqn: Any) -> ClosedOlympuspr | None:
-    """The program that an equation calls, if it becomes part of the caller."""
-    if eqn.primitive.name not in _CALLS:
+def _called(eqn: OlympusprEqn) -> ClosedOlympuspr | None:
+    """The program that an equation calls, if XLA makes it part of the caller."""
+    prim = eqn.primitive
+    if prim.name not in _CALLS and not (isinstance(prim, Higher) and prim.called):
         return None
-    bodies = eqn.primitive.bodies(eqn.params)
-    return bodies[0] if len(bodies) >= 1 and len(bodies[0].in_avals) == len(eqn.invars) else None
+    return prim.bodies(eqn.params)[0]

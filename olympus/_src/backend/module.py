@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import lib
+from ..base import config, lib
 from ..base.lib import mlir
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
@@ -23,8 +23,8 @@ from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
-from .holds import holds_of
 from .dims import Sizes, emit_solution, unknown_variable
+from .holds import holds_of
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
@@ -119,9 +119,9 @@ class ModuleContext:
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
-    def held(self, closed: ClosedOlympuspr) -> frozenset[Any]:
+    def held(self, closed: ClosedOlympuspr) -> Mapping[Any, int]:
         """The values of a program that are computed once, however many read them."""
-        return holds_of(closed).held if self.holds else frozenset()
+        return holds_of(closed).saved if self.holds else {}
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -563,8 +563,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     context.deviceless = deviceless
-    import os
-    context.holds = os.environ.get("HOLD") != "off" and platform == "cpu" and not platforms and not devices and mesh is None and not arg_names
+    # Of one device: calls that stay would keep Shardy from spreading what is on both sides.
+    context.holds = config.hold.value == "auto" and platform == "cpu" and not (
+        platforms or devices or mesh is not None or arg_names or deviceless)
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()

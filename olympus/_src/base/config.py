@@ -283,6 +283,10 @@ check_tracer_leaks = _option(
 enable_checks = _option(
     "olympus_enable_checks", False, _BOOL, trace_key=True,
     doc="Type-check every program after it is made; slow, for developing Olympus.")
+hold = _option(
+    "olympus_hold", "off", _choice("auto", "off"), trace_key=True,
+    doc="'auto' lets XLA compute once, on one CPU device, what it would compute again in many "
+    "readers: deep programs compile in linear time.")
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,
     doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed "
