@@ -67,7 +67,7 @@ class Graph:
 
     def constant(self, x: np.ndarray) -> str:
         """The name of a constant."""
-        key = x.shape, x.dtype, hashlib.sha256(np.ascontiguousarray(x)).digest()
+        key = x.shape, x.dtype, hashlib.sha256(x.tobytes()).digest()
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = self.name()
