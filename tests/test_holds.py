@@ -121,10 +121,10 @@ def programs():
     key = random.key(0)
 
     def drawn(key):
-        out = 0.0
+        out = []
         for _ in range(4):
             key, of = random.split(key)
-            out = out + random.normal(of, (5,))
+            out.append(random.bits(of, (5,)))
         return out
 
     return {
