@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..types.shape import definitely_equal
+
 __all__ = ["DTYPES", "Graph", "Value", "write"]
 
 IR_VERSION, OPSET = 8, 18
@@ -145,7 +147,8 @@ def _external(onnx: Any, x: np.ndarray, name: str, file: Any) -> Any:
 def _proto(onnx: Any, graph: Graph, name: str, tensor: Any) -> Any:
     """The GraphProto of a graph; `tensor` makes those of its constants."""
     def info(x: Value) -> Any:
-        sizes = [None if n == -1 else n if isinstance(n, int) else str(n) for n in x.shape]
+        sizes = [None if definitely_equal(n, -1) else n if isinstance(n, int) else str(n)
+                 for n in x.shape]
         return onnx.helper.make_tensor_value_info(x.name, DTYPES[x.element], sizes)
 
     def attribute(value: Any) -> Any:
