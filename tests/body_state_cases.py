@@ -52,7 +52,7 @@ def scan_of_scans(step, h, ws):
 
 
 def scan_of_conds(step, h, ws):
-    return lax.scan(lambda h, w: (lax.cond(h.shape[0] > 1, step, lambda h, w: h, h, w), None),
+    return lax.scan(lambda h, w: (lax.cond(h.ndim > 1, step, lambda h, w: h, h, w), None),
                     h, ws)[0]
 
 

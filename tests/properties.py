@@ -62,8 +62,8 @@ def marked(names: tuple[str, ...], parts: Sequence[str], cases: Callable[..., An
 
 
 class Program:
-    """Functions of the same arguments, the parts. Those that tests to come will read, `wanted`,
-    are compiled together with those that a test reads now.
+    """Functions of the same arguments, the parts: those that tests of this session read, `wanted`,
+    compiled together; without such tests, those that are asked for.
     """
 
     def __init__(self, parts: dict[str, Callable[..., Any]], wanted: set[str]) -> None:

@@ -10,7 +10,6 @@ import pytest
 REFUSED = {
     "reduced": {"vmap-of-scan": "one is reduced along 'x'"},
     "unreduced": {"vmap-of-scan": "the operation needs its value, or all operands so",
-                  "custom_vjp": "an unreduced rule for custom_lin is not implemented",
                   "associative_scan": "lhs is unreduced while rhs is not"},
 }
 EAGER = "scan-ys,map,fori,while,cond,call,checkpoint,custom_jvp"

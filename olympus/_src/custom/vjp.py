@@ -438,8 +438,7 @@ class CustomLin(Primitive):
     """
 
     multiple_results = foreign = True
-    spread = staticmethod(tags.declared)
-    memory = staticmethod(tags.in_memory_inferred)
+    spread = staticmethod(tags.body)    # a rule sees its own types: casts would be summed twice
 
     def _forward(self, name: str) -> TypeError:
         return TypeError(f"custom_vjp {name}: can't apply forward-mode autodiff (jvp) to a "
