@@ -72,6 +72,7 @@ class Entries:
         self.directory = disk_cache.Directory(self.folder, most)
 
     def prepare(self):
+        self.directory.__init__(self.folder, self.directory.most)   # as in a new process
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.template, self.folder)
         left = self.folder / ".x-cache.1-2.new"

@@ -303,7 +303,8 @@ def deserialize_executable(
 def shardings(executable: Any) -> tuple[list[Any], list[Any]]:
     """Return the HloSharding of each parameter and of each output of a program of many devices."""
     found = executable.get_parameter_shardings(), executable.get_output_shardings()
-    parameters, outputs = ([xla_client.HloSharding.from_proto(p) for p in ps] for ps in found)
+    # One that was loaded from disk and takes no parameters has None for their shardings.
+    parameters, outputs = ([xla_client.HloSharding.from_proto(p) for p in ps or ()] for ps in found)
     return parameters, outputs
 
 
