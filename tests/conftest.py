@@ -22,9 +22,9 @@ import pytest
 pytest.register_assert_rewrite("properties")
 
 
-# Nine tenths of the tests' time is compiling. What one worker compiled the others read from a
-# folder, which lasts as long as the run, or for ever if OLYMPUS_TEST_CACHE names it. These modules
-# are about compiling, caches and memory, and go without.
+# Nine tenths of the tests' time is compiling. Workers share their compiled programs in a folder,
+# which lasts as long as the run, or for ever if OLYMPUS_TEST_CACHE names it. These modules are
+# about compiling, caches and memory, and run without it.
 WITHOUT_PROGRAMS = {
     "test_anomalies", "test_caches", "test_command_line", "test_config", "test_disk_cache",
     "test_jit", "test_linear_time", "test_memory", "test_persistent", "test_seam", "test_smoke",

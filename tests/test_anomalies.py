@@ -69,10 +69,10 @@ class Entries:
     def __init__(self, folder, most=-1):
         self.folder, self.template = folder / "entries", folder / "template"
         disk_cache.Directory(self.template).put("old", OLD, 1.0)
-        self.directory = disk_cache.Directory(self.folder, most)
+        self.most = most
 
     def prepare(self):
-        self.directory.__init__(self.folder, self.directory.most)   # as in a new process
+        self.directory = disk_cache.Directory(self.folder, self.most)   # as a new process has it
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.template, self.folder)
         left = self.folder / ".x-cache.1-2.new"
@@ -90,7 +90,10 @@ class Entries:
 
 def test_an_entry_that_is_written_is_whole_or_not_there(tmp_path):
     entries, count = Entries(tmp_path), 0
-    put = entries.directory.put
+
+    def put(key, *entry):
+        entries.directory.put(key, *entry)
+
     for found in entries.sweep(lambda: put("new", NEW, 2.0)):
         found.check()
         assert entries.content("old") == OLD, found
@@ -136,7 +139,10 @@ def test_an_entry_is_read_whole_or_refused(tmp_path, damaged):
 
 def test_a_note_is_right_whatever_fails(tmp_path):
     entries = Entries(tmp_path)
-    note = entries.directory.note
+
+    def note(*args):
+        return entries.directory.note(*args)
+
     for found in entries.sweep(lambda: note("libraries", lambda: "digest")):
         found.check()
         assert found.error is not None or found.result == "digest"

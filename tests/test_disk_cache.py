@@ -270,7 +270,7 @@ def test_the_least_recently_used_entries_go(cache):
         cache.run(lambda x: x - 1, X - 1)
 
 
-def test_what_a_dead_writer_left_is_deleted(cache):
+def test_what_a_dead_writer_left_is_deleted(cache, monkeypatch):
     cache.path.mkdir()
     old, new = cache.path / ".k-cache.1-2.new", cache.path / ".l-cache.3-4.new"
     for file in (old, new):
@@ -279,6 +279,11 @@ def test_what_a_dead_writer_left_is_deleted(cache):
     cache.run()
     assert new.exists()
     assert not old.exists()
+    # In the same process, too, once another file may have lost its writer.
+    os.utime(new, (1, 1))
+    monkeypatch.setattr(disk_cache, "_STALE_SECONDS", 0)
+    cache.run(lambda x: x * 5, X * 5)
+    assert not new.exists()
 
 
 def test_entries_of_another_machine_build_or_setting_are_not_taken(cache, monkeypatch):

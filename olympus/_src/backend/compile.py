@@ -53,14 +53,14 @@ class Loaded:
     def __init__(self, xla: Any, key: Any, size: int, constants: int,
                  code: bytes | None = None) -> None:
         self.xla, self.key = xla, key
-        #: What an executable that was not compiled here was read from.
+        #: The serialized form of an executable that was not compiled in this process.
         self.code = code
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
     def serialized(self) -> bytes:
         """The executable as bytes, which another process can run."""
-        # XLA keeps the object code of what it compiles and drops that of what it loads: what it
-        # writes of a loaded executable can be loaded, and fails when it is run.
+        # XLA keeps the object code of executables that it compiles and drops that of those it
+        # loads: a loaded one that it serializes again can be loaded, and fails when it runs.
         return self.code or lib.serialize_executable(self.xla)
 
 

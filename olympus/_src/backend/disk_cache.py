@@ -60,6 +60,7 @@ class Directory:
         self.path, self.most = Path(path), most
         self._counted: int | None = None    # bytes of all entries, when they were last looked at
         self._written = 0       # bytes that this process wrote since then
+        self._looked = 0.0      # when that was
 
     def get(self, key: str) -> tuple[bytes, float] | None:
         """What was put, and how many seconds making it took; None where nothing was.
@@ -198,18 +199,19 @@ class Directory:
             yield
 
     def _make_room(self, size: int) -> None:
-        """Delete what lost its writer and, beyond the bound, what was used longest ago.
+        """Delete files whose writer is gone and, beyond the bound, the least recently used entries.
 
         Looking at every entry for each one written would cost the square of their number: it is
-        done for the first, and again when a sixteenth of the bound has been written since. Then
-        as much is freed beforehand.
+        done for the first, when a file may have lost its writer since, and when a sixteenth of the
+        bound has been written; as much is freed beforehand.
         """
         self._written += size
-        slack = self.most // 16
-        if self._counted is not None and (self.most < 0 or (
-                self._written <= slack and self._counted + self._written <= self.most)):
+        slack, now = self.most // 16, time.time()
+        if (self._counted is not None and abs(now - self._looked) < _STALE_SECONDS and (
+                self.most < 0 or (self._written <= slack
+                                  and self._counted + self._written <= self.most))):
             return
-        entries, total, now = [], 0, time.time()
+        entries, total = [], 0
         with os.scandir(self.path) as files:
             for file in files:
                 with contextlib.suppress(FileNotFoundError):
@@ -226,11 +228,11 @@ class Directory:
                 with contextlib.suppress(FileNotFoundError):
                     (self.path / name).unlink()
                 total -= bytes_
-        self._counted, self._written = total, size
+        self._counted, self._written, self._looked = total, size, now
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    """Whether what was found belongs to the user of this process, or to root, who is trusted."""
+    """Whether a file belongs to the user of this process, or to root, who is trusted."""
     return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
 
 

@@ -41,8 +41,8 @@ __all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array",
 
 ArrayImpl = lib.ArrayImpl
 
-# What a compiled call raises that may mean something else to the user of a library function. The
-# last two mean a list that has itself in it, which C++ follows to the end of the stack.
+# Errors of compiled calls that a library function may have to explain in its own words. The last
+# two come of a list that contains itself, which C++ follows to the end of the stack.
 FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError, RecursionError, SystemError)
 
 # Numbers on a device, by (aval whose dtype and weak type they have, type, value, default device);

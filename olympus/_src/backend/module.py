@@ -244,7 +244,7 @@ class ModuleContext:
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
     def is_unreduced(self, aval: Any) -> bool:
-        """Whether Shardy is told of a value that it is a sum not taken yet."""
+        """Whether a value is an unreduced sum to Shardy."""
         sharding = self.sharding_of(aval)
         return sharding is not None and bool(sharding.spec.unreduced)
 

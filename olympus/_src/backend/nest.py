@@ -1,4 +1,4 @@
-"""How deep loops, branches and calls are within one another in a module."""
+"""The depth of loops, branches and calls in a module, which XLA's compiler bounds."""
 
 from __future__ import annotations
 
