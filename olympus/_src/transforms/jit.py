@@ -426,9 +426,9 @@ class JitFunction:
             if self.persistent is not None:
                 self.persistent.check_run(program, outs)
         except lib.XlaRuntimeError as error:
-            if self.persistent is None or not self.persistent.replaced(
-                    call, program, error) or any(
-                    x.is_deleted() for x in flat):
+            replaced = self.persistent is not None and self.persistent.replaced(
+                call, program, error)
+            if not replaced or any(x.is_deleted() for x in flat):
                 raise
             return self._miss(args, kwargs)
         result = tree_unflatten(program.out_tree, outs)
