@@ -22,6 +22,7 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
+from ..lax.collectives.reductions import fit
 from ..lax.shape import instantiate, reduce_sum
 from ..types import dtypes
 from ..types.avals import is_float0
@@ -438,7 +439,9 @@ class CustomLin(Primitive):
     """
 
     multiple_results = foreign = True
-    spread = staticmethod(tags.body)    # a rule sees its own types: casts would be summed twice
+    # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
+    # of a cast would sum again.
+    spread = staticmethod(tags.body)
 
     def _forward(self, name: str) -> TypeError:
         return TypeError(f"custom_vjp {name}: can't apply forward-mode autodiff (jvp) to a "
@@ -464,7 +467,7 @@ class CustomLin(Primitive):
         found = bwd(list(map(python_value, args[:num_res])), with_zeros(out_avals, given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
-        return [None] * num_res + [ct if type(a) is Linear else None
+        return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
                                    for a, ct in zip(args[num_res:], wanted, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

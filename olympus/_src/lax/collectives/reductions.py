@@ -15,7 +15,7 @@ import numpy as np
 from ...base.typing import AxisIndexGroups, AxisName, PyTree, T
 from ...core import reuse, tags
 from ...core.context import MeshAxis
-from ...core.primitive import Axis
+from ...core.primitive import Axis, Zero
 from ...core.trace import ctx, literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval, physical_aval
@@ -49,8 +49,8 @@ from .axes import (
 from .moves import gathered, lookup, where_rows
 from .states import changed, state, unreduced
 
-__all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
-           "psum", "psum_invariant_p", "psum_p", "pvary_p", "summed"]
+__all__ = ["fit", "pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin",
+           "pmin_p", "psum", "psum_invariant_p", "psum_p", "pvary_p", "summed"]
 
 
 class Reduction(Exchange, abstract=True):
@@ -272,6 +272,22 @@ def recast(x: Any, axes: Any, start: str, end: str, mesh: AbstractMesh) -> Any:
     if not axes:
         return x
     return CASTS[start, end].bind(x, axes=tuple(sorted(axes, key=str)), mesh=mesh)
+
+
+def fit(ct: Any, aval: Any) -> Any:
+    """The cotangent of a value of this type.
+
+    What devices contribute to a value that they have alike is summed, or left to be summed where
+    the value is reduced.
+    """
+    if type(ct) is Zero or not isinstance(found := typeof(ct), ShapedArray):
+        return ct
+    alike = found.vma - aval.vma
+    reduced = alike & aval.sums[1]
+    if reduced:
+        ct = recast(ct, reduced, "varying", "unreduced", aval.sharding.mesh)
+    rest = tuple(sorted(alike - reduced, key=str))
+    return psum_invariant_p.bind(ct, axes=rest) if rest else ct
 
 
 tags.install_casts(pvary_p, recast)
