@@ -10,7 +10,8 @@ A *kernel* is what XLA fuses into one loop. Within one, a value that is read twi
 is computed once; where a reader takes another place (a slice, a concatenation), it is computed
 anew, as it is in every further kernel. So two passes over the equations count, backwards, how
 often a value is computed, and forwards, of how many operations it is made since the last value
-that is in memory anyway. A pass before them finds what XLA by its own rules computes once
+that is in memory anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two
+fall together, too few are counted. A pass before them finds what XLA by its own rules computes once
 (`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): what is expensive, and what is
 made of more than one large operand, unless it can be fused into all its readers on every way
 there.
@@ -18,240 +19,285 @@ there.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Higher, Primitive
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
+from ..core.primitive import Higher
 from ..types.avals import physical_aval
+from ..types.shape import less, prod
 
-__all__ = ["Holds", "holds_of"]
+__all__ = ["holds_of"]
 
 # Of 16 and 48, tried on a dozen programs, the one with which a net with RMS norm is not slower.
 LEAST = 48      # operations that a hold must save
-_TIMES = 8      # more kernels than these count as these, so that both passes stay linear;
+_TIMES = 8      # more kernels than these count as these,
 _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, they are taken to lead through memory.
 
-# What XLA fuses into readers besides elementwise operations; these move elements.
-_MOVES = frozenset((
-    "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev", "slice",
-    "split", "squeeze", "stack", "transpose", "unstack"))
-_IN_PLACE = frozenset(("clamp", "convert_element_type", "copy", "copy_p", "select_n"))
-_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"))
+# What XLA does with an equation. A mixed call is of a program with opaque equations inside.
+_FUSED, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(6)
+_KINDS = {
+    # What XLA fuses into readers besides elementwise operations; some move elements.
+    **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
+    **dict.fromkeys((
+        "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev",
+        "slice", "split", "squeeze", "stack", "transpose", "unstack"), _MOVES),
+    **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
+    # Calls of functions with rules, which are a call of the function when they are lowered.
+    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
 # Written out in many operations by their lowering, or by XLA before it fuses.
-_LONG = frozenset((
+_LONG = dict.fromkeys((
     "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
-    "random_fold_in", "random_split", "threefry2x32"))
+    "random_fold_in", "random_split", "threefry2x32"), _OPERATIONS)
 
-# Calls of functions with rules, which are a call of the function when they are lowered.
-_CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"))
+# Sets: bits below _SIZE are kernels or operations, those above are results or inputs of a program
+# that is called, of which the first _SIZE are told apart.
+_SIZE = 256
+_INNER = (1 << _SIZE) - 1
+_STORED = 1     # the kernel that leaves a value in memory
 
-_Set = frozenset[Hashable]
-_NONE: _Set = frozenset()
 
-
-class Holds(NamedTuple):
+class _Holds(NamedTuple):
     """The values to hold of a program, each with the operations that this saves.
 
     For a caller: of each result, how many operations compute it and which inputs they read; of each
-    input, how many kernels compute it again and which results do.
+    input, how many kernels compute it again and which results do. A program that does what is not
+    fused is `opaque`.
     """
 
-    saved: dict[Var, int]
-    results: tuple[tuple[int, tuple[int, ...]], ...]
-    inputs: tuple[tuple[int, tuple[int, ...]], ...]
+    saved: Mapping[Var, int]
+    results: Sequence[tuple[int, Sequence[int]]] = ()
+    inputs: Sequence[tuple[int, Sequence[int]]] = ()
+    opaque: bool = False
 
 
-def holds_of(closed: ClosedOlympuspr) -> Holds:
-    """The values of a program to hold; found once, and kept with it."""
-    return closed.derived("holds", lambda: _find(closed.olympuspr))
+def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
+    """The values of a program to hold, and how many operations each saves; kept with it."""
+    return closed.derived("holds", lambda: _find(closed.olympuspr, False)).saved
 
 
-def _find(pr: Olympuspr) -> Holds:
-    readers = Counter(variables({*pr.outvars}))
-    for eqn in pr.eqns:
-        called = _called(eqn)
-        if called is None:
-            readers.update(variables({*eqn.invars}))
-        else:
-            for atom, (count, through) in zip(eqn.invars, holds_of(called).inputs, strict=True):
-                readers[atom] += count + len(through)
-    kept = _kept(pr, readers)
-    found: Mapping[Var, int] = _operations(pr, _kernels(pr, kept, ())[0], readers, kept, None)[0]
-    if found:       # A held value ends the ways through it, so that fewer holds may do.
-        found = _operations(pr, _kernels(pr, kept, found)[0], readers, kept, found)[0]
-    kernels, inputs = _kernels(pr, kept, found)
-    saved, results = _operations(pr, kernels, readers, kept, found)
-    return Holds(saved, results, inputs)
+def _called(closed: ClosedOlympuspr) -> _Holds:
+    """The same of a program that is called, with what its caller is to know."""
+    return closed.derived("called holds", lambda: _find(closed.olympuspr, True))
 
 
-def _kept(pr: Olympuspr, readers: Mapping[Any, int]) -> set[Var]:
+def _find(pr: Olympuspr, called: bool) -> _Holds:
+    # One more, for what takes the results from memory.
+    kinds = [*map(_kind, pr.eqns), _OPAQUE]
+    readers = _readers(pr, kinds)
+    if not called and all(len(found) < 2 for found in readers.values()):
+        return _Holds({})
+    ends = _kept(pr, kinds, readers)
+    found: dict[Var, int] | None = None
+    for _ in range(2):      # A held value ends the ways through it, so that fewer holds may do.
+        kernels = _kernels(pr, kinds, {*ends, *found} if found else ends)
+        found, made = _operations(pr, kinds, kernels, readers, ends, found)
+        if not found:
+            break
+    if not called:
+        return _Holds(found)
+    kernels, opaque = _kernels(pr, kinds, {*ends, *found}), max(kinds[:-1], default=0) >= _MIXED
+    return _Holds(found, [_counted(made.get(v, 0)) for v in pr.outvars],
+                  [_counted(kernels.get(v, 0)) for v in pr.invars], opaque)
+
+
+def _counted(found: int) -> tuple[int, Sequence[int]]:
+    """Of a set, how many kernels or operations are in it, and which results or inputs."""
+    outer = found >> _SIZE
+    return (found & _INNER).bit_count(), [i for i in range(outer.bit_length()) if outer >> i & 1]
+
+
+def _kind(eqn: OlympusprEqn) -> int:
+    prim = eqn.primitive
+    kind = _KINDS.get(prim.name)
+    if kind is None:
+        if prim.elementwise or prim.name in _LONG:
+            return _FUSED
+        kind = _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
+    if kind == _REDUCES:
+        shape = _shape(eqn.invars[0])
+        long = any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
+        return _OPAQUE if long else kind
+    return _MIXED if kind == _CALLS and _called(_program(eqn)).opaque else kind
+
+
+def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
+    """The program that an equation calls, which XLA makes part of the caller."""
+    return eqn.primitive.bodies(eqn.params)[0]
+
+
+def _readers(pr: Olympuspr, kinds: Sequence[int]) -> dict[Any, list[int]]:
+    """By value, the equations that read it, twice if what they call reads it several times; the
+    last one is what takes results from memory.
+    """
+    found: dict[Any, list[int]] = {}
+    for n, eqn in enumerate(pr.eqns):
+        for v in eqn.invars:
+            if type(v) is Var:
+                of = found.get(v)
+                if of is None:
+                    found[v] = [n]
+                elif of[-1] != n:
+                    of.append(n)
+        if kinds[n] in (_CALLS, _MIXED):
+            for v, (count, through) in zip(eqn.invars, _called(_program(eqn)).inputs, strict=True):
+                if type(v) is Var and count + len(through) > 1:
+                    found[v].append(n)
+    for v in {*pr.outvars}:
+        found.setdefault(v, []).append(len(pr.eqns))
+    return found
+
+
+def _kept(pr: Olympuspr, kinds: Sequence[int], readers: Mapping[Any, Sequence[int]]) -> set[Var]:
     """The values with several readers that XLA computes once."""
     spread = {v for eqn in pr.eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
               for v in eqn.outvars}
-    users = dict[Any, list[int]]()      # by value, the equations that read it, the last one first
-    stored = {*pr.outvars}      # read by what takes it from memory
-    opaque, kept = set[int](), set[Var]()
-
-    def rejoins(v: Var) -> bool:
-        """Whether a way from one of a value's readers to another leads through memory."""
-        found, last = users[v], users[v][0]
-        ways = [(n, False) for n in found]
-        seen = {*ways}
-        while ways:
-            n, through = ways.pop()
-            for w in pr.eqns[n].outvars:
-                for m in users.get(w, ()):
-                    way = m, through or w in kept or n in opaque or m in opaque
-                    if m > last or way in seen:
-                        continue
-                    if way[1] and (m in found or len(seen) > _TRIED):
-                        return True
-                    seen.add(way)
-                    ways.append(way)
-        return False
-
+    kept = set[Var]()
     for n in range(len(pr.eqns) - 1, -1, -1):
         eqn = pr.eqns[n]
-        if not _is_fused(eqn.primitive) and _called(eqn) is None and not _is_short(eqn):
-            opaque.add(n)
-            stored.update(eqn.invars)
-        kept.update([v for v in eqn.outvars if readers[v] > 1 and (
-            eqn.primitive.name in _EXPENSIVE
-            or not _is_unary(eqn, v, spread) and (v in stored or v in users and rejoins(v)))])
-        for v in {*eqn.invars}:
-            users.setdefault(v, []).append(n)
+        for v in eqn.outvars:
+            found = readers.get(v, ())
+            if len(found) > 1 and (eqn.primitive.name in _EXPENSIVE
+                                   or not _is_unary(eqn, v, spread)
+                                   and _is_stored(pr, kinds, readers, kept, found)):
+                kept.add(v)
     return kept
 
 
-def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
-    """Whether an equation reads no more than one large operand, or no more elements than it
-    makes: then XLA computes its result in each reader whatever they are.
+def _is_stored(pr: Olympuspr, kinds: Sequence[int], readers: Mapping[Any, Sequence[int]],
+               kept: Collection[Var], found: Sequence[int]) -> bool:
+    """Whether a reader of a value takes it from memory, or a way from one reader to another leads
+    through memory.
     """
-    shape = _shape(v)
-    rank = sum(d != 1 for d in shape)
-    large = [x for x in eqn.invars if type(x) is Var and x not in spread
-             and sum(d != 1 for d in _shape(x)) >= rank]
-    if len(large) < 2:
+    if any(kinds[n] == _OPAQUE for n in found):
         return True
-    return sum(math.prod(_shape(x)) for x in {*variables(eqn.invars)}) <= math.prod(shape)
+    last, ways = found[-1], [(n, False) for n in found]
+    seen = {*ways}
+    while ways:
+        n, through = ways.pop()
+        for v in pr.eqns[n].outvars:
+            for m in readers.get(v, ()):
+                way = m, through or v in kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
+                if m > last or way in seen:
+                    continue
+                if way[1] and (m in found or len(seen) > _TRIED):
+                    return True
+                seen.add(way)
+                ways.append(way)
+    return False
 
 
-def _is_short(eqn: OlympusprEqn) -> bool:
-    """Whether an equation reduces axes that XLA reduces in one loop."""
-    if eqn.primitive.name not in _REDUCTIONS:
-        return False
-    shape = _shape(eqn.invars[0])
-    return all(shape[axis] <= _WINDOW for axis in eqn.params["axes"])
-
-
-def _kernels(pr: Olympuspr, kept: Collection[Var], held: Iterable[Var]
-             ) -> tuple[dict[Var, _Set], tuple[tuple[int, tuple[int, ...]], ...]]:
-    """Per value, the kernels that compute it, each with the way there; and of the inputs."""
-    ended, found = {*kept, *held}, dict[Var, _Set]()
-
-    def reached(v: Var) -> _Set:
-        return frozenset((v,)) if v in ended else found.get(v, _NONE)
-
-    def add(v: Var, more: _Set) -> None:
-        found[v] = frozenset([*found.get(v, _NONE) | more][:_TIMES])
-
-    for i, v in enumerate(pr.outvars):
-        if type(v) is Var:
-            add(v, frozenset((_Result(i),)))
-    for n in range(len(pr.eqns) - 1, -1, -1):
-        eqn = pr.eqns[n]
-        prim, called = eqn.primitive, _called(eqn)
-        if called is not None:
-            for atom, (count, through) in zip(eqn.invars, holds_of(called).inputs, strict=True):
-                if type(atom) is Var:
-                    add(atom, frozenset((n, k) for k in range(count)).union(
-                        *[reached(eqn.outvars[i]) for i in through]))
-        elif not _is_fused(prim):
-            short = _is_short(eqn)
-            for v in variables(eqn.invars):
-                add(v, frozenset((n if short else v,)))
-        else:
-            ways = _NONE.union(*map(reached, eqn.outvars))
-            for k, atom in enumerate(eqn.invars):
-                if type(atom) is Var:
-                    add(atom, frozenset((n, k, way) for way in map(hash, ways))
-                        if prim.name in _MOVES else ways)
-    inputs = [(sum(type(k) is not _Result for k in found.get(v, _NONE)),
-               tuple([k.index for k in found.get(v, _NONE) if type(k) is _Result]))
-              for v in pr.invars]
-    return found, tuple(inputs)
-
-
-def _operations(pr: Olympuspr, kernels: Mapping[Var, _Set], readers: Mapping[Any, int],
-                kept: Collection[Var], allowed: Mapping[Var, int] | None
-                ) -> tuple[dict[Var, int], tuple[tuple[int, tuple[int, ...]], ...]]:
-    """The values to hold among the allowed ones, None for all; and of how many operations the
-    results are made.
+def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
+    """Whether an equation reads no more than one large operand that is not spread from a smaller
+    one, or no more elements than it makes: then XLA computes its result in each reader whatever
+    they are.
     """
-    made: dict[Var, _Set] = {v: frozenset((_Input(i),)) for i, v in enumerate(pr.invars)}
+    operands = [x for x in eqn.invars if type(x) is Var]
+    if len(operands) < 2:
+        return True
+    rank = _rank(v)
+    if sum(_rank(x) >= rank for x in operands if x not in spread) < 2:
+        return True
+    return sum(prod(_shape(x)) for x in {*operands}) <= prod(_shape(v))
+
+
+def _bit(n: int) -> int:
+    """The kernel, or the operation, of the equation number `n`."""
+    return 2 << n % (_SIZE - 1)
+
+
+def _turned(found: int, by: int) -> int:
+    """As many others: kernels that compute a value at another place."""
+    by %= _SIZE
+    found = found & _INNER | found >> _SIZE
+    return (found << by | found >> (_SIZE - by)) & _INNER
+
+
+def _kernels(pr: Olympuspr, kinds: Sequence[int], ends: Collection[Var]) -> dict[Any, int]:
+    """By value, the set of kernels that compute it, each with the way there, and of the results
+    in whose readers that is done, too.
+    """
+    found: dict[Any, int] = {}
+    for i, v in enumerate(pr.outvars):
+        found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
+    for n in range(len(pr.eqns) - 1, -1, -1):
+        eqn, kind, bit = pr.eqns[n], kinds[n], _bit(n)
+        if kind in (_CALLS, _MIXED):
+            reached = [bit if v in ends else found.get(v, 0) for v in eqn.outvars]
+            for k, (v, (count, through)) in enumerate(zip(
+                    eqn.invars, _called(_program(eqn)).inputs, strict=True)):
+                ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k)
+                for i in through:
+                    ways |= reached[i]
+                found[v] = found.get(v, 0) | ways
+            continue
+        ways = bit if kind == _REDUCES else _STORED
+        if kind < _REDUCES:
+            ways = 0
+            for v in eqn.outvars:
+                of = bit if v in ends else found.get(v, 0)
+                ways |= of ^ _STORED | bit if of & _STORED else of
+        for k, v in enumerate(eqn.invars):
+            found[v] = found.get(v, 0) | (
+                _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
+    return found
+
+
+def _operations(pr: Olympuspr, kinds: Sequence[int], kernels: Mapping[Any, int],
+                readers: Mapping[Any, Sequence[int]], kept: Collection[Var],
+                allowed: Mapping[Var, int] | None) -> tuple[dict[Var, int], dict[Any, int]]:
+    """The values to hold among the allowed ones, None for all; and by value, of which operations
+    it is made since what is in memory anyway, and of which inputs.
+    """
+    made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])}
     saved: dict[Var, int] = {}
     for n, eqn in enumerate(pr.eqns):
-        prim, called = eqn.primitive, _called(eqn)
-        if called is not None:
-            found = [frozenset((n, k) for k in range(count)).union(
-                *[made.get(eqn.invars[i], _NONE) for i in through if type(eqn.invars[i]) is Var])
-                for count, through in holds_of(called).results]
-        elif _is_fused(prim):
-            count = _OPERATIONS if prim.name in _LONG else 1
-            found = [frozenset((n, k) for k in range(count)).union(
-                *[made.get(v, _NONE) for v in variables(eqn.invars)])] * len(eqn.outvars)
+        kind = kinds[n]
+        if kind < _REDUCES:
+            of = _bit(n)
+            if eqn.primitive.name in _LONG:
+                of = _turned((1 << _OPERATIONS) - 1, n)
+            for v in eqn.invars:
+                of |= made.get(v, 0)
+            found = [of] * len(eqn.outvars)
+        elif kind in (_CALLS, _MIXED):
+            found = []
+            for k, (count, through) in enumerate(_called(_program(eqn)).results):
+                of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k)
+                for i in through:
+                    of |= made.get(eqn.invars[i], 0)
+                found.append(of)
         else:
             continue
-        for v, operations in zip(eqn.outvars, found, strict=True):
+        for v, of in zip(eqn.outvars, found, strict=True):
             if v in kept:
                 continue
-            count = sum(type(x) is not _Input for x in operations)
-            saves = (len(kernels.get(v, _NONE)) - 1) * count
-            if (readers[v] > 1 and saves >= LEAST and (allowed is None or v in allowed)
-                    and _has_elements(v)):
-                saved[v] = saves
-            else:
-                made[v] = frozenset([*operations][:_OPERATIONS])
-    ends = [made.get(v, _NONE) if type(v) is Var else _NONE for v in pr.outvars]
-    return saved, tuple([(sum(type(x) is not _Input for x in end),
-                          tuple([x.index for x in end if type(x) is _Input])) for end in ends])
-
-
-class _Input(NamedTuple):
-    index: int
-
-
-class _Result(NamedTuple):
-    index: int
-
-
-def _is_fused(prim: Primitive) -> bool:
-    return (prim.elementwise or prim.name in _MOVES or prim.name in _IN_PLACE
-            or prim.name in _LONG)
+            made[v] = of
+            if len(readers.get(v, ())) > 1 and (allowed is None or v in allowed):
+                again = min(kernels[v].bit_count(), _TIMES) - 1
+                saves = again * min((of & _INNER).bit_count(), _OPERATIONS)
+                if saves >= LEAST and _has_elements(v):
+                    saved[v] = saves
+                    del made[v]
+    return saved, made
 
 
 def _shape(atom: Any) -> Sequence[int]:
     return getattr(physical_aval(atom.aval), "shape", ())
 
 
+def _rank(atom: Any) -> int:
+    shape = _shape(atom)
+    return len(shape) - shape.count(1)
+
+
 def _has_elements(v: Var) -> bool:
     """Whether a value is an array of at least one axis; numbers are computed again for nothing."""
     shape = _shape(v)
     return bool(shape) and 0 not in shape
-
-
-def _called(eqn: OlympusprEqn) -> ClosedOlympuspr | None:
-    """The program that an equation calls, if XLA makes it part of the caller."""
-    prim = eqn.primitive
-    if prim.name not in _CALLS and not (isinstance(prim, Higher) and prim.called):
-        return None
-    return prim.bodies(eqn.params)[0]

@@ -121,7 +121,7 @@ class ModuleContext:
 
     def held(self, closed: ClosedOlympuspr) -> Mapping[Any, int]:
         """The values of a program that are computed once, however many read them."""
-        return holds_of(closed).saved if self.holds else {}
+        return holds_of(closed) if self.holds else {}
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
