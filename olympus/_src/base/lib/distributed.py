@@ -1,31 +1,70 @@
 """PJRT's distributed runtime: the coordinator's service, each process's client, and gloo."""
 
-import ctypes
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from olympus._src.base.lib.executables import XlaRuntimeError
 from olympus._src.base.lib.loading import _jax
 
+_PROGRAM = Path(__file__).with_name("coordinator.py")
 
-def start_service(address: str, num_processes: int, *, heartbeat_timeout: int,
-                  shutdown_timeout: int, recoverable: bool) -> Any:
-    """Start the coordinator's service, which listens at `address`; time-outs are in seconds."""
-    return _jax.get_distributed_runtime_service(
-        address, num_processes, heartbeat_timeout=heartbeat_timeout,
-        shutdown_timeout=shutdown_timeout, recoverable=recoverable)
+
+def prepare_service() -> "subprocess.Popen[str]":
+    """Start the coordinator's process, which gets ready and waits for `start_service`."""
+    # In a session of its own, Ctrl-C in a terminal does not reach it.
+    return subprocess.Popen(
+        [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+
+
+def start_service(process: "subprocess.Popen[str]", address: str, num_processes: int, *,
+                  heartbeat_timeout: int, shutdown_timeout: int,
+                  pulses: Sequence[tuple[str, int]]) -> None:
+    """Let the coordinator's process listen at `address` until all that have `pulses` have ended.
+
+    Time-outs are in seconds. RuntimeError where it cannot.
+    """
+    assert process.stdin is not None and process.stdout is not None
+    with process.stdin, process.stdout, contextlib.suppress(BrokenPipeError):
+        json.dump({"address": address, "count": num_processes, "pulses": pulses,
+                   "heartbeat_timeout": heartbeat_timeout, "shutdown_timeout": shutdown_timeout},
+                  process.stdin)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    why = json.loads(answer) if answer else "it ended before it had started"
+    if why is not None:
+        raise XlaRuntimeError(f"the coordinator's service cannot start at {address}: {why}")
 
 
 def connect(address: str, process_id: int, *, init_timeout: int, heartbeat_timeout: int,
             shutdown_timeout: int) -> Any:
     """Connect this process to the service and return its client.
 
-    Where that fails, and where another process is lost later, C++ ends this process: it has a
-    callback for both, but cannot give Python the status that it calls it with.
+    Where that fails, and where the coordinator's process is lost later, C++ ends this process: it
+    has a callback for both, but cannot give Python the status that it calls it with.
     """
     client = _jax.get_distributed_runtime_client(
         address, process_id, init_timeout=init_timeout, heartbeat_timeout=heartbeat_timeout,
         shutdown_timeout=shutdown_timeout, use_compression=True)
     client.connect()
     return client
+
+
+def limit_collectives(seconds: int) -> None:
+    """Let CPU collectives fail that wait for so long; XLA reads this when its first client is made.
+
+    A number that the user gave in XLA_FLAGS stands behind it, and holds.
+    """
+    os.environ["XLA_FLAGS"] = (f"--xla_cpu_collective_timeout_seconds={seconds} "
+                               f"{os.environ.get('XLA_FLAGS', '')}").rstrip()
 
 
 def watch_preemption(client: Any) -> Any:
@@ -43,8 +82,3 @@ def cpu_collectives(implementation: str, client: Any) -> Any:
     found.Init()
     return found
 
-
-def keep_for_ever(*ends: Any) -> None:
-    """Let the process end without the farewell of a client or service, which waits for others."""
-    for end in ends:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
