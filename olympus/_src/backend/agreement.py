@@ -97,7 +97,7 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
 
     The barrier itself does not see that they have: a thread waits there.
     """
-    client, met = current.client, futures.Future[None]()
+    client, met = current.client, futures.Future()
 
     def wait() -> None:
         try:
@@ -156,13 +156,14 @@ def explain_collective(error: Exception) -> Exception:
 def _why(error: str) -> str:
     """Which process made a collective fail.
 
-    Each process leaves a sign when one failed there: how many seconds it waited, then what it found.
-    Who ended without a sign was first; who lives and leaves none takes no part.
+    Each process leaves a sign when one failed there: how many seconds it waited, then what it
+    found. Who ended without a sign was first; who lives and leaves none takes no part.
     """
     client, place = current.client, f"olympus/failed/{len(current.failures)}"
     sign = f"{place}/{current.process_id}"
     waited = re.search(r"imed out waiting (\d+)ms", error)
-    client.key_value_set(sign, str(int(waited[1]) // 1000 if waited else 0), True)
+    client.key_value_set(sign, str(int(waited[1]) // 1000 if waited else 0),
+                         allow_overwrite=True)
     end, told, ended = time.monotonic() + _MOMENT, {}, []
     with watch_others() as watch:
         while not ended and len(told) < len(current.members) and time.monotonic() < end:
@@ -181,7 +182,7 @@ def _why(error: str) -> str:
         else:
             found = (f"all {len(current.members)} of the job live; look at the logs of the others "
                      "and at the network")
-    client.key_value_set(sign, found, True)
+    client.key_value_set(sign, found, allow_overwrite=True)
     return found
 
 
@@ -191,6 +192,6 @@ def _took_no_part(silent: Sequence[rollcall.Member], unanswered: Sequence[rollca
     names = ", ".join(f"{m}{' (whose host does not answer)' * (m in unanswered)}" for m in silent)
     who = f"{names} has" if len(silent) == 1 else f"of {names} one or more have"
     return (f"{who} not ended, but not come to it within {seconds} seconds; all processes are "
-            "required to run the same programs; look at the log there for an error that was "
-            "caught, end all and start the job anew; where it works for longer between two "
-            "programs, raise olympus_cpu_collectives_timeout_seconds")
+            "required to run the same programs; look at the log there for an early end or an error "
+            "that was caught, end all and start the job anew; where it works for longer between "
+            "two programs, raise olympus_cpu_collectives_timeout_seconds")

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import operator
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -162,6 +163,8 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
     if config.cpu_collectives_timeout_seconds.value > 0:
         lib.limit_collectives(config.cpu_collectives_timeout_seconds.value)
     lib.set_explain_collective(explain_collective)
+    if hasattr(os, "register_at_fork"):     # not on Windows
+        os.register_at_fork(after_in_child=pulse.close)     # which may outlive this process
     atexit.register(_leave)
 
 
@@ -222,7 +225,8 @@ def _part_from_service(service: Any, wait: bool) -> None:
     assert current.pulse is not None
     current.pulse.close()
     if last:
-        service.wait()      # so that its port is free
+        with contextlib.suppress(subprocess.TimeoutExpired):    # then its port is free
+            service.wait(_MOMENT)
 
 
 def _leave() -> None:

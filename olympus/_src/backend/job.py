@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import socket
-    import subprocess
 
     from .rollcall import Member
 
@@ -21,7 +20,7 @@ class Job:
         self.process_id, self.num_processes = 0, 1
         self.coordinator_address: str | None = None
         self.client: Any = None         # of the distributed runtime; None before and after
-        self.service: subprocess.Popen[str] | None = None      # in process 0 only
+        self.service: Any = None        # its coordinator's process; in process 0 only
         self.shutdown_timeout = 0
         self.preemption: Any = None
         self.partition_index: int | None = None

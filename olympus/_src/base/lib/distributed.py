@@ -1,9 +1,7 @@
 """PJRT's distributed runtime: the coordinator's service, each process's client, and gloo."""
 
 import contextlib
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,37 +9,40 @@ from typing import Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 from olympus._src.base.lib.loading import _jax
+from olympus._src.base.util import lazy_module
 
+_json: Any = lazy_module("json")
+_subprocess: Any = lazy_module("subprocess")
 _PROGRAM = Path(__file__).with_name("coordinator.py")
 
 
-def prepare_service() -> "subprocess.Popen[str]":
-    """Start the coordinator's process, which gets ready and waits for `start_service`."""
+def prepare_service() -> Any:
+    """Start the coordinator's process (a Popen), which gets ready and waits for `start_service`."""
     # In a session of its own, Ctrl-C in a terminal does not reach it.
-    return subprocess.Popen(
-        [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    return _subprocess.Popen(
+        [sys.executable, "-P", str(_PROGRAM)], stdin=_subprocess.PIPE, stdout=_subprocess.PIPE,
+        stderr=_subprocess.DEVNULL, text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 
-def start_service(process: "subprocess.Popen[str]", address: str, num_processes: int, *,
-                  heartbeat_timeout: int, shutdown_timeout: int,
-                  pulses: Sequence[tuple[str, int]]) -> None:
+def start_service(process: Any, address: str, num_processes: int, *, heartbeat_timeout: int,
+                  shutdown_timeout: int, pulses: Sequence[tuple[str, int]]) -> None:
     """Let the coordinator's process listen at `address` until all that have `pulses` have ended.
 
     Time-outs are in seconds. RuntimeError where it cannot.
     """
-    assert process.stdin is not None and process.stdout is not None
-    with process.stdin, process.stdout, contextlib.suppress(BrokenPipeError):
-        json.dump({"address": address, "count": num_processes, "pulses": pulses,
-                   "heartbeat_timeout": heartbeat_timeout, "shutdown_timeout": shutdown_timeout},
-                  process.stdin)
-        process.stdin.write("\n")
+    asked = {"address": address, "count": num_processes, "pulses": pulses,
+             "heartbeat_timeout": heartbeat_timeout, "shutdown_timeout": shutdown_timeout}
+    answer = ""
+    with contextlib.suppress(BrokenPipeError), process.stdin, process.stdout:
+        process.stdin.write(_json.dumps(asked) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
-    why = json.loads(answer) if answer else "it ended before it had started"
+    why = _json.loads(answer) if answer else "its process ended"
     if why is not None:
-        raise XlaRuntimeError(f"the coordinator's service cannot start at {address}: {why}")
+        raise XlaRuntimeError(f"distributed.initialize: the coordinator's service does not start "
+                              f"at {address} ({why}); a free port of this host is required, and "
+                              f"{sys.executable} must be able to import jaxlib.")
 
 
 def connect(address: str, process_id: int, *, init_timeout: int, heartbeat_timeout: int,
