@@ -467,6 +467,7 @@ def outcomes(case, count, *options, last=None):
     ("killed", 0, 3, -9, "has ended; all processes are required; look at the log there"),
     ("raises", 0, 2, 1, "has ended; all"),
     ("exits", 1, 2, 0, "has ended; all"),
+    ("exits", 0, 2, 0, "has ended; all"),
     ("silent", 1, 3, -9, "has not ended, but not come to it within 4 seconds; all processes"),
     ("silent", 0, 2, -9, "has not ended, but not come to it within 4 seconds; all processes"),
 ])

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..base import lib
 from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
 from ..base.util import lazy_module
@@ -28,7 +29,9 @@ else:       # with OpenSSL, sockets and JSON, which a process alone does not nee
     futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.backend.rollcall")
 
-__all__ = ["check_same_program", "explain_collective", "spans_processes", "watch_others"]
+__all__ = ["LEFT", "check_same_program", "explain_collective", "spans_processes", "watch_others"]
+
+LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
 
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed
 _START_ANEW = ("all processes are required; look at the log there, and start the job anew from "
@@ -57,7 +60,8 @@ def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     processes = sorted({d.process_index for d in devices})
     if current.client is None or current.process_id not in processes:
         return True
-    _refuse_after_failure()
+    if known := _known_failure():
+        raise known
     if timeout == 0:
         return True
     ids = [d.id for d in devices]
@@ -105,7 +109,8 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
         except OlympusRuntimeError as error:
             met.set_exception(error)
 
-    threading.Thread(target=wait, name="olympus-barrier", daemon=True).start()
+    thread = threading.Thread(target=wait, name="olympus-barrier", daemon=True)
+    thread.start()
     with contextlib.suppress(TimeoutError):
         met.result(1.0)
         return []
@@ -113,6 +118,7 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
         while not met.done():
             ended = [m for m in watch.look(0.1) if m.process_id in processes]
             if ended and not met.done():
+                current.left_waiting.append(thread)
                 return ended
     met.result()
     return []
@@ -130,10 +136,11 @@ def _have_ended(members: Sequence[rollcall.Member]) -> str:
     return f"{', '.join(map(str, members))} {'has' if len(members) == 1 else 'have'} ended"
 
 
-def _refuse_after_failure() -> None:
-    """OlympusRuntimeError where the processes no longer run the same: one was lost."""
+def _known_failure() -> OlympusRuntimeError | None:
+    """The error of all programs on several processes once one has failed."""
     if current.failures and not enable_recoverability.value:
-        raise OlympusRuntimeError(current.failures[0])
+        return OlympusRuntimeError(current.failures[0])
+    return None
 
 
 def _failure(text: str) -> OlympusRuntimeError:
@@ -145,12 +152,12 @@ def explain_collective(error: Exception) -> Exception:
     """What to raise where a collective failed: which process has ended, or took no part."""
     if current.client is None:      # it has left the job
         return error
-    try:
-        _refuse_after_failure()
-    except OlympusRuntimeError as known:
+    if known := _known_failure():
         return known
     first = str(error).splitlines()[0]
-    return _failure(f"a program on several processes failed: {_why(first)}. ({first})")
+    why = _why(first)
+    lib.disconnect_collectives(current.client)      # others may wait for this process
+    return _failure(f"a program on several processes failed: {why}. ({first})")
 
 
 def _why(error: str) -> str:
@@ -164,15 +171,18 @@ def _why(error: str) -> str:
     waited = re.search(r"imed out waiting (\d+)ms", error)
     client.key_value_set(sign, str(int(waited[1]) // 1000 if waited else 0),
                          allow_overwrite=True)
-    end, told, ended = time.monotonic() + _MOMENT, {}, []
+    told, ended = {}, []
     with watch_others() as watch:
+        end = time.monotonic() + _MOMENT
         while not ended and len(told) < len(current.members) and time.monotonic() < end:
             gone = list(watch.look(0.05))   # before the signs are read: one who left a sign left it
             told = {int(key.rpartition("/")[2]): text
                     for key, text in client.key_value_dir_get(place)}
             if found := next((t for t in told.values() if not t.isdigit()), None):
                 return found
-            ended = [m for m in gone if m.process_id not in told]
+            left = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(LEFT)}
+            ended = [m for m in current.members if m.process_id not in told and (
+                m in gone or str(m.process_id) in left)]
         silent = [m for m in current.members if m.process_id not in told]
         seconds = max(map(int, told.values()))
         if ended:

@@ -17,7 +17,7 @@ from ..base import config, lib, source
 from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
 from . import rollcall
-from .agreement import explain_collective, watch_others
+from .agreement import LEFT, explain_collective, watch_others
 from .clusters import detect
 from .devices import started
 from .job import current
@@ -198,9 +198,12 @@ def _part(wait: bool) -> None:
     if current.preemption is not None:      # it uses the client
         current.preemption.shutdown()
     if current.client is not None:
-        if wait:
-            _wait_a_moment()
+        if not (wait and _all_leave()):
+            current.client.key_value_set(f"{LEFT}/{current.process_id}", "")
+            lib.disconnect_collectives(current.client)
         current.client.shutdown()
+        for thread in current.left_waiting:     # C++ ends a process whose thread ends after Python
+            thread.join(_MOMENT)
     if current.service is not None:
         _part_from_service(current.service, wait)
     if current.pulse is not None:       # the sign that it has left
@@ -208,14 +211,17 @@ def _part(wait: bool) -> None:
     current.preemption = current.client = current.service = current.pulse = None
 
 
-def _wait_a_moment() -> None:
-    """Let the others come to their ends: what was sent to them last may be on its way."""
+def _all_leave() -> bool:
+    """Whether the others come to their ends, too, within a moment; their last data may be coming."""
     with watch_others() as watch:
         if watch.ended:
-            return
-    with contextlib.suppress(OlympusRuntimeError):      # they have more to do, without this one
-        current.client.wait_at_barrier("olympus/leave", min(_MOMENT, current.shutdown_timeout)
-                                       * 1000)
+            return False
+    moment = min(_MOMENT, current.shutdown_timeout) * 1000
+    try:
+        current.client.wait_at_barrier("olympus/leave", moment)
+    except OlympusRuntimeError:     # they have more to do, without this one
+        return False
+    return True
 
 
 def _part_from_service(service: Any, wait: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import socket
+    import threading
 
     from .rollcall import Member
 
@@ -27,6 +28,7 @@ class Job:
         self.members: Sequence[Member] = ()
         self.pulse: socket.socket | None = None
         self.failures: list[str] = []   # of programs on several processes, as they were explained
+        self.left_waiting: list[threading.Thread] = []      # at barriers, until the client goes
         self.programs: dict[tuple[Any, ...], set[Any]] = {}     # that ran, by their devices
 
 

@@ -209,6 +209,10 @@ def reachable(member: Member, coordinator: str | None, timeout: float = 2.0) -> 
 class Watch:
     """Processes of the job, as connections to their pulses: they close when a process ends.
 
+    Args:
+      members, coordinator: whom to watch, and the coordinator's address.
+      timeout: how many seconds their hosts have to answer, all together.
+
     Attributes:
       ended, unanswered: which have ended, as far as they were looked at, and whose hosts do not
         answer.
@@ -219,9 +223,11 @@ class Watch:
         self._living = selectors.DefaultSelector()
         self.ended: list[Member] = []
         self.unanswered: list[Member] = []
+        end = time.monotonic() + timeout
         for member in members:
             try:
-                connection = socket.create_connection(pulse_address(member, coordinator), timeout)
+                connection = socket.create_connection(
+                    pulse_address(member, coordinator), max(end - time.monotonic(), 0.05))
                 self._living.register(connection, selectors.EVENT_READ, member)
             except ConnectionRefusedError:
                 self.ended.append(member)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from olympus._src.base.lib.loading import _jax
 from olympus._src.base.util import lazy_module
 
 _json: Any = lazy_module("json")
+_socket: Any = lazy_module("socket")
 _subprocess: Any = lazy_module("subprocess")
+_GLOO = "olympus/gloo"      # where each process says in the job's store at which port gloo listens
 _PROGRAM = Path(__file__).with_name("coordinator.py")
 
 
@@ -59,6 +61,29 @@ def connect(address: str, process_id: int, *, init_timeout: int, heartbeat_timeo
     return client
 
 
+def disconnect_collectives(client: Any) -> None:
+    """Close this process's gloo connections: who waits for it in a collective fails, too, then."""
+    listening = {(host, int(port)) for host, port in (
+        value.split() for _, value in client.key_value_dir_get(_GLOO))}
+    for s in _tcp_sockets():
+        with contextlib.suppress(OSError):      # no peer: it listens, or was closed
+            if not listening.isdisjoint((s.getsockname()[:2], s.getpeername()[:2])):
+                s.shutdown(_socket.SHUT_RDWR)
+
+
+def _tcp_sockets() -> Iterator[Any]:
+    """This process's sockets, in C++ and in Python, each as a Python object until the next one."""
+    for number in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
+        with contextlib.suppress(OSError), _socket.socket(fileno=os.dup(int(number))) as found:
+            if found.type == _socket.SOCK_STREAM and found.family in (
+                    _socket.AF_INET, _socket.AF_INET6):
+                yield found
+
+
+def _listens(s: Any) -> bool:
+    return bool(s.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN))
+
+
 def limit_collectives(seconds: int) -> None:
     """Let CPU collectives fail that wait for so long; XLA reads this when its first client is made.
 
@@ -78,7 +103,13 @@ def watch_preemption(client: Any) -> Any:
 def cpu_collectives(implementation: str, client: Any) -> Any:
     """What CPU devices of several processes communicate by: 'gloo' (TCP) or 'mpi'."""
     if implementation == "gloo":
-        return _jax.make_gloo_tcp_collectives(client)
+        before = {s.getsockname() for s in _tcp_sockets() if _listens(s)}
+        found = _jax.make_gloo_tcp_collectives(client)
+        for s in _tcp_sockets():
+            if _listens(s) and s.getsockname() not in before:
+                host, port, *_ = s.getsockname()
+                client.key_value_set(f"{_GLOO}/{host}/{port}", f"{host} {port}")
+        return found
     found = _jax.make_mpi_collectives()
     found.Init()
     return found
