@@ -136,14 +136,14 @@ def _have_ended(members: Sequence[rollcall.Member]) -> str:
     return f"{', '.join(map(str, members))} {'has' if len(members) == 1 else 'have'} ended"
 
 
-def _known_failure() -> OlympusRuntimeError | None:
+def _known_failure() -> RuntimeError | None:
     """The error of all programs on several processes once one has failed."""
     if current.failures and not enable_recoverability.value:
         return OlympusRuntimeError(current.failures[0])
     return None
 
 
-def _failure(text: str) -> OlympusRuntimeError:
+def _failure(text: str) -> RuntimeError:
     current.failures.append(text)
     return OlympusRuntimeError(text)
 

@@ -212,7 +212,7 @@ def _part(wait: bool) -> None:
 
 
 def _all_leave() -> bool:
-    """Whether the others come to their ends, too, within a moment; their last data may be coming."""
+    """Whether the others end, too, within a moment: what they sent last may be on its way."""
     with watch_others() as watch:
         if watch.ended:
             return False
