@@ -52,7 +52,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
         if it is named), 'gketpu', 'gcetpu', 'k8s'; 'deactivate' asks none.
       initialization_timeout: how many seconds to wait for the others.
       heartbeat_timeout_seconds: after how many without a sign a process or its host is taken for
-        dead, as `multihost_utils.live_devices` tells.
+        dead: `multihost_utils.live_devices` tells, and the runtime ends it should it go on.
       shutdown_timeout_seconds: how many seconds process 0, when it ends, waits for the others to
         end; the others wait for five at most.
       coordinator_bind_address: where process 0 listens; all its addresses, at that port, if None.
@@ -149,8 +149,8 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
     except BaseException:
         pulse.close()
         if service is not None:
-            service.kill()
-            service.communicate()
+            with service:       # closes its pipes and waits
+                service.kill()
         raise
     left = max(round(end - time.monotonic()), 5)
     current.client = lib.connect(address, process, init_timeout=left, heartbeat_timeout=heartbeat,
@@ -182,11 +182,11 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the job, when the others do or after a moment.
+    """Leave the job when the others do, or after five seconds.
 
-    Process 0, with which the service ends that they need where it is alone in a container, waits
-    for `shutdown_timeout_seconds` until they have left. None waits after one was lost. It is done
-    when a process ends; it does nothing where there is no job.
+    Process 0 waits for `shutdown_timeout_seconds` until they have left: the coordinator's process,
+    which they need, ends with it where it is the main program of a container. None waits after one
+    was lost. It is done when a process ends; it does nothing where there is no job.
 
     >>> import olympus
     >>> olympus.distributed.shutdown()
