@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -73,11 +74,14 @@ def disconnect_collectives(client: Any) -> None:
 
 def _tcp_sockets() -> Iterator[Any]:
     """This process's sockets, in C++ and in Python, each as a Python object until the next one."""
-    for number in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
-        with contextlib.suppress(OSError), _socket.socket(fileno=os.dup(int(number))) as found:
-            if found.type == _socket.SOCK_STREAM and found.family in (
-                    _socket.AF_INET, _socket.AF_INET6):
-                yield found
+    for number in map(int, os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ()):
+        with contextlib.suppress(OSError):      # closed meanwhile, as that of the folder is
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
+                continue
+            with _socket.socket(fileno=os.dup(number)) as found:
+                if found.type == _socket.SOCK_STREAM and found.family in (
+                        _socket.AF_INET, _socket.AF_INET6):
+                    yield found
 
 
 def _listens(s: Any) -> bool:
