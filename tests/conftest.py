@@ -142,6 +142,16 @@ def _few_programs(_tests_done: Iterator[int]) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _options_stay() -> Iterator[None]:
+    """Options are the process's: one that a test leaves changed would change the tests after it."""
+    from olympus._src.base.config import changed
+
+    before = changed()
+    yield
+    assert changed() == before
+
+
+@pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     connect = socket.socket.connect
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import types
 import typing
+from collections.abc import Iterator
 from pathlib import Path
 
 import api_index
@@ -36,6 +37,17 @@ def run(test):
     assert not report, "".join(report)
 
 
+@pytest.fixture
+def options() -> Iterator[None]:
+    """Pages put options back to their defaults, where the tests may have others."""
+    names = {*dir(olympus.config)} - {"read", "update"}
+    before = {name: olympus.config.read(name) for name in names}
+    yield
+    for name, value in before.items():
+        olympus.config.update(name, value)
+
+
+@pytest.mark.usefixtures("options")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page):
     text = page.read_text(encoding="utf-8")

@@ -10,13 +10,17 @@ A *kernel* is what XLA fuses into one loop. Within one, a value that is read twi
 is computed once; where a reader takes another place (a slice, a concatenation), it is computed
 anew, as it is in every further kernel. So two passes over the equations count, backwards, how
 often a value is computed, and forwards, of how many operations it is made since the last value
-that is in memory anyway.
+that is in memory anyway. A pass before them finds what XLA by its own rules computes once
+(`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): what is expensive, and what is
+made of more than one large operand, unless it can be fused into all its readers on every way
+there.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
@@ -28,20 +32,24 @@ __all__ = ["Holds", "holds_of"]
 # Of 16 and 48, tried on a dozen programs, the one with which a net with RMS norm is not slower.
 LEAST = 48      # operations that a hold must save
 _TIMES = 8      # more kernels than these count as these, so that both passes stay linear;
-_OPERATIONS = 64        # so do more operations
+_OPERATIONS = 64        # so do more operations,
+_TRIED = 64             # and where ways are longer, they are taken to lead through memory.
 
 # What XLA fuses into readers besides elementwise operations; these move elements.
 _MOVES = frozenset((
     "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev", "slice",
     "split", "squeeze", "stack", "transpose", "unstack"))
 _IN_PLACE = frozenset(("clamp", "convert_element_type", "copy", "copy_p", "select_n"))
+_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"))
+_WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
 _EXPENSIVE = frozenset((
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf",
-    "exp", "exp2", "expm1", "log", "log1p", "log2", "logistic", "pow", "rem", "rsqrt", "sin",
-    "sinh", "sqrt", "tan", "tanh"))
-# Written out in many operations by their lowering.
-_LONG = frozenset(("random_bits", "random_fold_in", "random_split", "threefry2x32"))
+    "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
+    "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
+# Written out in many operations by their lowering, or by XLA before it fuses.
+_LONG = frozenset((
+    "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
+    "random_fold_in", "random_split", "threefry2x32"))
 
 # Calls of functions with rules, which are a call of the function when they are lowered.
 _CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"))
@@ -76,21 +84,82 @@ def _find(pr: Olympuspr) -> Holds:
         else:
             for atom, (count, through) in zip(eqn.invars, holds_of(called).inputs, strict=True):
                 readers[atom] += count + len(through)
-    found: Mapping[Var, int] = _operations(pr, _kernels(pr, readers, ())[0], readers, None)[0]
+    kept = _kept(pr, readers)
+    found: Mapping[Var, int] = _operations(pr, _kernels(pr, kept, ())[0], readers, kept, None)[0]
     if found:       # A held value ends the ways through it, so that fewer holds may do.
-        found = _operations(pr, _kernels(pr, readers, found)[0], readers, found)[0]
-    kernels, inputs = _kernels(pr, readers, found)
-    saved, results = _operations(pr, kernels, readers, found)
+        found = _operations(pr, _kernels(pr, kept, found)[0], readers, kept, found)[0]
+    kernels, inputs = _kernels(pr, kept, found)
+    saved, results = _operations(pr, kernels, readers, kept, found)
     return Holds(saved, results, inputs)
 
 
-def _kernels(pr: Olympuspr, readers: Mapping[Any, int], held: Iterable[Var]
+def _kept(pr: Olympuspr, readers: Mapping[Any, int]) -> set[Var]:
+    """The values with several readers that XLA computes once."""
+    spread = {v for eqn in pr.eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
+              for v in eqn.outvars}
+    users = dict[Any, list[int]]()      # by value, the equations that read it, the last one first
+    stored = {*pr.outvars}      # read by what takes it from memory
+    opaque, kept = set[int](), set[Var]()
+
+    def rejoins(v: Var) -> bool:
+        """Whether a way from one of a value's readers to another leads through memory."""
+        found, last = users[v], users[v][0]
+        ways = [(n, False) for n in found]
+        seen = {*ways}
+        while ways:
+            n, through = ways.pop()
+            for w in pr.eqns[n].outvars:
+                for m in users.get(w, ()):
+                    way = m, through or w in kept or n in opaque or m in opaque
+                    if m > last or way in seen:
+                        continue
+                    if way[1] and (m in found or len(seen) > _TRIED):
+                        return True
+                    seen.add(way)
+                    ways.append(way)
+        return False
+
+    for n in range(len(pr.eqns) - 1, -1, -1):
+        eqn = pr.eqns[n]
+        if not _is_fused(eqn.primitive) and _called(eqn) is None and not _is_short(eqn):
+            opaque.add(n)
+            stored.update(eqn.invars)
+        kept.update([v for v in eqn.outvars if readers[v] > 1 and (
+            eqn.primitive.name in _EXPENSIVE
+            or not _is_unary(eqn, v, spread) and (v in stored or v in users and rejoins(v)))])
+        for v in {*eqn.invars}:
+            users.setdefault(v, []).append(n)
+    return kept
+
+
+def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
+    """Whether an equation reads no more than one large operand, or no more elements than it
+    makes: then XLA computes its result in each reader whatever they are.
+    """
+    shape = _shape(v)
+    rank = sum(d != 1 for d in shape)
+    large = [x for x in eqn.invars if type(x) is Var and x not in spread
+             and sum(d != 1 for d in _shape(x)) >= rank]
+    if len(large) < 2:
+        return True
+    return sum(math.prod(_shape(x)) for x in {*variables(eqn.invars)}) <= math.prod(shape)
+
+
+def _is_short(eqn: OlympusprEqn) -> bool:
+    """Whether an equation reduces axes that XLA reduces in one loop."""
+    if eqn.primitive.name not in _REDUCTIONS:
+        return False
+    shape = _shape(eqn.invars[0])
+    return all(shape[axis] <= _WINDOW for axis in eqn.params["axes"])
+
+
+def _kernels(pr: Olympuspr, kept: Collection[Var], held: Iterable[Var]
              ) -> tuple[dict[Var, _Set], tuple[tuple[int, tuple[int, ...]], ...]]:
     """Per value, the kernels that compute it, each with the way there; and of the inputs."""
-    held, found = frozenset(held), dict[Var, _Set]()
+    ended, found = {*kept, *held}, dict[Var, _Set]()
 
     def reached(v: Var) -> _Set:
-        return frozenset((v,)) if v in held else found.get(v, _NONE)
+        return frozenset((v,)) if v in ended else found.get(v, _NONE)
 
     def add(v: Var, more: _Set) -> None:
         found[v] = frozenset([*found.get(v, _NONE) | more][:_TIMES])
@@ -107,11 +176,11 @@ def _kernels(pr: Olympuspr, readers: Mapping[Any, int], held: Iterable[Var]
                     add(atom, frozenset((n, k) for k in range(count)).union(
                         *[reached(eqn.outvars[i]) for i in through]))
         elif not _is_fused(prim):
+            short = _is_short(eqn)
             for v in variables(eqn.invars):
-                add(v, frozenset((v,)))
+                add(v, frozenset((n if short else v,)))
         else:
-            ways = _NONE.union(*[frozenset((v,)) if _is_kept(prim, v, readers) else reached(v)
-                                 for v in eqn.outvars])
+            ways = _NONE.union(*map(reached, eqn.outvars))
             for k, atom in enumerate(eqn.invars):
                 if type(atom) is Var:
                     add(atom, frozenset((n, k, way) for way in map(hash, ways))
@@ -123,7 +192,7 @@ def _kernels(pr: Olympuspr, readers: Mapping[Any, int], held: Iterable[Var]
 
 
 def _operations(pr: Olympuspr, kernels: Mapping[Var, _Set], readers: Mapping[Any, int],
-                allowed: Mapping[Var, int] | None
+                kept: Collection[Var], allowed: Mapping[Var, int] | None
                 ) -> tuple[dict[Var, int], tuple[tuple[int, tuple[int, ...]], ...]]:
     """The values to hold among the allowed ones, None for all; and of how many operations the
     results are made.
@@ -143,12 +212,12 @@ def _operations(pr: Olympuspr, kernels: Mapping[Var, _Set], readers: Mapping[Any
         else:
             continue
         for v, operations in zip(eqn.outvars, found, strict=True):
-            if _is_kept(prim, v, readers):
+            if v in kept:
                 continue
             count = sum(type(x) is not _Input for x in operations)
             saves = (len(kernels.get(v, _NONE)) - 1) * count
             if (readers[v] > 1 and saves >= LEAST and (allowed is None or v in allowed)
-                    and _has_elements(v.aval)):
+                    and _has_elements(v)):
                 saved[v] = saves
             else:
                 made[v] = frozenset([*operations][:_OPERATIONS])
@@ -170,14 +239,13 @@ def _is_fused(prim: Primitive) -> bool:
             or prim.name in _LONG)
 
 
-def _is_kept(prim: Primitive, v: Var, readers: Mapping[Any, int]) -> bool:
-    """Whether XLA computes a value once, however many read it."""
-    return prim.name in _EXPENSIVE and readers[v] > 1
+def _shape(atom: Any) -> Sequence[int]:
+    return getattr(physical_aval(atom.aval), "shape", ())
 
 
-def _has_elements(aval: Any) -> bool:
+def _has_elements(v: Var) -> bool:
     """Whether a value is an array of at least one axis; numbers are computed again for nothing."""
-    shape = getattr(physical_aval(aval), "shape", ())
+    shape = _shape(v)
     return bool(shape) and 0 not in shape
 
 
