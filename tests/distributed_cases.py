@@ -356,9 +356,9 @@ def checkpoints(directory):
 
 
 def used():
-    x = everywhere(np.arange(4, dtype=np.float32), "x")
+    x = everywhere(np.arange(6, dtype=np.float32), "x")
     f = olympus.jit(onp.sum)
-    assert float(f(x)) == 6
+    assert float(f(x)) == 15
     return f, x
 
 
@@ -376,6 +376,61 @@ def raises():
         raise ValueError("of process 1")
     while True:
         f(x).block_until_ready()
+
+
+def lost(how, victim):
+    """Others catch the errors that they get, compute alone, and end well, after the heartbeats."""
+    f, x = used()
+    if olympus.process_index() == int(victim):
+        if how == "silent":
+            time.sleep(600)
+        if how == "raises":
+            raise ValueError("of the victim")
+        os.kill(os.getpid(), signal.SIGKILL) if how == "killed" else sys.exit(0)
+    for g in (f, f, olympus.jit(lambda x: onp.sum(x) + 1)):
+        try:
+            while True:
+                g(x).block_until_ready()
+        except OlympusRuntimeError as e:
+            say("error:", e)
+    assert float(olympus.jit(onp.sum)(onp.arange(4.0))) == 6
+    if how == "killed":
+        time.sleep(12)
+    say("ended well")
+
+
+def goes_on():
+    """After one was lost, two that are left run a program on their devices, if they may."""
+    f, x = used()
+    if olympus.process_index() == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    error(OlympusRuntimeError, "process 2", lambda: [f(x).block_until_ready() for _ in range(99)])
+    left = NamedSharding(Mesh(olympus.devices()[:2], ("x",)), P("x"))
+    y = olympus.make_array_from_callback((2,), left, lambda index: np.ones(1, np.float32))
+    try:
+        say("sum", float(f(y)))
+    except OlympusRuntimeError as e:
+        say("error:", e)
+
+
+def first_run():
+    """One ends before a program that the others come to for the first time."""
+    _, x = used()
+    if olympus.process_index() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        olympus.jit(lambda x: onp.sum(x) + 1)(x)
+    except OlympusRuntimeError as e:
+        say("error:", e)
+
+
+def leaves_first():
+    """A process that has no more to do does not keep the others, nor does it end them."""
+    used()
+    if olympus.process_index() != 0:
+        time.sleep(8)
+        assert float(onp.sum(onp.arange(4.0))) == 6
+    say("ended well")
 
 
 def mismatched():

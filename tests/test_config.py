@@ -115,6 +115,7 @@ OTHER |= {"olympus_cpu_collectives_implementation": "mpi", "olympus_cuda_visible
 OTHER |= {f"olympus_cpu_get_{what}_topology_timeout_minutes": 9 for what in ("local", "global")}
 OTHER |= {"olympus_pjrt_client_create_options": "a:1"}
 OTHER |= {"olympus_program_agreement_timeout_seconds": 0}
+OTHER |= {"olympus_cpu_collectives_timeout_seconds": 9}
 OTHER |= {"olympus_compilation_cache_dir": "/tmp/programs", "olympus_compilation_cache_max_size": 0}
 OTHER |= {"olympus_persistent_cache_min_compile_time_secs": 0.5}
 OTHER |= {"olympus_persistent_cache_min_entry_size_bytes": 1}

@@ -22,6 +22,7 @@ from olympus import distributed
 from olympus._src.backend import clusters, launch, rollcall
 from olympus._src.backend import distributed as joining
 from olympus._src.backend.commands import main
+from olympus._src.base import lib
 from olympus._src.base.errors import OlympusRuntimeError
 from olympus.experimental import multihost_utils as utils
 
@@ -307,7 +308,27 @@ def test_who_lives():
     with rollcall.open_pulse() as pulse:
         mine = rollcall.introduce(0, 1, pulse, "v")
         assert rollcall.reachable(mine, "127.0.0.1:1") is True
+        watch = rollcall.Watch([mine], "127.0.0.1:1")
+        assert watch.look(0) == [] and not watch.wait(0)
     assert rollcall.reachable(mine, "127.0.0.1:1") is False
+    with watch:
+        assert watch.wait(5) and watch.ended == [mine]
+
+
+def test_a_service_without_its_port():
+    # Some such services end their process, too, which is why they have one.
+    with socket.create_server(("127.0.0.1", 0)) as s, lib.prepare_service() as service, (
+            pytest.raises(OlympusRuntimeError, match=r"does not start at .* \(.*\); a free port")):
+        lib.start_service(service, f"127.0.0.1:{s.getsockname()[1]}", 1, heartbeat_timeout=9,
+                          shutdown_timeout=9, pulses=[])
+
+
+@pytest.mark.parametrize("given", ["", "--xla_cpu_collective_timeout_seconds=7"])
+def test_the_users_own_timeout_of_collectives_holds(monkeypatch, given):
+    monkeypatch.setenv("XLA_FLAGS", given)
+    lib.limit_collectives(5)
+    assert os.environ["XLA_FLAGS"].split() == [
+        "--xla_cpu_collective_timeout_seconds=5", *given.split()]
 
 
 # Arguments --------------------------------------------------------------------------------------
@@ -425,6 +446,63 @@ def test_failures_name_the_process(capfd, case, status, process, match):
     found, lines = run(capfd, case, 2)
     assert found == status, lines
     assert re.search(match, "\n".join(lines[process])), lines
+
+
+def outcomes(case, count, *options, last=None):
+    """Each process's exit status and what it wrote; `last` is ended when the others have."""
+    port = free_port()
+    running = [subprocess.Popen(
+        [sys.executable, CASES, case, *options], env=launch._environment(i, count, port, 1),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for i in range(count)]
+    written = {i: p.communicate(timeout=120)[0] for i, p in enumerate(running) if i != last}
+    if last is not None:
+        running[last].kill()
+        written[last] = running[last].communicate()[0]
+    return [(p.returncode, written[i]) for i, p in enumerate(running)]
+
+
+@pytest.mark.parametrize(("how", "victim", "count", "status", "match"), [
+    ("killed", 1, 3, -9, "has ended; all processes are required; look at the log there"),
+    ("killed", 0, 3, -9, "has ended; all processes are required; look at the log there"),
+    ("raises", 0, 2, 1, "has ended; all"),
+    ("exits", 1, 2, 0, "has ended; all"),
+    ("exits", 0, 2, 0, "has ended; all"),
+    ("silent", 1, 3, -9, "has not ended, but not come to it within 4 seconds; all processes"),
+    ("silent", 0, 2, -9, "has not ended, but not come to it within 4 seconds; all processes"),
+])
+def test_a_lost_process_is_named_and_the_others_end_well(
+        monkeypatch, how, victim, count, status, match):
+    monkeypatch.setenv("OLYMPUS_CPU_COLLECTIVES_TIMEOUT_SECONDS", "4" if how == "silent" else "90")
+    found = outcomes("lost", count, how, str(victim), last=victim if how == "silent" else None)
+    assert found[victim][0] == status, found
+    for i in {*range(count)} - {victim}:
+        written = found[i][1]
+        assert found[i][0] == 0 and "ended well" in written, found
+        assert not re.search(r"stack trace|terminate|Terminat|Traceback", written), written
+        errors = re.findall("^error: (.*)$", written, re.MULTILINE)
+        assert len(errors) == 3 and len({*errors}) == 1, written
+        assert re.match(rf"a program on several processes failed: process {victim} "
+                        rf"\(.*, pid \d+\) {match}", errors[0]), errors
+
+
+@pytest.mark.parametrize(("may", "match"), [("0", "error: .* process 2 .* has ended"),
+                                             ("1", "sum 2.0")])
+def test_programs_on_what_is_left_need_recoverability(monkeypatch, may, match):
+    monkeypatch.setenv("OLYMPUS_ENABLE_RECOVERABILITY", may)
+    for status, written in outcomes("goes_on", 3)[:2]:
+        assert status == 0 and re.search(f"^{match}", written, re.MULTILINE), written
+
+
+def test_a_process_that_ends_before_a_first_run_is_named():
+    (status, written), _ = outcomes("first_run", 2)
+    assert status == 0 and re.search(
+        r"error: <lambda>: process 0 comes to it as program 2 on 2 devices, but process 1 "
+        r"\(.*\) has ended; all processes are required", written), written
+
+
+def test_one_that_ends_first_keeps_no_other():
+    for status, written in outcomes("leaves_first", 2):
+        assert status == 0 and "ended well" in written, written
 
 
 @pytest.mark.slow

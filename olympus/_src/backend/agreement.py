@@ -6,24 +6,36 @@ wrong numbers; where one has gone, the error says only that a connection was clo
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base.config import program_agreement_timeout_seconds
+from ..base import lib
+from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
 from ..base.util import lazy_module
 from .job import current
 
 if TYPE_CHECKING:
     import hashlib
+    from concurrent import futures
 
     from . import rollcall
 else:       # with OpenSSL, sockets and JSON, which a process alone does not need
     hashlib = lazy_module("hashlib")
+    futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.backend.rollcall")
 
-__all__ = ["check_same_program", "explain_collective", "spans_processes"]
+__all__ = ["LEFT", "check_same_program", "explain_collective", "spans_processes", "watch_others"]
+
+LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
+
+_MOMENT = 5.0       # seconds within which all processes see that a program on them failed
+_START_ANEW = ("all processes are required; look at the log there, and start the job anew from "
+               "what was saved")
 
 
 def spans_processes(devices: tuple[Any, ...]) -> bool:
@@ -32,15 +44,25 @@ def spans_processes(devices: tuple[Any, ...]) -> bool:
         d.process_index != current.process_id for d in devices)
 
 
+def watch_others() -> rollcall.Watch:
+    """The other processes of the job, to see when they end."""
+    others = [m for m in current.members if m.process_id != current.process_id]
+    return rollcall.Watch(others, current.coordinator_address)
+
+
 def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     """Wait, before the first run of a program, until all processes have come to it; returns True.
 
-    OlympusRuntimeError if they come to different programs, or one does not come in time: in both
-    cases it names the process.
+    OlympusRuntimeError if they come to different programs, or one ends or does not come in time: in
+    each case it names the process.
     """
     timeout = program_agreement_timeout_seconds.value
     processes = sorted({d.process_index for d in devices})
-    if current.client is None or timeout == 0 or current.process_id not in processes:
+    if current.client is None or current.process_id not in processes:
+        return True
+    if known := _known_failure():
+        raise known
+    if timeout == 0:
         return True
     ids = [d.id for d in devices]
     digest = "host-calls" if key is None else key[0].hex()
@@ -58,11 +80,13 @@ def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     if current.process_id == first:
         current.client.key_value_set(place, f"{digest} {name}")
     try:
-        current.client.wait_at_barrier(place, timeout * 1000, processes)
+        ended = _meet(place, timeout, processes)
     except OlympusRuntimeError as error:
         raise OlympusRuntimeError(
             f"{what}, {_absent(error)} not within {timeout} seconds; {remedy}, or raise "
             "program_agreement_timeout_seconds.") from None
+    if ended:
+        raise _failure(f"{what}, but {_have_ended(ended)}; {_START_ANEW}.")
     if current.process_id != first:
         theirs, _, their_name = current.client.blocking_key_value_get(place, 60_000).partition(" ")
         if theirs != digest:
@@ -72,33 +96,112 @@ def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     return True
 
 
+def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.Member]:
+    """Wait at a barrier until all of these processes are there, or some of them have ended.
+
+    The barrier itself does not see that they have: a thread waits there.
+    """
+    client, met = current.client, futures.Future()
+
+    def wait() -> None:
+        try:
+            met.set_result(client.wait_at_barrier(place, timeout * 1000, processes))
+        except OlympusRuntimeError as error:
+            met.set_exception(error)
+
+    thread = threading.Thread(target=wait, name="olympus-barrier", daemon=True)
+    thread.start()
+    with contextlib.suppress(TimeoutError):
+        met.result(1.0)
+        return []
+    with watch_others() as watch:
+        while not met.done():
+            ended = [m for m in watch.look(0.1) if m.process_id in processes]
+            if ended and not met.done():
+                current.left_waiting.append(thread)
+                return ended
+    met.result()
+    return []
+
+
 def _absent(error: Exception) -> str:
     """The processes that a barrier waited for in vain, as the coordinator's error lists them."""
     listed = re.search(r"timed out task names:\n((?:\d+\n?)+)|[Tt]ask:? (\d+)", str(error))
     if listed is None:
         return "others"
-    found = [current.members[int(n)] for n in (listed[1] or listed[2]).split()]
-    return ", ".join(f"{m}{' (which has ended)' * (_lives(m) is False)}" for m in found)
+    return ", ".join(str(current.members[int(n)]) for n in (listed[1] or listed[2]).split())
 
 
-def _lives(member: rollcall.Member) -> bool | None:
-    return rollcall.reachable(member, current.coordinator_address)
+def _have_ended(members: Sequence[rollcall.Member]) -> str:
+    return f"{', '.join(map(str, members))} {'has' if len(members) == 1 else 'have'} ended"
+
+
+def _known_failure() -> RuntimeError | None:
+    """The error of all programs on several processes once one has failed."""
+    if current.failures and not enable_recoverability.value:
+        return OlympusRuntimeError(current.failures[0])
+    return None
+
+
+def _failure(text: str) -> RuntimeError:
+    current.failures.append(text)
+    return OlympusRuntimeError(text)
 
 
 def explain_collective(error: Exception) -> Exception:
-    """The error of a collective that failed, with the processes that have ended."""
-    end, ended = time.monotonic() + 5.0, []
-    while not ended and time.monotonic() < end:     # one that fails takes a moment to end
-        ended = [m for m in current.members if _lives(m) is False]
-        time.sleep(0.05)
+    """What to raise where a collective failed: which process has ended, or took no part."""
+    if current.client is None:      # it has left the job
+        return error
+    if known := _known_failure():
+        return known
     first = str(error).splitlines()[0]
-    if not ended:
-        return OlympusRuntimeError(
-            f"a program on several processes failed ({first}), though all "
-            f"{len(current.members)} of the job live; look at the logs of the others and at the "
-            "network.")
-    have = "has" if len(ended) == 1 else "have"
-    return OlympusRuntimeError(
-        f"a program on several processes failed ({first}): {', '.join(map(str, ended))} {have} "
-        "ended; all processes are required; look at the log there, and start the job anew from "
-        "what was saved.")
+    why = _why(first)
+    lib.disconnect_collectives(current.client)      # others may wait for this process
+    return _failure(f"a program on several processes failed: {why}. ({first})")
+
+
+def _why(error: str) -> str:
+    """Which process made a collective fail.
+
+    Each process leaves a sign when one failed there: how many seconds it waited, then what it
+    found. Who ended without a sign was first; who lives and leaves none takes no part.
+    """
+    client, place = current.client, f"olympus/failed/{len(current.failures)}"
+    sign = f"{place}/{current.process_id}"
+    waited = re.search(r"imed out waiting (\d+)ms", error)
+    client.key_value_set(sign, str(int(waited[1]) // 1000 if waited else 0),
+                         allow_overwrite=True)
+    told, ended = {}, []
+    with watch_others() as watch:
+        end = time.monotonic() + _MOMENT
+        while not ended and len(told) < len(current.members) and time.monotonic() < end:
+            gone = list(watch.look(0.05))   # before the signs are read: one who left a sign left it
+            told = {int(key.rpartition("/")[2]): text
+                    for key, text in client.key_value_dir_get(place)}
+            if found := next((t for t in told.values() if not t.isdigit()), None):
+                return found
+            left = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(LEFT)}
+            ended = [m for m in current.members if m.process_id not in told and (
+                m in gone or str(m.process_id) in left)]
+        silent = [m for m in current.members if m.process_id not in told]
+        seconds = max(map(int, told.values()))
+        if ended:
+            found = f"{_have_ended(ended)}; {_START_ANEW}"
+        elif silent and seconds:
+            found = _took_no_part(silent, watch.unanswered, seconds)
+        else:
+            found = (f"all {len(current.members)} of the job live; look at the logs of the others "
+                     "and at the network")
+    client.key_value_set(sign, found, allow_overwrite=True)
+    return found
+
+
+def _took_no_part(silent: Sequence[rollcall.Member], unanswered: Sequence[rollcall.Member],
+                  seconds: int) -> str:
+    """In words: processes that did not come to a program; which of several did, nobody knows."""
+    names = ", ".join(f"{m}{' (whose host does not answer)' * (m in unanswered)}" for m in silent)
+    who = f"{names} has" if len(silent) == 1 else f"of {names} one or more have"
+    return (f"{who} not ended, but not come to it within {seconds} seconds; all processes are "
+            "required to run the same programs; look at the log there for an early end or an error "
+            "that was caught, end all and start the job anew; where it works for longer between "
+            "two programs, raise olympus_cpu_collectives_timeout_seconds")

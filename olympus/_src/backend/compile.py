@@ -283,6 +283,10 @@ class Executable:
             return None
         if any(layout_of(args[i]) != layout for i, layout in self.layouts.items()):
             return None
+        # Gloo's errors, which Python explains, C++ would raise as they are.
+        if self.placement.platform == "cpu" and spans_processes(self.devices) and (
+                _COLLECTIVE.search(lib.hlo_text(self.xla) or "")):
+            return None
         refuse_masked_arrays()
         ins = [s for s in self.in_shardings if s is not None]
         # What may go anywhere, C++ lets `shard_fallback` put where it is taken.

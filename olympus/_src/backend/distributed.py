@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import atexit
-import functools
+import contextlib
 import operator
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...version import __version__
 from ..base import config, lib, source
+from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
 from . import rollcall
-from .agreement import explain_collective
+from .agreement import LEFT, explain_collective, watch_others
 from .clusters import detect
 from .devices import started
 from .job import current
@@ -23,6 +25,7 @@ from .job import current
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _WHAT = "distributed.initialize"
+_MOMENT = 5     # seconds that a process which ends gives the others to end, too
 
 
 def initialize(coordinator_address: str | None = None, num_processes: int | None = None,
@@ -48,9 +51,10 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
       cluster_detection_method: the one environment to ask: 'ompi', 'slurm', 'mpi4py' (asked only
         if it is named), 'gketpu', 'gcetpu', 'k8s'; 'deactivate' asks none.
       initialization_timeout: how many seconds to wait for the others.
-      heartbeat_timeout_seconds: after how many without a sign a process is taken for dead, which
-        ends the others.
-      shutdown_timeout_seconds: how many seconds a process that ends waits for the others to end.
+      heartbeat_timeout_seconds: after how many without a sign a process or its host is taken for
+        dead: `multihost_utils.live_devices` tells, and the runtime ends it should it go on.
+      shutdown_timeout_seconds: how many seconds process 0, when it ends, waits for the others to
+        end; the others wait for five at most.
       coordinator_bind_address: where process 0 listens; all its addresses, at that port, if None.
       slice_index: an older name of `partition_index`.
       partition_index: the part of a cluster of fast links that this process is in; in all
@@ -131,39 +135,37 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
           shutdown_timeout: int) -> None:
     end = time.monotonic() + timeout
     pulse = rollcall.open_pulse()
+    service = lib.prepare_service() if process == 0 else None
     try:
         mine = rollcall.introduce(process, count, pulse, f"olympus {__version__}")
-        service = None
-        if process == 0:
+        if service is not None:
             members, waiting = rollcall.gather(bind, mine, timeout)
-            service = lib.start_service(bind, count, heartbeat_timeout=heartbeat,
-                                        shutdown_timeout=shutdown_timeout,
-                                        recoverable=config.enable_recoverability.value)
+            lib.start_service(service, bind, count, heartbeat_timeout=heartbeat,
+                              shutdown_timeout=shutdown_timeout,
+                              pulses=[rollcall.pulse_address(m, "localhost:0") for m in members])
             rollcall.announce(members, waiting)
         else:
             members = rollcall.report(address, mine, timeout)
     except BaseException:
         pulse.close()
+        if service is not None:
+            with service:       # closes its pipes and waits
+                service.kill()
         raise
     left = max(round(end - time.monotonic()), 5)
     current.client = lib.connect(address, process, init_timeout=left, heartbeat_timeout=heartbeat,
                                  shutdown_timeout=shutdown_timeout)
     current.service, current.members, current.pulse = service, members, pulse
     current.process_id, current.num_processes = process, count
-    current.coordinator_address = address
+    current.coordinator_address, current.shutdown_timeout = address, shutdown_timeout
     if config.enable_preemption_service.value:
         current.preemption = lib.watch_preemption(current.client)
+    if config.cpu_collectives_timeout_seconds.value > 0:
+        lib.limit_collectives(config.cpu_collectives_timeout_seconds.value)
     lib.set_explain_collective(explain_collective)
-    sys.excepthook = functools.partial(_tell_who_ended, sys.excepthook)
+    if hasattr(os, "register_at_fork"):     # not on Windows
+        os.register_at_fork(after_in_child=pulse.close)     # which may outlive this process
     atexit.register(_leave)
-
-
-def _tell_who_ended(show: Callable[..., Any], kind: type[BaseException], error: BaseException,
-                    trace: Any) -> None:
-    """Show an error that ends the program; compiled calls raise it in C++, which adds no names."""
-    if current.client is not None and isinstance(error, Exception) and "Gloo" in str(error):
-        error.add_note(str(explain_collective(error)))
-    show(kind, error, trace)
 
 
 def is_initialized() -> bool:
@@ -180,20 +182,57 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the job: waits, within `shutdown_timeout_seconds`, until all its processes leave it.
+    """Leave the job when the others do, or after five seconds.
 
-    It is done when a process ends; it does nothing where there is no job.
+    Process 0 waits for `shutdown_timeout_seconds` until they have left: the coordinator's process,
+    which they need, ends with it where it is the main program of a container. None waits after one
+    was lost. It is done when a process ends; it does nothing where there is no job.
 
     >>> import olympus
     >>> olympus.distributed.shutdown()
     """
+    _part(wait=not current.failures)
+
+
+def _part(wait: bool) -> None:
     if current.preemption is not None:      # it uses the client
         current.preemption.shutdown()
     if current.client is not None:
+        if not (wait and _all_leave()):
+            current.client.key_value_set(f"{LEFT}/{current.process_id}", "")
+            lib.disconnect_collectives(current.client)
         current.client.shutdown()
+        for thread in current.left_waiting:     # C++ ends a process whose thread ends after Python
+            thread.join(_MOMENT)
     if current.service is not None:
-        current.service.shutdown()
-    current.preemption = current.client = current.service = None
+        _part_from_service(current.service, wait)
+    if current.pulse is not None:       # the sign that it has left
+        current.pulse.close()
+    current.preemption = current.client = current.service = current.pulse = None
+
+
+def _all_leave() -> bool:
+    """Whether the others end, too, within a moment: what they sent last may be on its way."""
+    with watch_others() as watch:
+        if watch.ended:
+            return False
+    moment = min(_MOMENT, current.shutdown_timeout) * 1000
+    try:
+        current.client.wait_at_barrier("olympus/leave", moment)
+    except OlympusRuntimeError:     # they have more to do, without this one
+        return False
+    return True
+
+
+def _part_from_service(service: Any, wait: bool) -> None:
+    """Leave the coordinator's process, which ends with the last of the job."""
+    with watch_others() as watch:
+        last = watch.wait(current.shutdown_timeout if wait else 0)
+    assert current.pulse is not None
+    current.pulse.close()
+    if last:
+        with contextlib.suppress(subprocess.TimeoutExpired):    # then its port is free
+            service.wait(_MOMENT)
 
 
 def _leave() -> None:
@@ -202,4 +241,4 @@ def _leave() -> None:
     if interactive or getattr(sys, "last_value", None) is None:
         shutdown()
     else:
-        lib.keep_for_ever(current.client, current.service)
+        _part(wait=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import socket
+    import threading
 
     from .rollcall import Member
 
@@ -20,11 +21,14 @@ class Job:
         self.process_id, self.num_processes = 0, 1
         self.coordinator_address: str | None = None
         self.client: Any = None         # of the distributed runtime; None before and after
-        self.service: Any = None        # in process 0 only
+        self.service: Any = None        # its coordinator's process; in process 0 only
+        self.shutdown_timeout = 0
         self.preemption: Any = None
         self.partition_index: int | None = None
         self.members: Sequence[Member] = ()
         self.pulse: socket.socket | None = None
+        self.failures: list[str] = []   # of programs on several processes, as they were explained
+        self.left_waiting: list[threading.Thread] = []      # at barriers, until the client goes
         self.programs: dict[tuple[Any, ...], set[Any]] = {}     # that ran, by their devices
 
 

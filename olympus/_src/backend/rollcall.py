@@ -10,19 +10,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 
-__all__ = ["Member", "announce", "gather", "introduce", "missing", "open_pulse", "reachable",
-           "report", "split_address"]
+__all__ = ["Member", "Watch", "announce", "gather", "introduce", "missing", "open_pulse",
+           "pulse_address", "reachable", "report", "split_address"]
 
 _WHAT = "distributed.initialize"
 _GREETING = 5.0     # seconds that a process which has connected has to say who it is
+_WATCHERS = 4096
 
 
 class Member(NamedTuple):
@@ -41,11 +43,15 @@ class Member(NamedTuple):
 
 
 def open_pulse() -> socket.socket:
-    """A socket that the system keeps open as long as this process lives; nobody reads it."""
+    """A socket that the system keeps open as long as this process lives; nobody reads it.
+
+    Who watches the process connects to it, and stays in its backlog until it goes.
+    """
     try:
-        return socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        return socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True,
+                                    backlog=_WATCHERS)
     except (OSError, ValueError):       # a system without IPv6
-        return socket.create_server(("", 0))
+        return socket.create_server(("", 0), backlog=_WATCHERS)
 
 
 def introduce(process_id: int, num_processes: int, pulse: socket.socket, versions: str) -> Member:
@@ -189,13 +195,63 @@ def report(address: str, mine: Member, timeout: float) -> list[Member]:
         "0 there, look at its log, or give its address.")
 
 
+def pulse_address(member: Member, coordinator: str | None) -> tuple[str, int]:
+    """Where a process of the job has its pulse; the coordinator has not seen its own address."""
+    return member.address or split_address(coordinator or ":0")[0], member.pulse
+
+
 def reachable(member: Member, coordinator: str | None, timeout: float = 2.0) -> bool | None:
     """Whether a process of the job lives; None where its host does not answer."""
-    host = member.address or split_address(coordinator or ":0")[0]
-    try:
-        socket.create_connection((host, member.pulse), timeout).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        return None
-    return True
+    with Watch([member], coordinator, timeout) as watch:
+        return False if watch.ended else None if watch.unanswered else True
+
+
+class Watch:
+    """Processes of the job, as connections to their pulses: they close when a process ends.
+
+    Args:
+      members, coordinator: whom to watch, and the coordinator's address.
+      timeout: how many seconds their hosts have to answer, all together.
+
+    Attributes:
+      ended, unanswered: which have ended, as far as they were looked at, and whose hosts do not
+        answer.
+    """
+
+    def __init__(self, members: Iterable[Member], coordinator: str | None, timeout: float = 2.0
+                 ) -> None:
+        self._living = selectors.DefaultSelector()
+        self.ended: list[Member] = []
+        self.unanswered: list[Member] = []
+        end = time.monotonic() + timeout
+        for member in members:
+            try:
+                connection = socket.create_connection(
+                    pulse_address(member, coordinator), max(end - time.monotonic(), 0.05))
+                self._living.register(connection, selectors.EVENT_READ, member)
+            except ConnectionRefusedError:
+                self.ended.append(member)
+            except OSError:
+                self.unanswered.append(member)
+
+    def look(self, timeout: float) -> list[Member]:
+        """Wait for a process to end, and return those that have."""
+        for key, _ in self._living.select(timeout):
+            self._living.unregister(key.fileobj).fileobj.close()
+            self.ended.append(key.data)
+        return self.ended
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until all have ended; whether they have, as far as their hosts answer."""
+        end = time.monotonic() + timeout
+        while self._living.get_map() and (left := end - time.monotonic()) > 0:
+            self.look(left)
+        return not self._living.get_map()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for key in list(self._living.get_map().values()):
+            key.fileobj.close()
+        self._living.close()

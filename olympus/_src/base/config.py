@@ -383,6 +383,10 @@ cpu_collectives_implementation = _option(
     "olympus_cpu_collectives_implementation", "gloo", _optional(_choice("gloo", "mpi")),
     doc="What CPU devices of several processes communicate by; None if they do not. Set it before "
     "the backend starts.")
+cpu_collectives_timeout_seconds = _option(
+    "olympus_cpu_collectives_timeout_seconds", 300, _INT,
+    doc="How long a program on CPU devices of several processes waits for the others, then it "
+    "fails; of 'gloo' only. Set it before `distributed.initialize`.")
 cpu_enable_async_dispatch = _option(
     "olympus_cpu_enable_async_dispatch", True, _BOOL,
     doc="Let the CPU backend return from a call before its program has ended.")
@@ -400,7 +404,8 @@ pjrt_client_create_options = _option(
     doc="Options of a plugin's backend, as 'name:value;name:value'.")
 enable_recoverability = _option(
     "olympus_enable_recoverability", False, _BOOL,
-    doc="Let the other processes of a job go on when one of them is lost.")
+    doc="Let programs run on the devices of several processes, too, after one was lost: on those "
+    "that are left.")
 enable_preemption_service = _option(
     "olympus_enable_preemption_service", True, _BOOL,
     doc="Take SIGTERM in a distributed job for the notice that it will be preempted; see "
