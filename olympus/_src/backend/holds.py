@@ -16,14 +16,14 @@ that is in memory anyway.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Higher, Primitive
 from ..types.avals import physical_aval
 
-__all__ = ["Holds", "holds_of"]
+__all__ = ["Holds", "holds_of", "kept_of"]
 
 # Of 16 and 48, tried on a dozen programs, the one with which a net with RMS norm is not slower.
 LEAST = 48      # operations that a hold must save
@@ -65,6 +65,41 @@ class Holds(NamedTuple):
 def holds_of(closed: ClosedOlympuspr) -> Holds:
     """The values of a program to hold; found once, and kept with it."""
     return closed.derived("holds", lambda: _find(closed.olympuspr))
+
+
+def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
+    """The values of a program to hold because a call that stays has them in memory.
+
+    XLA would compute them in their other readers again. `results` are those that such a call reads
+    in the caller.
+    """
+    pr = closed.olympuspr
+    read = _read_apart(closed).union([v for v in variables(pr.outvars[i] for i in results)])
+    if not read:
+        return read
+    readers = Counter(variables(pr.outvars))
+    for eqn in pr.eqns:
+        readers.update(variables({*eqn.invars}))
+    return frozenset([
+        v for eqn in pr.eqns for v in eqn.outvars if v in read and _has_elements(v.aval) and (
+            _called(eqn) is not None or _is_fused(eqn.primitive) and readers[v] > 1)])
+
+
+def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
+    """The values that calls that stay read, also those in functions that are called."""
+    return closed.derived("read apart", lambda: frozenset().union(*[
+        _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+
+
+def _apart(eqn: OlympusprEqn) -> list[Var]:
+    """The values that the equation is to have in memory for calls that stay."""
+    if eqn.primitive.stays(eqn.params):
+        return variables(eqn.invars)
+    called = _called(eqn)
+    if called is None:
+        return []
+    read = _read_apart(called)
+    return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
 def _find(pr: Olympuspr) -> Holds:

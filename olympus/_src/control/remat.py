@@ -53,8 +53,16 @@ class Checkpoint(Call):
         # What is computed again has used its keys the first time.
         return (reuse.read if eqn.params["differentiated"] else reuse.body)(use, cells, eqn)
 
+    def stays(self, params: dict[str, Any]) -> bool:
+        flags = params["prevent_cse"]
+        return params["differentiated"] and (any(flags) if type(flags) is tuple else flags) and (
+            not any(e.ordered for e in params["olympuspr"].effects))
+
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
               differentiated: bool, policy: Any) -> list[Any]:
+        part = "checkpoint/rematted_computation" if differentiated else "checkpoint"
+        if b.stays:
+            return b.call_kept(olympuspr, args, part)
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
         guarded = list(compress(args, flags))
         if differentiated and guarded:
@@ -63,8 +71,7 @@ class Checkpoint(Call):
                                  [x.type for x in guarded]).results)
             args = tuple([b.spread(next(results), a) if flag else x
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
-        return b.call_inline(olympuspr, args, "checkpoint/rematted_computation" if differentiated
-                             else "checkpoint")
+        return b.call_inline(olympuspr, args, part)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, prevent_cse: Prevent,
             **params: Any) -> Any:
