@@ -74,7 +74,7 @@ def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[V
     in the caller.
     """
     pr = closed.olympuspr
-    read = _read_apart(closed).union([v for v in variables(pr.outvars[i] for i in results)])
+    read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
     if not read:
         return read
     readers = Counter(variables(pr.outvars))
