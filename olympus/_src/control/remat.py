@@ -358,8 +358,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         prevented: Prevent = prevent_cse is True
         if not isinstance(prevent_cse, bool):
             whole = tuple(dynamic[0])
-            prevented = tuple(broadcast_prefix(
+            flags = tuple(broadcast_prefix(
                 tuple(prevent_cse), (whole, dynamic[1]) if dynamic[1] else whole))
+            prevented = any(flags) and flags
         # Static arguments are part of the key of the staged body. Those whose equality says too
         # little leave it without a key: it is staged at each call.
         given = {**{i: args[i] for i in static}, **fixed}
