@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -107,7 +108,7 @@ class ModuleContext:
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
-        self.alone = False      # whether it is for one CPU and for nothing else
+        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.kept = False       # whether what is emitted is called, and stays so
         self.holds = False      # whether values with many readers are held
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
@@ -126,18 +127,20 @@ class ModuleContext:
     def keeps(self) -> bool:
         """Whether calls can be kept apart from the program around them.
 
-        Not of several devices: Shardy would not spread what is on both sides, nor XLA put the
-        collectives within together with others.
+        Not on several devices: Shardy would not spread alike what is on both sides of a call that
+        is kept, nor XLA join the collectives in it with others.
         """
-        return self.alone and not self.devices
+        return self.alone is not None and not self.alone.derived(
+            "names devices", functools.partial(_names_devices, self.alone.olympuspr))
 
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Collection[Var]:
         """The values of a program that are computed once, however many read them.
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed).saved if self.holds else {}
-        return {*saved, *kept_of(closed, results)} if self.keeps else saved
+        saved = holds_of(closed).saved if self.holds else ()
+        found = {*saved, *kept_of(closed, results)}
+        return found if found and self.keeps else ()
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -542,6 +545,19 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
+def _names_devices(pr: Olympuspr) -> bool:
+    """Whether an equation of a program, or of one within, says on which devices a value is."""
+    pending, seen = [pr], {pr}
+    while pending:
+        pr = pending.pop()
+        if any(isinstance(p, (Mesh, NamedSharding)) for e in pr.eqns for p in e.params.values()):
+            return True
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return False
+
+
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
                   result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
@@ -583,8 +599,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     context.deviceless = deviceless
-    context.alone = platform == "cpu" and not (platforms or arg_names or deviceless)
-    context.holds = context.alone and config.hold.value == "auto" and not devices and mesh is None
+    if platform == "cpu" and not (
+            platforms or devices or mesh is not None or arg_names or deviceless):
+        context.alone, context.holds = closed, config.hold.value == "auto"
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()
