@@ -16,7 +16,9 @@ from olympus._src.core.trace import typeof
 from olympus._src.lax.arithmetic import mul
 from olympus._src.lax.transcendental import sin
 from olympus._src.loops.scan import scan
+from olympus.experimental.compute_on import compute_on
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
+from olympus.experimental.xla_metadata import set_xla_metadata
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3], np.float32)
@@ -299,6 +301,25 @@ def test_what_is_computed_again_is_a_call_that_stays():
     assert "inlineable" not in ordered and "optimization_barrier" in ordered
 
 
+def test_checkpoints_nest_deeper_than_calls_can():
+    fun = sin
+    for _ in range(80):
+        fun = checkpoint(lambda x, fun=fun: sin(fun(x)))
+    text = jit(grad(fun)).lower(X).as_text()
+    assert text.count("inlineable") == 64 and "optimization_barrier" in text
+    assert np.isfinite(jit(grad(fun))(X))
+
+
+def test_what_xla_is_told_of_a_scope_it_is_told_of_the_call():
+    def loss(x):
+        with compute_on("device_host"), set_xla_metadata(origin="loss"):
+            return checkpoint(lambda x: sin(sin(x)))(x)
+
+    (call,) = [line for line in jit(grad(loss)).lower(X).as_text().splitlines() if "call @" in line]
+    assert all(word in call for word in ("inlineable", '_xla_compute_type = "host"', "origin"))
+    close(jit(grad(loss))(X), np.cos(np.sin(X)) * np.cos(X))
+
+
 def test_several_devices_and_exports_have_the_barrier():
     fun = jit(grad(lambda x: checkpoint(lambda x: sin(sin(x)))(x).sum()))
     exported = olympus.export.export(fun)(XS)
@@ -424,8 +445,8 @@ def test_convolutions_that_are_computed_again_have_the_fast_form(spec, options):
 def test_a_jitted_convolution_has_the_fast_form_where_it_is_computed_again_only():
     inner = jit(lambda x, k: lax.conv(onp.sin(x), k, (1, 1), "SAME"))
     x, k = onp.ones((1, 2, 4, 4)), onp.ones((2, 2, 3, 3))
-    loss = lambda w: checkpoint(lambda w: onp.sin(inner(x, k) * w))(w).sum() + inner(x, k).sum()
-    text = jit(grad(loss)).lower(1.0).as_text()
+    loss = checkpoint(lambda w, x: onp.sin(inner(x, k) * w).sum())
+    text = jit(olympus.value_and_grad(loss)).lower(1.0, x).as_text()
     assert text.count("stablehlo.convolution") == 2 and text.count(FAST) == 1
 
 
