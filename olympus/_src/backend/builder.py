@@ -751,7 +751,7 @@ class Builder:
 
 
 _FRONTEND = "mhlo.frontend_attributes"
-_KEPT = {"inlineable": "false"}
+_KEPT = {"inlineable": "false"}     # a call that XLA may not make part of its caller
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 

@@ -55,8 +55,9 @@ class Checkpoint(Call):
 
     def stays(self, params: dict[str, Any]) -> bool:
         flags = params["prevent_cse"]
-        return params["differentiated"] and (any(flags) if type(flags) is tuple else flags) and (
-            not any(e.ordered for e in params["olympuspr"].effects))
+        prevented = params["differentiated"] and (any(flags) if type(flags) is tuple else flags)
+        # Ordered effects are in one function.
+        return prevented and not any(e.ordered for e in params["olympuspr"].effects)
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
               differentiated: bool, policy: Any) -> list[Any]:
