@@ -96,9 +96,8 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     if eqn.primitive.stays(eqn.params):
         return variables(eqn.invars)
     called = _called(eqn)
-    if called is None:
+    if called is None or not (read := _read_apart(called)):
         return []
-    read = _read_apart(called)
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
