@@ -95,7 +95,7 @@ class Builder:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where")
+                 "where", "held")
 
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
@@ -103,6 +103,7 @@ class Builder:
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
         self.where: Any = None      # what XLA is told of where operations run; None: as others
+        self.held: tuple[int, ...] = ()     # which results of the equation are to be held
 
     def physical(self) -> Builder:
         """For the same equation, on the arrays that its keys are made of."""
@@ -658,7 +659,7 @@ class Builder:
         return mlir.ir.Operation.create(
             "func.call", [x.type], [x], {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
-                _FRONTEND: attr('{inlineable = "false"}')}, None, 0, self.loc, self.block.ip).result
+                _FRONTEND: _dictionary(_KEPT)}, None, 0, self.loc, self.block.ip).result
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
@@ -670,9 +671,28 @@ class Builder:
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
         self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
-        symbol, types = self.module.function(closed, name, self.eqn)
+        # Where they are computed: a hold behind the call would leave them to their readers within.
+        held, self.held = self.held, ()
+        symbol, types = self.module.function(closed, name, self.eqn, held)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the equation's body is to be lowered by `call_kept`."""
+        module, eqn = self.module, self.eqn
+        return module.keeps and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
+
+    def call_kept(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str) -> list[Any]:
+        """Call a program that XLA:CPU may not mix with what is around the call."""
+        module, around = self.module, self.where
+        marks = {} if around is None else {a.name: a.attr.value for a in around}
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
+        outer, module.kept = module.kept, True
+        try:
+            return self.call_marked(closed, args, "checkpoint", {**marks, **_KEPT})
+        finally:
+            module.kept = outer
 
     @property
     def dim_args(self) -> list[Any]:
@@ -731,6 +751,7 @@ class Builder:
 
 
 _FRONTEND = "mhlo.frontend_attributes"
+_KEPT = {"inlineable": "false"}     # a call that XLA may not make part of its caller
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
@@ -783,7 +804,7 @@ class _Mark:
 def _elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     """What XLA is told of operations that run elsewhere than the rest of their program."""
     if compute_type.startswith("gpu_stream:"):
-        found = {"_xla_stream_annotation": compute_type.split(":")[1], "inlineable": "false"}
+        found = {"_xla_stream_annotation": compute_type.split(":")[1], **_KEPT}
     else:
         found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
     return found if options is None else {**found, "backend_config": options}
@@ -805,15 +826,19 @@ def _dictionary(marks: dict[str, Any]) -> Any:
     return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None
 
 
-def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-    """Lower each equation of a program in turn; return the MLIR values of its outputs."""
+def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
+                    results: Sequence[int] = ()) -> list[Any]:
+    """Lower each equation of a program in turn; return the MLIR values of its outputs.
+
+    `results` are those that a caller wants to be held.
+    """
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
     rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
     mark: Any = None
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed)
+    held = b.module.held(closed, results)
     for eqn in pr.eqns:
         ins, avals = [], []
         scope = eqn.ctx
@@ -825,6 +850,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         b.avals_in = avals
         b.avals_out = [v.aval for v in eqn.outvars]
         b.eqn = eqn
+        if held:
+            b.held = tuple([i for i, v in enumerate(eqn.outvars) if v in held])
         prim = eqn.primitive
         b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
         if open_platform:
@@ -840,8 +867,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         if True in [a.tagged for a in b.avals_out]:
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
-        if held and any(v in held for v in eqn.outvars):
-            out = ([b.hold(x) if v in held else x for v, x in zip(eqn.outvars, out, strict=True)]
+        if b.held:
+            out = ([b.hold(x) if i in b.held else x for i, x in enumerate(out)]
                    if prim.multiple_results else b.hold(out))
         if prim.multiple_results:
             env.update(zip(eqn.outvars, out))

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Higher
 from ..types.avals import physical_aval
 from ..types.shape import less, prod
 
-__all__ = ["holds_of"]
+__all__ = ["holds_of", "kept_of"]
 
 # Of 16 and 48, tried on a dozen programs, the one with which a net with RMS norm is not slower.
 LEAST = 48      # operations that a hold must save
@@ -80,6 +80,41 @@ class _Holds(NamedTuple):
 def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
     """The values of a program to hold, and how many operations each saves; kept with it."""
     return closed.derived("holds", lambda: _find(closed.olympuspr, False)).saved
+
+
+def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
+    """The values of a program to hold because a call that stays has them in memory.
+
+    XLA would compute them in their other readers again. `results` are those that such a call reads
+    in the caller.
+    """
+    pr = closed.olympuspr
+    read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
+    if not read:
+        return read
+    kinds = [*map(_kind, pr.eqns)]
+    readers = _readers(pr, kinds)
+    return frozenset([
+        v for eqn, kind in zip(pr.eqns, kinds) for v in eqn.outvars if v in read
+        and _has_elements(v) and (kind in (_CALLS, _MIXED) or kind < _REDUCES
+                                  and len(readers.get(v, ())) > 1)])
+
+
+def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
+    """The values that calls that stay read, also those in functions that are called."""
+    return closed.derived("read apart", lambda: frozenset().union(*[
+        _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+
+
+def _apart(eqn: OlympusprEqn) -> list[Var]:
+    """The values that the equation is to have in memory for calls that stay."""
+    if eqn.primitive.stays(eqn.params):
+        return variables(eqn.invars)
+    if _kind(eqn) not in (_CALLS, _MIXED):
+        return []
+    called = _program(eqn)
+    read = _read_apart(called)
+    return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
 def _called(closed: ClosedOlympuspr) -> _Holds:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..base import config, lib
 from ..base.lib import mlir
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
-from ..core.ir import ClosedOlympuspr, Olympuspr
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, Mesh, current_mesh, mesh_of
@@ -24,7 +25,7 @@ from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
 from .dims import Sizes, emit_solution, unknown_variable
-from .holds import holds_of
+from .holds import holds_of, kept_of
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
@@ -77,7 +78,8 @@ class ModuleContext:
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated", "holds", "identities")
+                 "parts", "out_shardings", "platforms", "hints", "donated", "holds", "alone",
+                 "kept", "identities")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -106,6 +108,8 @@ class ModuleContext:
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
+        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
+        self.kept = False       # whether what is emitted is called, and stays so
         self.holds = False      # whether values with many readers are held
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -119,9 +123,24 @@ class ModuleContext:
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
-    def held(self, closed: ClosedOlympuspr) -> Mapping[Any, int]:
-        """The values of a program that are computed once, however many read them."""
-        return holds_of(closed) if self.holds else {}
+    @property
+    def keeps(self) -> bool:
+        """Whether calls can be kept apart from the program around them.
+
+        Not on several devices: Shardy would not spread alike what is on both sides of a call that
+        is kept, nor XLA join the collectives in it with others.
+        """
+        return self.alone is not None and not self.alone.derived(
+            "names devices", functools.partial(_names_devices, self.alone.olympuspr))
+
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Collection[Var]:
+        """The values of a program that are computed once, however many read them.
+
+        `results` are those that a caller wants to be among them.
+        """
+        saved = holds_of(closed) if self.holds else ()
+        found = {*saved, *kept_of(closed, results)}
+        return found if found and self.keeps else ()
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -334,14 +353,18 @@ class ModuleContext:
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
 
-    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any) -> tuple[str, list[Any]]:
+    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = ()
+                 ) -> tuple[str, list[Any]]:
         """The private function of a program that `eqn` calls, emitted once.
+
+        Results at `held` are computed once there, however many read them.
 
         Returns:
           Its symbol and its result types.
         """
         manual = self.manual and (self.manual.mesh, self.manual.names)
-        key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform)
+        key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform,
+               self.kept, held)
         found = self.functions.get(key)
         if found is None:
             symbol = self.symbol(name)
@@ -349,7 +372,7 @@ class ModuleContext:
             nest, outer = self.nest, self.nest.deepest
             nest.enter(eqn)
             nest.deepest = level = len(nest.eqns)
-            emit_function(self, closed, symbol, "private", "")  # XLA adds its callers'
+            emit_function(self, closed, symbol, "private", "", held=held)  # XLA adds its callers'
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)
@@ -407,7 +430,7 @@ def _storage(aval: Any) -> Any:
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False) -> tuple[Any, list[Any]]:
+                  wrapped: bool = False, held: Sequence[int] = ()) -> tuple[Any, list[Any]]:
     """Emit a program as a function of the module; return the `func.func` and what it returns.
 
     Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
@@ -445,7 +468,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
                 for x, a in zip(args, closed.in_avals)]
     if ordered:
         b.join_tokens(given_tokens)
-    results = lower_equations(b, closed, args)
+    results = lower_equations(b, closed, args, held)
     if tokens:
         results = [b.full(_storage(a), False) if a is abstract_token else x
                    for x, a in zip(results, closed.out_avals)]
@@ -522,6 +545,19 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
+def _names_devices(pr: Olympuspr) -> bool:
+    """Whether an equation of a program, or of one within, says on which devices a value is."""
+    pending, seen = [pr], {pr}
+    while pending:
+        pr = pending.pop()
+        if any(isinstance(p, (Mesh, NamedSharding)) for e in pr.eqns for p in e.params.values()):
+            return True
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return False
+
+
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
                   result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
@@ -563,9 +599,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     context.deviceless = deviceless
-    # Of one device: calls that stay would keep Shardy from spreading what is on both sides.
-    context.holds = config.hold.value == "auto" and platform == "cpu" and not (
-        platforms or devices or mesh is not None or arg_names or deviceless)
+    if platform == "cpu" and not (
+            platforms or devices or mesh is not None or arg_names or deviceless):
+        context.alone, context.holds = closed, config.hold.value == "auto"
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()

@@ -53,8 +53,17 @@ class Checkpoint(Call):
         # What is computed again has used its keys the first time.
         return (reuse.read if eqn.params["differentiated"] else reuse.body)(use, cells, eqn)
 
+    def stays(self, params: dict[str, Any]) -> bool:
+        flags = params["prevent_cse"]
+        prevented = params["differentiated"] and (any(flags) if type(flags) is tuple else flags)
+        # Ordered effects are in one function.
+        return prevented and not any(e.ordered for e in params["olympuspr"].effects)
+
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
               differentiated: bool, policy: Any) -> list[Any]:
+        part = "checkpoint/rematted_computation" if differentiated else "checkpoint"
+        if b.stays:
+            return b.call_kept(olympuspr, args, part)
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
         guarded = list(compress(args, flags))
         if differentiated and guarded:
@@ -63,8 +72,7 @@ class Checkpoint(Call):
                                  [x.type for x in guarded]).results)
             args = tuple([b.spread(next(results), a) if flag else x
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
-        return b.call_inline(olympuspr, args, "checkpoint/rematted_computation" if differentiated
-                             else "checkpoint")
+        return b.call_inline(olympuspr, args, part)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, prevent_cse: Prevent,
             **params: Any) -> Any:
@@ -351,8 +359,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         prevented: Prevent = prevent_cse is True
         if not isinstance(prevent_cse, bool):
             whole = tuple(dynamic[0])
-            prevented = tuple(broadcast_prefix(
+            flags = tuple(broadcast_prefix(
                 tuple(prevent_cse), (whole, dynamic[1]) if dynamic[1] else whole))
+            prevented = any(flags) and flags
         # Static arguments are part of the key of the staged body. Those whose equality says too
         # little leave it without a key: it is staged at each call.
         given = {**{i: args[i] for i in static}, **fixed}

@@ -393,6 +393,10 @@ class Higher(Primitive, abstract=True):
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
 
+    def stays(self, params: dict[str, Any]) -> bool:
+        """Whether the compiler shall keep the body apart from the program around it, if it can."""
+        return False
+
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return any(program_uses_axis(program, name) for program in self.bodies(params))
 

@@ -35,7 +35,7 @@ from .arithmetic import mul
 from .contract import unmixed
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
-from .shape import align, cut, merge, move_axis, rev
+from .shape import align, cut, merge, move_axis, rev, transpose
 from .sharding import settled
 from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from .windows import canonical_pads, dilated, padtype_to_pads
@@ -67,6 +67,24 @@ def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, param
                                                       *avals, out])
 
     return b.counted_loop(count, [b.full(out, 0)], step)[0]
+
+
+def _features_last(ndim: int) -> ConvDimensionNumbers:
+    """The dimension numbers that XLA:CPU has a fast convolution for."""
+    image = (0, ndim - 1, *range(1, ndim - 1))
+    return ConvDimensionNumbers(image, (ndim - 1, ndim - 2, *range(ndim - 2)), image)
+
+
+def _permuted(lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, **params: Any
+              ) -> Any:
+    """A convolution, by one of `_features_last`."""
+    ndim, (image, kernel, result) = len(dimension_numbers.lhs_spec), dimension_numbers
+    out = conv_general_dilated_p.bind(
+        transpose(lhs, (image[0], *image[2:], image[1])),
+        transpose(rhs, (*kernel[2:], kernel[1], kernel[0])),
+        dimension_numbers=_features_last(ndim), **params)
+    order = (result[0], *result[2:], result[1])
+    return transpose(out, [order.index(i) for i in range(ndim)])
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -146,11 +164,15 @@ class ConvGeneralDilated(Primitive):
         wanted = b.avals_out[0]
         if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
             return b.full(wanted, 0)
+        given = {"window_strides": window_strides, "padding": padding, "precision": precision,
+                 "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation,
+                 "dimension_numbers": dimension_numbers, **params}
         if not is_static((feature_group_count, batch_group_count)):
-            return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, {
-                "window_strides": window_strides, "padding": padding, "precision": precision,
-                "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation,
-                "dimension_numbers": dimension_numbers, **params})
+            return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, given)
+        # XLA:CPU itself does it in a program's main function only; others are ten times slower.
+        if b.module.kept and dimension_numbers != _features_last(wanted.ndim):
+            return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
+                            batch_group_count=batch_group_count, **given)
         lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
             dimension_numbers[:2], (("b", "f"), ("o", "i")), strict=True))
