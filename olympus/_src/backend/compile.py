@@ -560,7 +560,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
         {"closed": closed, "name": name, "platform": placement.platform,
          "devices": placement.several, "shardings": placement.shardings,
          "layouts": placement.layouts, "out_layouts": out_layouts,
-         "mesh": placement.mesh}, placement)
+         "mesh": placement.mesh, "hold": config.hold.value}, placement)
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 

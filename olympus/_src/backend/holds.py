@@ -19,7 +19,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
@@ -52,9 +52,9 @@ _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
 # Written out in many operations by their lowering, or by XLA before it fuses.
-_LONG = dict.fromkeys((
+_LONG = frozenset((
     "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
-    "random_fold_in", "random_split", "threefry2x32"), _OPERATIONS)
+    "random_fold_in", "random_split", "threefry2x32"))
 
 # Sets: bits below _SIZE are kernels or operations, those above are results or inputs of a program
 # that is called, of which the first _SIZE are told apart.
@@ -63,23 +63,22 @@ _INNER = (1 << _SIZE) - 1
 _STORED = 1     # the kernel that leaves a value in memory
 
 
-class _Holds(NamedTuple):
-    """The values to hold of a program, each with the operations that this saves.
+class _Called(NamedTuple):
+    """What a caller is to know of a program.
 
-    For a caller: of each result, how many operations compute it and which inputs they read; of each
-    input, how many kernels compute it again and which results do. A program that does what is not
-    fused is `opaque`.
+    Of each result, how many operations compute it and which inputs they read; of each input, how
+    many kernels compute it again and which results do. A program that does what is not fused is
+    `opaque`.
     """
 
-    saved: Mapping[Var, int]
-    results: Sequence[tuple[int, Sequence[int]]] = ()
-    inputs: Sequence[tuple[int, Sequence[int]]] = ()
-    opaque: bool = False
+    results: Sequence[tuple[int, Sequence[int]]]
+    inputs: Sequence[tuple[int, Sequence[int]]]
+    opaque: bool
 
 
 def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
     """The values of a program to hold, and how many operations each saves; kept with it."""
-    return closed.derived("holds", lambda: _find(closed.olympuspr, False)).saved
+    return closed.derived("holds", lambda: _fusion(closed).holds())
 
 
 def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
@@ -92,12 +91,10 @@ def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[V
     read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
     if not read:
         return read
-    kinds = [*map(_kind, pr.eqns)]
-    readers = _readers(pr, kinds)
+    fusion = _fusion(closed)
     return frozenset([
-        v for eqn, kind in zip(pr.eqns, kinds) for v in eqn.outvars if v in read
-        and _has_elements(v) and (kind in (_CALLS, _MIXED) or kind < _REDUCES
-                                  and len(readers.get(v, ())) > 1)])
+        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
+        and (n in fusion.called or fusion.kinds[n] < _REDUCES and fusion.are_several(v))])
 
 
 def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
@@ -110,42 +107,15 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     """The values that the equation is to have in memory for calls that stay."""
     if eqn.primitive.stays(eqn.params):
         return variables(eqn.invars)
-    if _kind(eqn) not in (_CALLS, _MIXED):
+    if _kind(eqn) != _CALLS:
         return []
     called = _program(eqn)
     read = _read_apart(called)
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
-def _called(closed: ClosedOlympuspr) -> _Holds:
-    """The same of a program that is called, with what its caller is to know."""
-    return closed.derived("called holds", lambda: _find(closed.olympuspr, True))
-
-
-def _find(pr: Olympuspr, called: bool) -> _Holds:
-    # One more, for what takes the results from memory.
-    kinds = [*map(_kind, pr.eqns), _OPAQUE]
-    readers = _readers(pr, kinds)
-    if not called and all(len(found) < 2 for found in readers.values()):
-        return _Holds({})
-    ends = _kept(pr, kinds, readers)
-    found: dict[Var, int] | None = None
-    for _ in range(2):      # A held value ends the ways through it, so that fewer holds may do.
-        kernels = _kernels(pr, kinds, {*ends, *found} if found else ends)
-        found, made = _operations(pr, kinds, kernels, readers, ends, found)
-        if not found:
-            break
-    if not called:
-        return _Holds(found)
-    kernels, opaque = _kernels(pr, kinds, {*ends, *found}), max(kinds[:-1], default=0) >= _MIXED
-    return _Holds(found, [_counted(made.get(v, 0)) for v in pr.outvars],
-                  [_counted(kernels.get(v, 0)) for v in pr.invars], opaque)
-
-
-def _counted(found: int) -> tuple[int, Sequence[int]]:
-    """Of a set, how many kernels or operations are in it, and which results or inputs."""
-    outer = found >> _SIZE
-    return (found & _INNER).bit_count(), [i for i in range(outer.bit_length()) if outer >> i & 1]
+def _fusion(closed: ClosedOlympuspr) -> _Fusion:
+    return closed.derived("fusion", lambda: _Fusion(closed.olympuspr))
 
 
 def _kind(eqn: OlympusprEqn) -> int:
@@ -154,12 +124,12 @@ def _kind(eqn: OlympusprEqn) -> int:
     if kind is None:
         if prim.elementwise or prim.name in _LONG:
             return _FUSED
-        kind = _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
+        return _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
     if kind == _REDUCES:
         shape = _shape(eqn.invars[0])
         long = any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
         return _OPAQUE if long else kind
-    return _MIXED if kind == _CALLS and _called(_program(eqn)).opaque else kind
+    return kind
 
 
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
@@ -167,65 +137,180 @@ def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     return eqn.primitive.bodies(eqn.params)[0]
 
 
-def _readers(pr: Olympuspr, kinds: Sequence[int]) -> dict[Any, list[int]]:
-    """By value, the equations that read it, twice if what they call reads it several times; the
-    last one is what takes results from memory.
-    """
-    found: dict[Any, list[int]] = {}
-    for n, eqn in enumerate(pr.eqns):
-        for v in eqn.invars:
-            if type(v) is Var:
-                of = found.get(v)
-                if of is None:
-                    found[v] = [n]
-                elif of[-1] != n:
-                    of.append(n)
-        if kinds[n] in (_CALLS, _MIXED):
-            for v, (count, through) in zip(eqn.invars, _called(_program(eqn)).inputs, strict=True):
-                if type(v) is Var and count + len(through) > 1:
-                    found[v].append(n)
-    for v in {*pr.outvars}:
-        found.setdefault(v, []).append(len(pr.eqns))
-    return found
+class _Fusion:
+    """How XLA fuses the equations of a program."""
 
+    def __init__(self, pr: Olympuspr) -> None:
+        self.pr = pr
+        # One more, for what takes the results from memory.
+        self.kinds = [*map(_kind, pr.eqns), _OPAQUE]
+        self.called: dict[int, _Called] = {}    # by the number of the equation that calls
+        if _CALLS in self.kinds:
+            for n, eqn in enumerate(pr.eqns):
+                if self.kinds[n] == _CALLS:
+                    inner = _program(eqn)
+                    self.called[n] = found = inner.derived("called", _fusion(inner).as_called)
+                    self.kinds[n] = _MIXED if found.opaque else _CALLS
+        self.readers = self._find_readers()
+        # Where each value has one reader, nothing is computed again.
+        self.is_plain = not self.called and max(map(len, self.readers.values()), default=0) < 2
+        self.kept = set[Var]() if self.is_plain else self._find_kept()
 
-def _kept(pr: Olympuspr, kinds: Sequence[int], readers: Mapping[Any, Sequence[int]]) -> set[Var]:
-    """The values with several readers that XLA computes once."""
-    spread = {v for eqn in pr.eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
-              for v in eqn.outvars}
-    kept = set[Var]()
-    for n in range(len(pr.eqns) - 1, -1, -1):
-        eqn = pr.eqns[n]
-        for v in eqn.outvars:
-            found = readers.get(v, ())
-            if len(found) > 1 and (eqn.primitive.name in _EXPENSIVE
-                                   or not _is_unary(eqn, v, spread)
-                                   and _is_stored(pr, kinds, readers, kept, found)):
-                kept.add(v)
-    return kept
+    def holds(self) -> Mapping[Var, int]:
+        """The values to hold, and what each saves."""
+        if self.is_plain:
+            return {}
+        held, _ = self.operations(self.kernels(()), None)
+        if held:        # A held value ends the ways through it, so that fewer may do.
+            held, _ = self.operations(self.kernels(held), held)
+        return held
 
+    def as_called(self) -> _Called:
+        """The same for a caller."""
+        pr, held = self.pr, self.holds()
+        kernels = self.kernels(held)
+        _, made = self.operations(kernels, held)
+        return _Called(_counted(made, pr.outvars), _counted(kernels, pr.invars),
+                       max(self.kinds[:-1], default=0) >= _MIXED)
 
-def _is_stored(pr: Olympuspr, kinds: Sequence[int], readers: Mapping[Any, Sequence[int]],
-               kept: Collection[Var], found: Sequence[int]) -> bool:
-    """Whether a reader of a value takes it from memory, or a way from one reader to another leads
-    through memory.
-    """
-    if any(kinds[n] == _OPAQUE for n in found):
-        return True
-    last, ways = found[-1], [(n, False) for n in found]
-    seen = {*ways}
-    while ways:
-        n, through = ways.pop()
-        for v in pr.eqns[n].outvars:
-            for m in readers.get(v, ()):
-                way = m, through or v in kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
-                if m > last or way in seen:
+    def are_several(self, v: Var) -> bool:
+        """Whether a value has several readers."""
+        return len(self.readers.get(v, ())) > 1
+
+    def _find_readers(self) -> dict[Any, list[int]]:
+        """By value, the equations that read it, twice if what they call reads it several times; the
+        last one is what takes results from memory.
+        """
+        found: dict[Any, list[int]] = {}
+        for n, eqn in enumerate(self.pr.eqns):
+            for v in eqn.invars:
+                if type(v) is Var:
+                    of = found.get(v)
+                    if of is None:
+                        found[v] = [n]
+                    elif of[-1] != n:
+                        of.append(n)
+            if n in self.called:
+                for v, (count, through) in zip(eqn.invars, self.called[n].inputs, strict=True):
+                    if type(v) is Var and count + len(through) > 1:
+                        found[v].append(n)
+        for v in {*self.pr.outvars}:
+            found.setdefault(v, []).append(len(self.pr.eqns))
+        return found
+
+    def _find_kept(self) -> set[Var]:
+        """The values with several readers that XLA computes once."""
+        eqns, self.kept = self.pr.eqns, set()
+        spread = {v for eqn in eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
+                  for v in eqn.outvars}
+        for eqn in reversed(eqns):
+            for v in eqn.outvars:
+                readers = self.readers.get(v, ())
+                if len(readers) > 1 and (
+                        eqn.primitive.name in _EXPENSIVE
+                        or not _is_unary(eqn, v, spread) and self._is_stored(readers)):
+                    self.kept.add(v)
+        return self.kept
+
+    def _is_stored(self, readers: Sequence[int]) -> bool:
+        """Whether a reader of a value takes it from memory, or a way from one reader to another
+        leads through memory.
+        """
+        kinds = self.kinds
+        if _OPAQUE in [kinds[n] for n in readers]:
+            return True
+        last, ways = readers[-1], [(n, False) for n in readers]
+        seen = {*ways}
+        while ways:
+            n, through = ways.pop()
+            for v in self.pr.eqns[n].outvars:
+                for m in self.readers.get(v, ()):
+                    if m > last:
+                        break
+                    way = m, through or v in self.kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
+                    if way in seen:
+                        continue
+                    if way[1] and (m in readers or len(seen) > _TRIED):
+                        return True
+                    seen.add(way)
+                    ways.append(way)
+        return False
+
+    def kernels(self, held: Iterable[Var]) -> dict[Any, int]:
+        """By value, the set of kernels that compute it, each with the way there, and of the results
+        in whose readers that is done, too.
+        """
+        pr, ends = self.pr, {*self.kept, *held}
+        found: dict[Any, int] = {}
+        for i, v in enumerate(pr.outvars):
+            found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
+        for n in range(len(pr.eqns) - 1, -1, -1):
+            eqn, kind, bit = pr.eqns[n], self.kinds[n], _bit(n)
+            if n in self.called:
+                reached = [bit if v in ends else found.get(v, 0) for v in eqn.outvars]
+                for k, (v, (count, through)) in enumerate(zip(
+                        eqn.invars, self.called[n].inputs, strict=True)):
+                    ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+                    for i in through:
+                        ways |= reached[i]
+                    found[v] = found.get(v, 0) | ways
+                continue
+            ways = bit if kind == _REDUCES else _STORED
+            if kind < _REDUCES:
+                ways = 0
+                for v in eqn.outvars:
+                    of = bit if v in ends else found.get(v, 0)
+                    ways |= of ^ _STORED | bit if of & _STORED else of
+            for k, v in enumerate(eqn.invars):
+                found[v] = found.get(v, 0) | (
+                    _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
+        return found
+
+    def operations(self, kernels: Mapping[Any, int], allowed: Collection[Var] | None
+                   ) -> tuple[dict[Var, int], dict[Any, int]]:
+        """The values to hold among the allowed ones, None for all; and by value, of which
+        operations it is made since what is in memory anyway, and of which inputs.
+        """
+        made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(self.pr.invars[:_SIZE])}
+        held: dict[Var, int] = {}
+        for n, eqn in enumerate(self.pr.eqns):
+            if self.kinds[n] < _REDUCES:
+                of = _bit(n)
+                if eqn.primitive.name in _LONG:
+                    of = _turned((1 << _OPERATIONS) - 1, n)
+                for v in eqn.invars:
+                    of |= made.get(v, 0)
+                found = [of] * len(eqn.outvars)
+            elif n in self.called:
+                found = []
+                for k, (count, through) in enumerate(self.called[n].results):
+                    of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+                    for i in through:
+                        of |= made.get(eqn.invars[i], 0)
+                    found.append(of)
+            else:
+                continue
+            for v, of in zip(eqn.outvars, found, strict=True):
+                if v in self.kept:
                     continue
-                if way[1] and (m in found or len(seen) > _TRIED):
-                    return True
-                seen.add(way)
-                ways.append(way)
-    return False
+                made[v] = of
+                if len(self.readers.get(v, ())) > 1 and (allowed is None or v in allowed):
+                    again = min(kernels[v].bit_count(), _TIMES) - 1
+                    saves = again * min((of & _INNER).bit_count(), _OPERATIONS)
+                    if saves >= LEAST and _has_elements(v):
+                        held[v] = saves
+                        del made[v]
+        return held, made
+
+
+def _counted(sets: Mapping[Any, int], of: Sequence[Any]) -> list[tuple[int, Sequence[int]]]:
+    """By value, how many kernels or operations are in its set, and which results or inputs."""
+    found: list[tuple[int, Sequence[int]]] = []
+    for v in of:
+        inner, outer = sets.get(v, 0), sets.get(v, 0) >> _SIZE
+        found.append(((inner & _INNER).bit_count(), [
+            i for i in range(outer.bit_length()) if outer >> i & 1] if outer else ()))
+    return found
 
 
 def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
@@ -237,9 +322,9 @@ def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
     if len(operands) < 2:
         return True
     rank = _rank(v)
-    if sum(_rank(x) >= rank for x in operands if x not in spread) < 2:
+    if sum([_rank(x) >= rank for x in operands if x not in spread]) < 2:
         return True
-    return sum(prod(_shape(x)) for x in {*operands}) <= prod(_shape(v))
+    return sum([prod(_shape(x)) for x in {*operands}]) <= prod(_shape(v))
 
 
 def _bit(n: int) -> int:
@@ -252,75 +337,6 @@ def _turned(found: int, by: int) -> int:
     by %= _SIZE
     found = found & _INNER | found >> _SIZE
     return (found << by | found >> (_SIZE - by)) & _INNER
-
-
-def _kernels(pr: Olympuspr, kinds: Sequence[int], ends: Collection[Var]) -> dict[Any, int]:
-    """By value, the set of kernels that compute it, each with the way there, and of the results
-    in whose readers that is done, too.
-    """
-    found: dict[Any, int] = {}
-    for i, v in enumerate(pr.outvars):
-        found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
-    for n in range(len(pr.eqns) - 1, -1, -1):
-        eqn, kind, bit = pr.eqns[n], kinds[n], _bit(n)
-        if kind in (_CALLS, _MIXED):
-            reached = [bit if v in ends else found.get(v, 0) for v in eqn.outvars]
-            for k, (v, (count, through)) in enumerate(zip(
-                    eqn.invars, _called(_program(eqn)).inputs, strict=True)):
-                ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k)
-                for i in through:
-                    ways |= reached[i]
-                found[v] = found.get(v, 0) | ways
-            continue
-        ways = bit if kind == _REDUCES else _STORED
-        if kind < _REDUCES:
-            ways = 0
-            for v in eqn.outvars:
-                of = bit if v in ends else found.get(v, 0)
-                ways |= of ^ _STORED | bit if of & _STORED else of
-        for k, v in enumerate(eqn.invars):
-            found[v] = found.get(v, 0) | (
-                _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
-    return found
-
-
-def _operations(pr: Olympuspr, kinds: Sequence[int], kernels: Mapping[Any, int],
-                readers: Mapping[Any, Sequence[int]], kept: Collection[Var],
-                allowed: Mapping[Var, int] | None) -> tuple[dict[Var, int], dict[Any, int]]:
-    """The values to hold among the allowed ones, None for all; and by value, of which operations
-    it is made since what is in memory anyway, and of which inputs.
-    """
-    made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])}
-    saved: dict[Var, int] = {}
-    for n, eqn in enumerate(pr.eqns):
-        kind = kinds[n]
-        if kind < _REDUCES:
-            of = _bit(n)
-            if eqn.primitive.name in _LONG:
-                of = _turned((1 << _OPERATIONS) - 1, n)
-            for v in eqn.invars:
-                of |= made.get(v, 0)
-            found = [of] * len(eqn.outvars)
-        elif kind in (_CALLS, _MIXED):
-            found = []
-            for k, (count, through) in enumerate(_called(_program(eqn)).results):
-                of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k)
-                for i in through:
-                    of |= made.get(eqn.invars[i], 0)
-                found.append(of)
-        else:
-            continue
-        for v, of in zip(eqn.outvars, found, strict=True):
-            if v in kept:
-                continue
-            made[v] = of
-            if len(readers.get(v, ())) > 1 and (allowed is None or v in allowed):
-                again = min(kernels[v].bit_count(), _TIMES) - 1
-                saves = again * min((of & _INNER).bit_count(), _OPERATIONS)
-                if saves >= LEAST and _has_elements(v):
-                    saved[v] = saves
-                    del made[v]
-    return saved, made
 
 
 def _shape(atom: Any) -> Sequence[int]:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import config, lib
+from ..base import lib
 from ..base.lib import mlir
+from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var
@@ -25,6 +26,7 @@ from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
 from .dims import Sizes, emit_solution, unknown_variable
+from .hold_report import hold_report
 from .holds import holds_of, kept_of
 from .manual import ManualAxes
 from .nest import Nest
@@ -79,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "holds", "alone",
-                 "kept", "identities")
+                 "kept", "identities", "held_values")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -111,6 +113,7 @@ class ModuleContext:
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.kept = False       # whether what is emitted is called, and stays so
         self.holds = False      # whether values with many readers are held
+        self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
@@ -138,9 +141,12 @@ class ModuleContext:
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed) if self.holds else ()
+        saved = holds_of(closed) if self.holds else {}
         found = {*saved, *kept_of(closed, results)}
-        return found if found and self.keeps else ()
+        if not found or not self.keeps:
+            return ()
+        self.held_values.append((closed, saved))
+        return found
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -567,7 +573,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   out_layouts: Sequence[str | None] = (), mesh: Mesh | None = None,
                   rules: dict[Any, Any] | None = None,
                   arg_names: Sequence[str] = (), deviceless: bool = False,
-                  platforms: Sequence[str] = (), ordered: int | None = None
+                  platforms: Sequence[str] = (), ordered: int | None = None, hold: str = "off"
                   ) -> tuple[Any, ModuleContext]:
     """The verified StableHLO module of a program, with the module's context.
 
@@ -592,6 +598,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         it runs on.
       ordered: of an export, the number of ordered effects for which main takes and gives a token,
         at the front.
+      hold: as `jit` takes it.
     """
     ir = mlir.ir
     context = ModuleContext(None if platforms else platform, name, rules)
@@ -601,7 +608,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     context.deviceless = deviceless
     if platform == "cpu" and not (
             platforms or devices or mesh is not None or arg_names or deviceless):
-        context.alone, context.holds = closed, config.hold.value == "auto"
+        context.alone, context.holds = closed, hold != "off"
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()
@@ -661,6 +668,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
             inner.result_attrs = main.result_attrs
         context.finish()
         module.operation.verify()
+    if hold == "report":
+        LOGGER.warning("%s", hold_report(f"jit({name})", context.held_values))
     return module, context
 
 

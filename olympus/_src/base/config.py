@@ -284,9 +284,10 @@ enable_checks = _option(
     "olympus_enable_checks", False, _BOOL, trace_key=True,
     doc="Type-check every program after it is made; slow, for developing Olympus.")
 hold = _option(
-    "olympus_hold", "off", _choice("auto", "off"), trace_key=True,
+    "olympus_hold", "auto", _choice("auto", "off", "report"), trace_key=True,
     doc="'auto' lets XLA compute once, on one CPU device, what it would compute again in many "
-    "readers: deep programs compile in linear time.")
+    "readers: deep programs compile in linear time. 'report' logs what that is and what it saves; "
+    "'off' leaves it to XLA.")
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,
     doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed "

@@ -70,6 +70,7 @@ class Options(TypedDict, total=False):
     inline: bool
     compiler_options: dict[str, Any] | None
     persist: bool
+    hold: str | None
 
 
 class Jitted(Protocol[P, R_co]):
@@ -96,7 +97,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
         device: DeviceLike = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None, persist: bool = False) -> Any:
+        compiler_options: dict[str, Any] | None = None, persist: bool = False,
+        hold: str | None = None) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 
     Args:
@@ -118,6 +120,9 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
         there without tracing. What the function reads must have a digest: functions, classes,
         arrays and values made of them; anything else is refused with a TypeError.
+      hold: "auto" computes once, on one CPU device, what XLA would compute again in many readers;
+        "report" logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold`
+        says. It counts for the outermost function.
 
     Returns:
       A function with the methods `trace`, `lower` and `eval_shape`.
@@ -133,7 +138,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
                "keep_unused": keep_unused, "device": device, "backend": backend,
                "inline": inline, "compiler_options": compiler_options,
-               "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist}
+               "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist,
+               "hold": hold}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
@@ -208,7 +214,8 @@ class JitFunction:
                  donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
                  backend: str | None = None, inline: bool = False,
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
-                 out_shardings: Any = UNSPECIFIED, persist: bool = False) -> None:
+                 out_shardings: Any = UNSPECIFIED, persist: bool = False,
+                 hold: str | None = None) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -219,7 +226,10 @@ class JitFunction:
         if compiler_options and not isinstance(compiler_options, Mapping):
             raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
                             "of XLA's flags is required.")
-        self.keep_unused, self.inline = bool(keep_unused), bool(inline)
+        if hold not in (None, "auto", "off", "report"):
+            raise ValueError(f"jit: hold={hold!r} given; 'auto', 'off', 'report', or None for what "
+                             "olympus_hold says, is required.")
+        self.keep_unused, self.inline, self.hold = bool(keep_unused), bool(inline), hold
         self.device = device
         self.options = None if compiler_options is None else dict(compiler_options)
         for what, given in (("in", in_shardings), ("out", out_shardings)):
@@ -233,14 +243,14 @@ class JitFunction:
                 raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
                                  "specify both a device and a backend for jit; leave one out.")
             self.device = devices.client(backend).local_devices()[0]
-        key = (*self.signature.key, self.keep_unused,
+        key = (*self.signature.key, self.keep_unused, hold,
                repr(sorted(compiler_options.items())) if compiler_options else None)
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
         if not library and not persist and shares_programs(fun, key):
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
-            self.signature, self.keep_unused, self.options) if persist else None
+            self.signature, self.keep_unused, self.options, hold) if persist else None
         self.guarded: Any = None    # C++'s object that is called where no array is given twice
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
@@ -265,7 +275,7 @@ class JitFunction:
                            ", ".join(map(str, call.avals)))
         if config.explain_cache_misses.value and self.programs and not self.library:
             LOGGER.warning("%s", self._why_again(call))
-        program = trace_program(self.signature, call, self.keep_unused, self.options)
+        program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
         if not program.tracers:
             self.programs[call.key] = program
         return program

@@ -41,9 +41,10 @@ _IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
 class PersistentPrograms:
     """The programs of one function that are found by other processes."""
 
-    def __init__(self, signature: Signature, keep_unused: bool, options: dict[str, Any] | None
-                 ) -> None:
+    def __init__(self, signature: Signature, keep_unused: bool, options: dict[str, Any] | None,
+                 hold: str | None) -> None:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
+        self.hold = hold
         self.programs = Memo(4096)      # of this process, by call and placement
         #: Programs from the disk that were not run yet, and what they were found by.
         self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
@@ -113,7 +114,7 @@ class PersistentPrograms:
         return program
 
     def _trace(self, call: Call) -> Program:
-        return trace_program(self.signature, call, self.keep_unused, self.options)
+        return trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
 
     def _compiled(self, call: Call, placement: Placement) -> Program:
         program = self._trace(call)
@@ -135,7 +136,7 @@ class PersistentPrograms:
 
     def _key_of(self, call: Call, placement: Placement) -> StableKey:
         key, signature = StableKey(), self.signature
-        key.note(software(), self.keep_unused, call.arity)
+        key.note(software(), self.keep_unused, self.hold, call.arity)
         key.add(signature.fun, signature.name)
         key.add((signature.key, self.options), f"an option of {signature.name}")
         key.add(call.in_tree, "the structure of the arguments")

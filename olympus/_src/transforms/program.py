@@ -38,18 +38,19 @@ class Program:
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "out_shardings", "out_layouts",
-                 "out_memories")
+                 "out_memories", "hold")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], in_tree: Any, out_tree: Any,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
                  keep_unused: bool, options: dict[str, Any] | None,
                  out_shardings: Sequence[Any], out_layouts: Sequence[str | None],
-                 out_memories: Sequence[str | None]) -> None:
+                 out_memories: Sequence[str | None], hold: str | None = None) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_names, self.donated, self.name = arg_names, donated, name
         self.keep_unused, self.options, self.out_shardings = keep_unused, options, out_shardings
         self.out_layouts, self.out_memories = out_layouts, out_memories
+        self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Any, Executable] = {}
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
@@ -73,6 +74,7 @@ class Program:
         return {"closed": program, "name": self.name, "platform": platform, "donated": donated,
                 "aliases": aliases,
                 "result_paths": info.result_paths, "devices": placement.several,
+                "hold": self.hold or config.hold.value,
                 "shardings": [s for s, k in zip(placement.shardings, kept) if k],
                 "out_shardings": self.out_shardings, "mesh": placement.mesh,
                 "arg_names": [argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
@@ -124,7 +126,7 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
 
 
 def trace_program(signature: Signature, call: Call, keep_unused: bool,
-                  options: dict[str, Any] | None) -> Program:
+                  options: dict[str, Any] | None, hold: str | None) -> Program:
     """Run the function on tracers of the call's types."""
     out_tree: Any = None
     paths: tuple[str, ...] = ()
@@ -157,7 +159,7 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
         (False,) * len(tracers) + signature.donated(call), name, keep_unused, options,
         [s if type(s) is NamedSharding else None for s in out_shardings],
         list(map(demanded_layout, out_layouts)),
-        list(map(demanded_memory, out_shardings)))
+        list(map(demanded_memory, out_shardings)), hold)
 
 
 def programs_of(fun: Callable, options: tuple) -> Memo:

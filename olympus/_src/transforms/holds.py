@@ -1,0 +1,40 @@
+"""What a compiled function computes once, though many of its kernels read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..backend.hold_report import HoldReport, hold_report
+from .jit import jit
+
+__all__ = ["holds"]
+
+
+def holds(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> HoldReport:
+    """The values that `jit` makes XLA:CPU compute once, by line of the source.
+
+    XLA would compute each again in every kernel that reads it. Nothing is compiled or run.
+
+    Args:
+      fun: a function; a jitted one is taken with its own options.
+      *args, **kwargs: arguments for it: arrays, or anything with shape and dtype.
+
+    Returns:
+      A report: `lines`, of which each has `where`, `operation`, `type`, `count` and `saves`, the
+      operations that need not be done again; `print` shows it. Without lines where nothing is
+      held, as on several devices and other platforms.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> def f(x):
+    ...     for _ in range(8):
+    ...         x = onp.concatenate([x[1:] * x[:-1], x[:1]])
+    ...     return x
+    >>> report = olympus.debug.holds(f, onp.ones(100))
+    >>> [(line.operation, line.type) for line in report.lines]
+    [('concatenate', 'float32[100]')]
+    """
+    lower = getattr(fun, "lower", None) or jit(fun, hold="auto").lower
+    lowered = lower(*args, **kwargs)
+    context = lowered._context
+    return hold_report(f"jit({context.name})", context.held_values)
