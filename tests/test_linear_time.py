@@ -79,7 +79,8 @@ def blocks(action):
 
 def exponent(work, small, large):
     """The fitted power of growth between two sizes, when what is kept by program is there."""
-    work(small), work(large)
+    work(small)
+    work(large)
     a, b = calls(lambda: work(small)), calls(lambda: work(large))
     return np.log(b / a) / np.log(large / small)
 

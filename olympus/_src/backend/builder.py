@@ -737,12 +737,12 @@ class Builder:
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
         # Holds are chosen among equations: what one is written out in is part of it.
-        module, holds = self.module, self.module.holds
-        module.holds = False
+        module, hold = self.module, self.module.hold
+        module.hold = "off"
         try:
             return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
         finally:
-            module.holds = holds
+            module.hold = hold
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
         """The equation, by `fun(*xs, **params)`, a function of lax operations."""

@@ -322,9 +322,9 @@ def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
     if len(operands) < 2:
         return True
     rank = _rank(v)
-    if sum([_rank(x) >= rank for x in operands if x not in spread]) < 2:
+    if len([x for x in operands if x not in spread and _rank(x) >= rank]) < 2:
         return True
-    return sum([prod(_shape(x)) for x in {*operands}]) <= prod(_shape(v))
+    return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
 
 
 def _bit(n: int) -> int:

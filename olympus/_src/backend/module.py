@@ -80,7 +80,7 @@ class ModuleContext:
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated", "holds", "alone",
+                 "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "kept", "identities", "held_values")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
@@ -112,7 +112,7 @@ class ModuleContext:
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.kept = False       # whether what is emitted is called, and stays so
-        self.holds = False      # whether values with many readers are held
+        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -141,7 +141,7 @@ class ModuleContext:
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed) if self.holds else {}
+        saved = holds_of(closed) if self.hold != "off" else {}
         found = {*saved, *kept_of(closed, results)}
         if not found or not self.keeps:
             return ()
@@ -305,6 +305,8 @@ class ModuleContext:
                 values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
+        if self.hold == "report":
+            LOGGER.warning("%s", hold_report(f"jit({self.name})", self.held_values))
         foreign = self.hints
         if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
@@ -596,8 +598,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       deviceless: whether meshes that types name may have no devices.
       platforms: several in place of one; the module's first argument is the number of the one that
         it runs on.
-      ordered: of an export, the number of ordered effects for which main takes and gives a token,
-        at the front.
+      ordered: of an export, for how many ordered effects main takes and gives a token, in front.
       hold: as `jit` takes it.
     """
     ir = mlir.ir
@@ -605,11 +606,11 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    context.deviceless = deviceless
     if platform == "cpu" and not (
             platforms or devices or mesh is not None or arg_names or deviceless):
-        context.alone, context.holds = closed, hold != "off"
-    context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
+        context.alone, context.hold = closed, hold
+    given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
+    context.deviceless, context.given = deviceless, given
     with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(name))
@@ -668,8 +669,6 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
             inner.result_attrs = main.result_attrs
         context.finish()
         module.operation.verify()
-    if hold == "report":
-        LOGGER.warning("%s", hold_report(f"jit({name})", context.held_values))
     return module, context
 
 
