@@ -157,6 +157,36 @@ def test_results_are_those_without(name):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
 
 
+def test_a_function_has_its_own_hold_whatever_the_option_says():
+    fun, y = olympus.grad(integrated(3)), onp.ones((3, 4))
+    for option in ("auto", "off"):
+        with config.hold(option):
+            for given, expected in (("auto", True), ("off", False), (None, option == "auto")):
+                text = olympus.jit(fun, hold=given).trace(y).lower().as_text()
+                assert ("inlineable" in text) is expected
+    with pytest.raises(ValueError, match="hold='on' given; 'auto', 'off', 'report'"):
+        olympus.jit(fun, hold="on")
+
+
+def test_the_report_says_what_is_held_by_line(caplog):
+    def twice(y):
+        y = onp.concatenate([y[1:] * y[:-1], y[:1]])        # of this one, the held value
+        return olympus.grad(lambda y: (step(step(y)) ** 2).sum())(y)
+
+    y = onp.ones((3, 4))
+    report = olympus.debug.holds(twice, y)
+    text = olympus.jit(twice, hold="auto").lower(y).as_text()
+    assert sum(line.count for line in report.lines) == text.count("inlineable") > 2
+    assert {line.type for line in report.lines} <= {"float32[3,4]", "float32[4]"}
+    assert all(f"{__file__.rpartition('/')[2]}:" in line.where for line in report.lines)
+    assert [x.saves for x in report.lines] == sorted((x.saves for x in report.lines), reverse=True)
+    assert not olympus.debug.holds(lambda x: x * 2 + 1, y).lines
+    assert not olympus.debug.holds(olympus.jit(twice, hold="off"), y).lines
+    with caplog.at_level("WARNING", "olympus"):
+        olympus.jit(twice, hold="report")(y)
+    assert str(report).partition("\n")[2] in caplog.text
+
+
 def test_effects_and_donated_arguments_stay(hold, capfd):
     def fun(y):
         olympus.debug.print("{}", y[0, 0], ordered=True)
