@@ -45,6 +45,7 @@ def cache(tmp_path, clear_caches, monkeypatch):
         path = tmp_path / "programs"
 
         def entries(self):
+            disk_cache.flush()
             return sorted(self.path.glob("*-cache")) if self.path.exists() else []
 
         def run(self, fun=lambda x: onp.cumsum(x * 3 + 1), expected=EXPECTED):
@@ -52,6 +53,7 @@ def cache(tmp_path, clear_caches, monkeypatch):
             olympus.clear_caches()
             before = len(compiled), len(loaded)
             np.testing.assert_array_equal(olympus.jit(lambda x: fun(x))(X), expected)
+            disk_cache.flush()
             return len(compiled) - before[0], len(loaded) - before[1]
 
     disk_cache._told.clear()
@@ -281,7 +283,7 @@ def test_what_a_dead_writer_left_is_deleted(cache, monkeypatch):
     assert not old.exists()
     # In the same process, too, once another file may have lost its writer.
     os.utime(new, (1, 1))
-    monkeypatch.setattr(disk_cache, "_STALE_SECONDS", 0)
+    monkeypatch.setattr(disk_cache, "_LOOK_SECONDS", 0)
     cache.run(lambda x: x * 5, X * 5)
     assert not new.exists()
 
@@ -320,6 +322,7 @@ def test_jaxlib_is_read_once_for_a_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(lib, "libraries", lambda: [library])
     directory = str(tmp_path / "programs")
     first = disk_cache._libraries.__wrapped__(directory)
+    disk_cache.flush()
     monkeypatch.setattr(disk_cache.hashlib, "file_digest", None)
     assert disk_cache._libraries.__wrapped__(directory) == first
     monkeypatch.undo()
@@ -390,7 +393,8 @@ def start(case, directory, **environment):
     return subprocess.Popen(
         [sys.executable, disk_cases.__file__, case, directory], text=True, cwd=root,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(root), **environment})
+        env={**os.environ, "OLYMPUS_ENABLE_COMPILATION_CACHE": "true", "PYTHONPATH": str(root),
+             **environment})
 
 
 @pytest.mark.slow

@@ -411,7 +411,7 @@ class _Writer:
     """What is to be written, by a thread that ends when that is done; and what went wrong."""
 
     def __init__(self) -> None:
-        self.faults: deque[tuple[Directory, str, Exception]] = deque(maxlen=64)
+        self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
         self._calls: deque[tuple[Directory, str, int, Callable[[], Any]]] = deque()
         self._bytes = 0
         self._thread: threading.Thread | None = None
@@ -443,7 +443,7 @@ class _Writer:
                 directory, name, size, call = self._calls.popleft()
             try:
                 call()
-            except Exception as error:
+            except BaseException as error:      # the thread goes on
                 self.faults.append((directory, name, error))
             with self._lock:
                 self._bytes -= size
@@ -505,7 +505,7 @@ if hasattr(os, "register_at_fork"):     # not on Windows
 
 # Programs -----------------------------------------------------------------------------------------
 
-def warn_or_raise(directory: Directory, doing: str, name: str, error: Exception) -> None:
+def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseException) -> None:
     """Say once for each kind of fault what could not be read or written; raise it if so set."""
     if config.raise_persistent_cache_errors.value:
         raise error
