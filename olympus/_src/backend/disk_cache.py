@@ -383,10 +383,11 @@ def current(asked: bool = False) -> Directory | None:
     """
     path = config.compilation_cache_dir.value
     most = config.compilation_cache_max_size.value
-    if not path or not most or not config.enable_compilation_cache.value:
-        return None
-    directory = _directory(path, most, config.persistent_cache_min_entry_size_bytes.value,
-                           path != config.compilation_cache_dir.default)
+    named = path != config.compilation_cache_dir.default
+    if not path or not most or not config.enable_compilation_cache.value or (
+            not named and any(flag.startswith(_DUMP) for flag in _flags())):
+        return None     # who lets XLA write what it does while it compiles wants it to compile
+    directory = _directory(path, most, config.persistent_cache_min_entry_size_bytes.value, named)
     why = directory.refusal()
     if not why:
         return directory
