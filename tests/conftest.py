@@ -24,7 +24,7 @@ pytest.register_assert_rewrite("properties")
 
 # Nine tenths of the tests' time is compiling. Workers share their compiled programs in a folder,
 # which lasts as long as the run, or for ever if OLYMPUS_TEST_CACHE names it. These modules are
-# about compiling, caches and memory: they and their processes run without, nor have they the user's.
+# about compiling, caches and memory: they and their processes run without, and without the user's.
 WITHOUT_PROGRAMS = {
     "test_anomalies", "test_caches", "test_command_line", "test_config", "test_disk_cache",
     "test_jit", "test_linear_time", "test_memory", "test_persistent", "test_seam", "test_smoke",

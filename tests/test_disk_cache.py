@@ -536,7 +536,8 @@ def test_flags_of_a_file_are_part_of_the_key(cache, monkeypatch, tmp_path):
 
 
 def test_jaxlib_is_as_its_record_says_if_that_is_not_older(tmp_path):
-    library, info = tmp_path / "jaxlib" / "a.so", tmp_path / f"jaxlib-{lib.jaxlib_version}.dist-info"
+    library = tmp_path / "jaxlib" / "a.so"
+    info = tmp_path / f"jaxlib-{lib.jaxlib_version}.dist-info"
     for folder in (library.parent, info):
         folder.mkdir()
     library.write_bytes(b"code")

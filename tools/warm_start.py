@@ -4,7 +4,7 @@
 
 Each round runs every program in three processes: with the cache off, in an empty folder, and in
 the folder that the second process filled. Shown are medians of user and system time, start and
-end of the process and the writing thread included, and their ratios.
+end of the process and the writing thread included, and medians of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import olympus
+import olympus.numpy as onp
+from olympus import nn
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def calls(onp: Any) -> None:
+def calls() -> list[Any]:
     """Twenty calls as of NumPy, each an operation or several that run at once."""
     x = onp.linspace(0.0, 1.0, 12).reshape(3, 4)
     y = onp.arange(12.0).reshape(4, 3)
     square = x @ y + onp.eye(3) * 9
-    onp.sort(y, axis=0), onp.cumsum(x), onp.median(x), onp.percentile(x, 30)
-    onp.where(x > 0.5, x, 0), onp.concatenate([x, x + 1]), onp.argmax(y), onp.var(x, axis=1)
-    onp.einsum("ij,jk->ik", x, y), onp.linalg.solve(square, x), onp.linalg.norm(x)
-    onp.clip(x, 0.2, 0.8), onp.roll(x, 1), onp.unique(y), onp.interp(0.3, x[0], y[:, 0])
-    onp.histogram(x, bins=5), onp.linalg.eigh(square)
+    return [
+        onp.sort(y, axis=0), onp.cumsum(x), onp.median(x), onp.percentile(x, 30),
+        onp.where(x > 0.5, x, 0), onp.concatenate([x, x + 1]), onp.argmax(y), onp.var(x, axis=1),
+        onp.einsum("ij,jk->ik", x, y), onp.linalg.solve(square, x), onp.linalg.norm(x),
+        onp.clip(x, 0.2, 0.8), onp.roll(x, 1), onp.unique(y), onp.interp(0.3, x[0], y[:, 0]),
+        onp.histogram(x, bins=5), onp.linalg.eigh(square)]
 
 
-def transformer(onp: Any) -> None:
+def transformer() -> None:
     """The gradient of a transformer of 12 layers that are written out."""
-    import numpy as np
-
-    import olympus
-    from olympus import nn
-
     def layer(x: Any, w: Any) -> Any:
         h = nn.standardize(x)
         heads = [(h @ w[i]).reshape(*x.shape[:2], 4, -1) for i in range(3)]
@@ -60,13 +62,14 @@ def transformer(onp: Any) -> None:
 PROGRAMS = {"twenty calls": calls, "a transformer's gradient": transformer}
 
 
-def seconds(name: str, folder: str | None) -> float:
-    """User and system time of a process that runs a program."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT),
-           "OLYMPUS_ENABLE_COMPILATION_CACHE": str(folder is not None)}
-    env.pop("OLYMPUS_COMPILATION_CACHE_DIR", None)
-    if folder is not None:
-        env["XDG_CACHE_HOME"] = folder
+def seconds(name: str, python: str, cache: str | None) -> float:
+    """User and system time of a process that runs a program, given where Python keeps bytecode and
+    Olympus programs.
+    """
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": python,
+           "XDG_CACHE_HOME": cache or "", "OLYMPUS_ENABLE_COMPILATION_CACHE": str(bool(cache))}
+    for variable in ("PYTHONDONTWRITEBYTECODE", "OLYMPUS_COMPILATION_CACHE_DIR"):
+        env.pop(variable, None)
     process = subprocess.Popen([sys.executable, __file__, "--run", name], env=env)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
@@ -82,20 +85,20 @@ def main() -> None:
     parser.add_argument("--run", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
-        import olympus.numpy as onp
-
-        PROGRAMS[given.run](onp)
+        PROGRAMS[given.run]()
         return
-    print("| program | off, s | first, s | again, s | first / off | again / off |")
+    print("| program | off, s | first, s | again, s | first / off | again / first |")
     print("|---|---|---|---|---|---|")
     for name in given.names:
         times = []
-        for _ in range(given.rounds):
-            with tempfile.TemporaryDirectory() as folder:
-                times.append([seconds(name, where) for where in (None, folder, folder)])
-        off, first, again = map(statistics.median, zip(*times, strict=True))
-        print(f"| {name} | {off:.2f} | {first:.2f} | {again:.2f} | {first / off:.2f} "
-              f"| {again / off:.2f} |", flush=True)
+        with tempfile.TemporaryDirectory() as python:
+            seconds(name, python, python)
+            for _ in range(given.rounds):
+                with tempfile.TemporaryDirectory() as cache:
+                    times.append([seconds(name, python, where) for where in (None, cache, cache)])
+        figures = [(*spent, spent[1] / spent[0], spent[2] / spent[1]) for spent in times]
+        shown = (f"{statistics.median(column):.2f}" for column in zip(*figures, strict=True))
+        print(f"| {name} | {' | '.join(shown)} |", flush=True)
 
 
 if __name__ == "__main__":

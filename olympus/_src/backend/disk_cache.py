@@ -39,7 +39,7 @@ from ..base.util import module_name
 
 try:
     import fcntl
-except ImportError:     # Windows: a rename replaces what another process wrote meanwhile
+except ImportError:     # Windows
     fcntl = None
 
 __all__ = ["Directory", "Entry", "current", "entry_name", "explain_host_calls", "flush",
@@ -213,17 +213,15 @@ class Directory:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[IO[bytes] | None]:
         """Alone among the processes that write here; gives the lock, None where there are none."""
-        if fcntl is None:
-            yield None
-            return
-        with open(self.path / ".lock", "a+b", buffering=0) as lock:
+        with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
             _locks.add(lock)
             try:
                 yield lock if _acquire(lock) else None
             finally:
                 _locks.discard(lock)
-                with contextlib.suppress(OSError):      # a process forked meanwhile has it, too
-                    fcntl.flock(lock, fcntl.LOCK_UN)
+                if fcntl is not None:       # a process that was forked meanwhile has it open, too
+                    with contextlib.suppress(OSError):
+                        fcntl.flock(lock, fcntl.LOCK_UN)
 
     def _count(self, lock: IO[bytes] | None, size: int) -> None:
         """Before an entry of `size` bytes is written: make room for it, and note that it is there.
@@ -264,9 +262,14 @@ class Directory:
                     yield file.name, file.stat(follow_symlinks=False)
 
 
+def _made(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o600)
+
+
 def _acquire(lock: IO[bytes]) -> bool:
-    """Whether a lock is held now; False on a file system that has none: renames are enough there.
-    """
+    """Whether a lock is held now; False where there are none: renames are enough to be correct."""
+    if fcntl is None:
+        return False
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
@@ -287,15 +290,15 @@ def _noted(lock: IO[bytes] | None) -> tuple[int, int]:
     if lock is not None:
         lock.seek(0)
         with contextlib.suppress(ValueError):
-            total, looked = map(int, lock.read(64).split())
+            total, looked = map(int, lock.read(41).split())
             return total, looked
     return 0, 0
 
 
 def _note(lock: IO[bytes] | None, total: int, looked: int) -> None:
     if lock is not None:
-        lock.truncate(0)
-        lock.write(b"%d %d" % (total, looked))
+        lock.seek(0)
+        lock.write(b"%20d %20d" % (total, looked))      # over what was there; truncating is slow
 
 
 def _is_ours(found: os.stat_result) -> bool:
