@@ -526,6 +526,7 @@ def test_what_xla_is_told_to_dump_is_compiled_unless_the_directory_is_named(user
 
 
 def test_flags_of_a_file_are_part_of_the_key(cache, monkeypatch, tmp_path):
+    cache.run()     # XLA reads its flags once
     flags = tmp_path / "flags"
     flags.write_text("--xla_cpu_enable_fast_math=true\n--xla_dump_to=/tmp/x")
     monkeypatch.setenv("XLA_FLAGS", f" {flags} ")
@@ -641,6 +642,14 @@ def test_a_file_system_without_locks_is_used(cache, monkeypatch):
     for i in range(20):
         directory.put(str(i), os.urandom(1000), 1.0)
     assert 0 < sum(entry.bytes for entry in directory.entries()) <= 10_000
+
+
+def test_all_entries_are_looked_at_once_for_many_that_are_written(tmp_path, monkeypatch):
+    looks, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looks.append(path) or scandir(path))
+    for i in range(10):     # as many processes would
+        disk_cache.Directory(tmp_path, 1 << 20).put(str(i), os.urandom(1000), 1.0)
+    assert looks == [tmp_path]
 
 
 @pytest.mark.parametrize("note", [b"", b"nonsense", b"1", b"0 99999999999", b"0 0", b"\xff 1",

@@ -219,9 +219,6 @@ class Directory:
                 yield lock if _acquire(lock) else None
             finally:
                 _locks.discard(lock)
-                if fcntl is not None:       # a process that was forked meanwhile has it open, too
-                    with contextlib.suppress(OSError):
-                        fcntl.flock(lock, fcntl.LOCK_UN)
 
     def _count(self, lock: IO[bytes] | None, size: int) -> None:
         """Before an entry of `size` bytes is written: make room for it, and note that it is there.
