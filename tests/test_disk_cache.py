@@ -438,6 +438,10 @@ def test_what_compiles_in_less_than_ten_milliseconds_is_not_kept(users, monkeypa
 
 def no_home(path):
     path.parent.parent.rmdir()
+
+
+def a_device_for_a_home(path):
+    path.parent.parent.rmdir()
     path.parent.parent.symlink_to("/dev/null")
 
 
@@ -463,9 +467,9 @@ def within(make):
 
 
 @pytest.mark.parametrize("make", [
-    no_home, a_file, a_link_to_nothing, within(everybody_writes), within(a_link),
+    no_home, a_device_for_a_home, a_file, a_link_to_nothing, within(everybody_writes), within(a_link),
     pytest.param(within(nobody_owns_it), marks=AS_ROOT), pytest.param(nobodys_home, marks=AS_ROOT)],
-    ids=["no home", "file", "link to nothing", "everybody's", "link", "nobody's", "nobody's home"])
+    ids=["no home", "device", "file", "link to nothing", "everybody's", "link", "nobody's", "nobody's home"])
 def test_the_users_own_directory_may_be_of_no_use(users, make):
     make(users.path)
     assert users.run() == users.run() == (1, 0)

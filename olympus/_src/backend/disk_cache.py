@@ -131,9 +131,9 @@ class Directory:
         return len(entry), ""
 
     def make(self) -> None:
-        """Make the directory, and the one around it, for their owner alone."""
+        """Make the directory, and the one around it, for their owner alone; but nobody a home."""
         for path in (self.path.parent, self.path):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=self.named, exist_ok=True)
 
     def entries(self) -> list[Entry]:
         """All entries, the one that was used longest ago first."""
