@@ -467,9 +467,11 @@ def within(make):
 
 
 @pytest.mark.parametrize("make", [
-    no_home, a_device_for_a_home, a_file, a_link_to_nothing, within(everybody_writes), within(a_link),
-    pytest.param(within(nobody_owns_it), marks=AS_ROOT), pytest.param(nobodys_home, marks=AS_ROOT)],
-    ids=["no home", "device", "file", "link to nothing", "everybody's", "link", "nobody's", "nobody's home"])
+    no_home, a_device_for_a_home, a_file, a_link_to_nothing, within(everybody_writes),
+    within(a_link), pytest.param(within(nobody_owns_it), marks=AS_ROOT),
+    pytest.param(nobodys_home, marks=AS_ROOT)],
+    ids=["no home", "device", "file", "link to nothing", "everybody's", "link", "nobody's",
+         "nobody's home"])
 def test_the_users_own_directory_may_be_of_no_use(users, make):
     make(users.path)
     assert users.run() == users.run() == (1, 0)
