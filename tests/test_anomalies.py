@@ -196,8 +196,10 @@ def test_a_program_runs_whatever_the_disk_does(folder, compiled, source, written
         compile._executables.cache_clear()
         compiled.clear()
         disk_cache.reset_cache()
-        np.testing.assert_array_equal(SOURCES[source]()(X), np.cumsum(X * 3 + 1))
-        disk_cache.flush()
+        try:
+            np.testing.assert_array_equal(SOURCES[source]()(X), np.cumsum(X * 3 + 1))
+        finally:
+            disk_cache.flush()
         return len(compiled)
 
     template = folder.with_name("template")
@@ -449,11 +451,13 @@ def test_a_step_that_fails_leaves_the_next_call_right(program, compiled, tmp_pat
         nonlocal call
         call = make()
         compile._executables.cache_clear()
+        disk_cache.flush()
         for entry in tmp_path.glob("programs/*-cache"):
             entry.unlink()
 
     def steps():
         """How many there are in a call that is right."""
+        disk_cache.flush()
         fault = anomaly.Fault(NEVER, 0)
         with anomaly.calls(STEPS, fault):
             np.testing.assert_allclose(call(X), expected, rtol=1e-5)

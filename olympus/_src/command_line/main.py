@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
                 ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=short, description=short[0].upper() + short[1:] + ".",
                                    epilog=_ARGUMENTS if target else None)
-        made.set_defaults(run=run, x64=False, quiet=False)
+        made.set_defaults(run=run, x64=False)
+        made.add_argument("-q", "--quiet", action="store_true",
+                          help="say nothing of what is going on")
         if target:
             made.add_argument("target", help=target)
             made.add_argument("arguments", nargs="*", help="types or values of its arguments")
@@ -77,8 +79,6 @@ def _parser() -> argparse.ArgumentParser:
                               help="an argument, by name or position, that is a value of the "
                               "program")
             made.add_argument("--x64", action="store_true", help="64-bit types")
-            made.add_argument("-q", "--quiet", action="store_true",
-                              help="say nothing of what is going on")
         return made
 
     lower = command("lower", _lower, "print the program of a function")
