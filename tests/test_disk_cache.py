@@ -594,6 +594,14 @@ def test_a_call_does_not_wait_for_the_disk(slow):
     assert len(slow.entries()) == 3
 
 
+def test_a_sort_is_kept_though_it_has_run_when_it_is_written(slow):
+    olympus.jit(lambda x: x + 1)(X)     # which the disk is busy with
+    found = olympus.jit(lambda x: onp.sort(-x))(X)
+    np.testing.assert_array_equal(found, np.sort(-X))
+    slow.go.set()
+    assert len(slow.entries()) == 2
+
+
 def test_a_disk_that_is_too_slow_is_spared(slow, monkeypatch):
     monkeypatch.setattr(disk_cache, "_MOST_WAITING", 1)
     for i in range(3):
