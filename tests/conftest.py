@@ -24,7 +24,7 @@ pytest.register_assert_rewrite("properties")
 
 # Nine tenths of the tests' time is compiling. Workers share their compiled programs in a folder,
 # which lasts as long as the run, or for ever if OLYMPUS_TEST_CACHE names it. These modules are
-# about compiling, caches and memory, and run without it.
+# about compiling, caches and memory: they and their processes run without, and without the user's.
 WITHOUT_PROGRAMS = {
     "test_anomalies", "test_caches", "test_command_line", "test_config", "test_disk_cache",
     "test_jit", "test_linear_time", "test_memory", "test_persistent", "test_seam", "test_smoke",
@@ -57,12 +57,13 @@ def _programs_of_their_own(request: pytest.FixtureRequest) -> Iterator[None]:
     import olympus
 
     usual = {"olympus_compilation_cache_dir": None, "olympus_raise_persistent_cache_errors": False,
-             "olympus_persistent_cache_min_compile_time_secs": 1.0}
+             "olympus_persistent_cache_min_compile_time_secs": 0.01}
     with pytest.MonkeyPatch.context() as patch:
         found = {name: getattr(olympus.config, name) for name in usual}
         for name, value in usual.items():
             patch.delenv(name.upper())
             olympus.config.update(name, value)
+        patch.setenv("OLYMPUS_ENABLE_COMPILATION_CACHE", "false")
         yield
         for name, value in found.items():
             olympus.config.update(name, value)

@@ -1,6 +1,8 @@
 """What processes of tests/test_disk_cache.py do: `disk_cases.py CASE DIRECTORY`."""
 
+import os
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -87,8 +89,79 @@ def write_for_ever():
         directory.drop(f"{(i + 25) % 50}")
 
 
+MOST = 200_000
+
+
+def fill():
+    """Three times as much as the directory may have, by each of several processes."""
+    directory = disk_cache.Directory(sys.argv[2], MOST)
+    for i in range(150):
+        directory.put(f"{os.getpid()}-{i}", os.urandom(4000), 1.0)
+
+
+# Of the user's own directory: what compiles, and how it ends -------------------------------------
+
+def ends(n=2):
+    """A process compiles a program, and ends."""
+    x = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(olympus.jit(lambda x: x * n)(x), x * n)
+    print("right", flush=True)
+
+
+def is_interrupted():
+    ends()
+    raise KeyboardInterrupt
+
+
+def exits_at_once():
+    ends()
+    os._exit(3)
+
+
+def a_thread_goes_on():
+    """It compiles while Python waits for it."""
+    def later():
+        threading.main_thread().join()
+        ends()
+
+    threading.Thread(target=later).start()
+
+
+def the_disk_hangs():
+    """The thread writes until Python takes it away."""
+    disk_cache._END_SECONDS = 0.1
+    disk_cache.Directory.put = lambda *args: threading.Event().wait()
+    ends()
+
+
+def forks():
+    """A child is forked while the thread has the lock; either goes on, and they share no lock."""
+    directory = disk_cache.current()
+    directory.make()
+    held, go = threading.Event(), threading.Event()
+
+    def hold():
+        with directory._locked():
+            held.set()
+            go.wait()
+
+    disk_cache._writer.add(directory, "", 1, hold)
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        assert not disk_cache._locks
+        ends()
+        sys.exit()
+    go.set()
+    disk_cache._LOCK_SECONDS = 0
+    olympus.jit(lambda x: x - 5)(2.0)
+    disk_cache.flush()
+    assert os.waitpid(child, 0)[1] == 0
+
+
 if __name__ == "__main__":
-    olympus.config.update("olympus_compilation_cache_dir", sys.argv[2])
-    olympus.config.update("olympus_persistent_cache_min_compile_time_secs", 0)
-    olympus.config.update("olympus_raise_persistent_cache_errors", True)
+    if sys.argv[2] != "users":
+        olympus.config.update("olympus_compilation_cache_dir", sys.argv[2])
+        olympus.config.update("olympus_persistent_cache_min_compile_time_secs", 0)
+        olympus.config.update("olympus_raise_persistent_cache_errors", True)
     globals()[sys.argv[1]]()

@@ -52,6 +52,8 @@ def kept(*directories):
     """A program of `jit(persist=True)`, with a directory per process."""
     olympus.config.update("olympus_compilation_cache_dir",
                           directories[olympus.process_index() % len(directories)])
+    olympus.config.update("olympus_raise_persistent_cache_errors", False)   # one cannot be made
+    olympus.config.update("olympus_persistent_cache_min_compile_time_secs", 60)
     olympus.config.update("olympus_log_compiles", True)
     value = np.arange(64, dtype=np.float32).reshape(16, 4)
     f = olympus.jit(lambda x: onp.tanh(x).sum() + (x @ x.T).sum(), persist=True)

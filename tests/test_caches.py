@@ -605,7 +605,7 @@ CACHES = {
     ("backend/compile.py", "programs"): "digest of the program, Context, devices, options | process"
         " | 4096",
     ("backend/disk_cache.py", "_cpu_features"): "none | process | one",
-    ("backend/disk_cache.py", "_directory"): "path, bound | process | 8",
+    ("backend/disk_cache.py", "_directory"): "path, bounds | process | 8",
     ("backend/disk_cache.py", "_libraries"): "directory | process | as many as are set",
     ("backend/digest.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",

@@ -16,6 +16,7 @@ import pytest
 
 import olympus
 from olympus._src.backend import disk_cache
+from olympus._src.base import config
 from olympus._src.command_line import main as command_line
 from olympus._src.command_line.arguments import CommandError, specs, values
 from olympus._src.command_line.main import main
@@ -193,6 +194,48 @@ def test_programs_are_kept_where_asked_for(folder, monkeypatch):
         assert len(list((folder / "programs").glob("*-cache"))) == 1
         olympus.clear_caches()
     assert olympus.config.olympus_compilation_cache_dir is None
+
+
+def test_what_is_kept_is_shown_pruned_and_cleared(tmp_path, capsys):
+    directory = disk_cache.Directory(str(tmp_path / "programs"))
+
+    def cache(*words):
+        status = main(["cache", *words, "--cache", str(directory.path)])
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
+    assert cache() == (0, f"{directory.path}: 0 entries, 0.00 MiB\n")
+    for i, name in enumerate(["jit_f-0", "jit_f-1", "jit_g_h-2"]):
+        directory.put(name, os.urandom(2 << 20), 1.0)
+        os.utime(directory.path / f"{name}-cache", (i, i))
+    left = directory.path / ".x.new"
+    left.write_bytes(b"half")
+    os.utime(left, (1, 1))
+    shown = f"{directory.path}: 3 entries, 6.00 MiB\njit_f: 2 entries, 4.00 MiB\n" \
+        "jit_g_h: 1 entries, 2.00 MiB\n"
+    assert cache() == cache("show") == (0, shown)
+    assert left.exists()
+    assert cache("prune") == (0, "0 entries are deleted\n" + shown)
+    assert not left.exists()
+    status, printed = cache("prune", "--to", "5")
+    assert printed.startswith(f"1 entries are deleted\n{directory.path}: 2 entries")
+    assert [entry.key for entry in directory.entries()] == ["jit_f-1", "jit_g_h-2"]
+    assert cache("clear")[1] == f"2 entries are deleted\n{directory.path}: 0 entries, 0.00 MiB\n"
+    left.write_bytes(b"")
+    directory.path = left
+    assert cache() == (2, f"python -m olympus cache: {left}: Not a directory.\n")
+
+
+def test_the_directory_in_use_is_what_is_shown(tmp_path, capsys):
+    with config.compilation_cache_dir(str(tmp_path)):
+        assert main(["cache"]) == 0
+        assert capsys.readouterr().out == f"{tmp_path}: 0 entries, 0.00 MiB\n"
+        with config.enable_compilation_cache(False):
+            main(["cache"])
+        assert capsys.readouterr().out.endswith("MiB\nit is not in use\n")
+    with config.compilation_cache_dir(None):
+        assert main(["cache"]) == 2
+    assert "no directory is set" in capsys.readouterr().err
 
 
 def test_64_bits_are_on_within_the_command_only(folder, capsys):

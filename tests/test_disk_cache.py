@@ -7,6 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import types
 import warnings
 from pathlib import Path
 
@@ -36,6 +38,7 @@ def cache(tmp_path, clear_caches, monkeypatch):
             return fun(*args, **kwargs)
         return call
 
+    disk_cache.reset_cache()
     monkeypatch.setattr(lib, "compile", counted(compiled, lib.compile))
     monkeypatch.setattr(lib, "deserialize_executable", counted(loaded, lib.deserialize_executable))
     # Jaxlib's digest takes a second the first time.
@@ -45,6 +48,7 @@ def cache(tmp_path, clear_caches, monkeypatch):
         path = tmp_path / "programs"
 
         def entries(self):
+            disk_cache.flush()
             return sorted(self.path.glob("*-cache")) if self.path.exists() else []
 
         def run(self, fun=lambda x: onp.cumsum(x * 3 + 1), expected=EXPECTED):
@@ -52,10 +56,9 @@ def cache(tmp_path, clear_caches, monkeypatch):
             olympus.clear_caches()
             before = len(compiled), len(loaded)
             np.testing.assert_array_equal(olympus.jit(lambda x: fun(x))(X), expected)
+            disk_cache.flush()
             return len(compiled) - before[0], len(loaded) - before[1]
 
-    disk_cache._told.clear()
-    disk_cache._verified.clear()
     found = Cache()
     with (config.compilation_cache_dir(str(found.path)),
           config.persistent_cache_min_compile_time_secs(0)):
@@ -281,7 +284,7 @@ def test_what_a_dead_writer_left_is_deleted(cache, monkeypatch):
     assert not old.exists()
     # In the same process, too, once another file may have lost its writer.
     os.utime(new, (1, 1))
-    monkeypatch.setattr(disk_cache, "_STALE_SECONDS", 0)
+    monkeypatch.setattr(disk_cache, "_LOOK_SECONDS", 0)
     cache.run(lambda x: x * 5, X * 5)
     assert not new.exists()
 
@@ -320,6 +323,7 @@ def test_jaxlib_is_read_once_for_a_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(lib, "libraries", lambda: [library])
     directory = str(tmp_path / "programs")
     first = disk_cache._libraries.__wrapped__(directory)
+    disk_cache.flush()
     monkeypatch.setattr(disk_cache.hashlib, "file_digest", None)
     assert disk_cache._libraries.__wrapped__(directory) == first
     monkeypatch.undo()
@@ -383,6 +387,299 @@ def test_set_cache_dir_takes_a_path_and_reset_forgets_what_was_told(tmp_path):
     assert not disk_cache._told
 
 
+# Where nobody named a directory ------------------------------------------------------------------
+
+@pytest.mark.parametrize(("environment", "expected"), [
+    ({"XDG_CACHE_HOME": "/cache", "HOME": "/home/me"}, "/cache/olympus"),
+    ({"XDG_CACHE_HOME": "not/absolute", "HOME": "/home/me"}, "/home/me/.cache/olympus"),
+    ({"HOME": "/home/me"}, "/home/me/.cache/olympus"),
+    ({"HOME": "~"}, None)], ids=["cache home", "relative", "home", "no home"])
+def test_the_users_own_directory_is_in_his_cache_folder(monkeypatch, environment, expected):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert config._users_cache() == expected
+
+
+@pytest.fixture
+def users(cache, monkeypatch):
+    """The directory in use is one that nobody named; nothing that is wrong with it is told."""
+    cache.path = cache.path / "cache" / "olympus"
+    cache.path.parent.parent.mkdir()
+    monkeypatch.setattr(config.compilation_cache_dir, "default", str(cache.path))
+    with config.compilation_cache_dir(str(cache.path)), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield cache
+
+
+def test_the_users_own_directory_is_made_for_him_alone(users):
+    assert users.run() == (1, 0)
+    assert users.run() == (0, 1)
+    assert len(users.entries()) == 1
+    for path in (users.path, users.path.parent):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+def test_what_compiles_in_less_than_ten_milliseconds_is_not_kept(users, monkeypatch):
+    now, takes, compile = [0.0], iter([0.009, 0.011]), lib.compile
+
+    def timed(*args, **kwargs):
+        now[0] += next(takes)
+        return compile(*args, **kwargs)
+
+    monkeypatch.setattr(lib, "compile", timed)
+    clock = types.SimpleNamespace(monotonic=lambda: now[0], time=disk_cache.time.time)
+    monkeypatch.setattr(disk_cache, "time", clock)
+    option = config.persistent_cache_min_compile_time_secs
+    with option(option.default):
+        assert users.run() == users.run() == (1, 0)
+        assert users.run() == (0, 1)
+
+
+def no_home(path):
+    path.parent.parent.rmdir()
+
+
+def a_device_for_a_home(path):
+    path.parent.parent.rmdir()
+    path.parent.parent.symlink_to("/dev/null")
+
+
+def a_file(path):
+    path.parent.mkdir()
+    path.write_bytes(b"")
+
+
+def a_link_to_nothing(path):
+    path.parent.mkdir()
+    path.symlink_to(path.with_name("nothing"))
+
+
+def nobodys_home(path):
+    os.chown(path.parent.parent, 65534, -1)
+
+
+def within(make):
+    def made(path):
+        path.parent.mkdir()
+        make(path)
+    return made
+
+
+@pytest.mark.parametrize("make", [
+    no_home, a_device_for_a_home, a_file, a_link_to_nothing, within(everybody_writes),
+    within(a_link), pytest.param(within(nobody_owns_it), marks=AS_ROOT),
+    pytest.param(nobodys_home, marks=AS_ROOT)],
+    ids=["no home", "device", "file", "link to nothing", "everybody's", "link", "nobody's",
+         "nobody's home"])
+def test_the_users_own_directory_may_be_of_no_use(users, make):
+    make(users.path)
+    assert users.run() == users.run() == (1, 0)
+    assert not users.path.is_dir() or not list(users.path.iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
+def test_the_users_own_directory_may_take_nothing(users, monkeypatch, number):
+    users.run()
+
+    def refuse(*args, **kwargs):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        for module, name in ((os, "utime"), (Path, "write_bytes")):
+            patch.setattr(module, name, refuse)
+        assert users.run() == (0, 1)
+        assert users.run(lambda x: x + 1, X + 1) == (1, 0)
+    assert sorted(p.name for p in users.path.iterdir()) == [".lock", users.entries()[0].name]
+
+
+@pytest.mark.parametrize("change", [damage(cut=0), damage(flip=500)], ids=["empty", "content"])
+def test_damage_of_the_users_own_directory_is_mended(users, change):
+    users.run()
+    entry, = users.entries()
+    entry.write_bytes(change(entry.read_bytes()))
+    assert users.run() == (1, 0)
+    assert users.run() == (0, 1)
+
+
+def test_who_asks_for_persist_is_told_why_the_users_own_directory_is_not_used(users):
+    within(everybody_writes)(users.path)
+    with pytest.warns(UserWarning, match="run code"):
+        np.testing.assert_array_equal(olympus.jit(lambda x: x - 1, persist=True)(X), X - 1)
+
+
+def test_programs_of_several_processes_are_kept_where_somebody_asks_only(users, monkeypatch):
+    devices = tuple(types.SimpleNamespace(process_index=i, id=i, device_kind="cpu") for i in (0, 1))
+    client = types.SimpleNamespace(platform="cpu", platform_version="")
+
+    def load():
+        made = disk_cache.load_or_compile("f", "digest", client, devices, lambda: "made")
+        disk_cache.flush()
+        return made
+
+    monkeypatch.setattr(lib, "serialize_executable", str.encode)
+    assert load() == ("made", None)
+    assert not users.path.exists()
+    monkeypatch.setattr(config.compilation_cache_dir, "default", None)
+    assert load() == ("made", None)
+    assert len(users.entries()) == 1
+
+
+def test_what_xla_is_told_to_dump_is_compiled_unless_the_directory_is_named(users, monkeypatch):
+    users.run()
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/tmp/x")
+    assert users.run() == users.run() == (1, 0)
+
+
+def test_flags_of_a_file_are_part_of_the_key(cache, monkeypatch, tmp_path):
+    cache.run()     # XLA reads its flags once
+    flags = tmp_path / "flags"
+    flags.write_text("--xla_cpu_enable_fast_math=true\n--xla_dump_to=/tmp/x")
+    monkeypatch.setenv("XLA_FLAGS", f" {flags} ")
+    assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+    flags.write_text("--xla_cpu_enable_fast_math=false")
+    assert cache.run() == (1, 0)
+
+
+def test_jaxlib_is_as_its_record_says_if_that_is_not_older(tmp_path):
+    library = tmp_path / "jaxlib" / "a.so"
+    info = tmp_path / f"jaxlib-{lib.jaxlib_version}.dist-info"
+    for folder in (library.parent, info):
+        folder.mkdir()
+    library.write_bytes(b"code")
+    right, = disk_cache._contents([library])
+    record = info / "RECORD"
+    for line, believed in (("jaxlib/a.so,sha256=x,4", True), ("jaxlib/a.so,sha256=x,5", False),
+                           ("jaxlib/a.so,md5=x,4", False), ("jaxlib/a.so,,", False),
+                           ("jaxlib/b.so,sha256=x,4", False), ("nonsense", False)):
+        record.write_text(f"jaxlib/x.py,sha256=y,7\n{line}\n")
+        os.utime(library, ns=(record.stat().st_mtime_ns,) * 2)
+        assert disk_cache._contents([library]) == ["sha256=x" if believed else right]
+    record.write_text("jaxlib/a.so,sha256=x,4")
+    os.utime(library, ns=(record.stat().st_mtime_ns + 1,) * 2)
+    assert disk_cache._contents([library]) == [right]
+
+
+def test_the_record_of_jaxlib_has_the_digests_that_reading_gives(monkeypatch):
+    small = [path for path in lib.libraries() if path.stat().st_size < 1 << 20]
+    recorded = disk_cache._contents(small)
+    monkeypatch.setattr(lib, "jaxlib_version", "none")
+    assert disk_cache._contents(small) == recorded
+
+
+# The thread --------------------------------------------------------------------------------------
+
+@pytest.fixture
+def slow(cache, monkeypatch):
+    """A disk that writes when `go` is set."""
+    go, put = threading.Event(), disk_cache.Directory.put
+
+    def wait_and_put(*args):
+        assert go.wait(60)
+        return put(*args)
+
+    monkeypatch.setattr(disk_cache.Directory, "put", wait_and_put)
+    monkeypatch.setattr(disk_cache, "_writer", disk_cache._Writer())
+    cache.go = go
+    yield cache
+    go.set()
+
+
+def test_a_call_does_not_wait_for_the_disk(slow):
+    for i in range(3):
+        np.testing.assert_array_equal(olympus.jit(lambda x, i=i: x + i)(X), X + i)
+    assert not slow.path.exists()
+    slow.go.set()
+    assert len(slow.entries()) == 3
+
+
+def test_a_sort_is_kept_though_it_has_run_when_it_is_written(slow):
+    olympus.jit(lambda x: x + 1)(X)     # which the disk is busy with
+    found = olympus.jit(lambda x: onp.sort(-x))(X)
+    np.testing.assert_array_equal(found, np.sort(-X))
+    slow.go.set()
+    assert len(slow.entries()) == 2
+
+
+def test_a_disk_that_is_too_slow_is_spared(slow, monkeypatch):
+    monkeypatch.setattr(disk_cache, "_MOST_WAITING", 1)
+    for i in range(3):
+        olympus.jit(lambda x, i=i: x + i)(X)
+    slow.go.set()
+    assert len(slow.entries()) == 1
+    olympus.jit(lambda x: x - 1)(X)
+    assert len(slow.entries()) == 2
+
+
+def test_the_end_of_a_process_does_not_wait_for_ever(slow, monkeypatch):
+    monkeypatch.setattr(disk_cache, "_END_SECONDS", 0.01)
+    for i in range(3):
+        olympus.jit(lambda x, i=i: x + i)(X)
+    disk_cache.flush()
+    slow.go.set()
+    monkeypatch.setattr(disk_cache, "_END_SECONDS", 60)
+    assert len(slow.entries()) == 1     # what was begun ends
+
+
+def test_a_process_that_gets_no_thread_keeps_nothing(cache, monkeypatch):
+    class NoThread(threading.Thread):
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk_cache, "threading", types.SimpleNamespace(Thread=NoThread))
+        assert cache.run() == cache.run() == (1, 0)
+    assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+
+
+def test_what_the_thread_met_is_told_by_the_next_compilation(cache, monkeypatch):
+    monkeypatch.setattr(disk_cache.Directory, "put", lambda *args: 1 / 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        olympus.jit(lambda x: x + 1)(X)
+        disk_cache._writer.wait(60)
+    with pytest.warns(UserWarning, match="Error writing .*ZeroDivisionError") as told:
+        olympus.jit(lambda x: x + 2)(X)
+    assert told[0].filename == __file__
+
+
+def test_a_file_system_without_locks_is_used(cache, monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(disk_cache.fcntl, "flock", refuse)
+    assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+    directory = disk_cache.Directory(cache.path, 10_000)
+    for i in range(20):
+        directory.put(str(i), os.urandom(1000), 1.0)
+    assert 0 < sum(entry.bytes for entry in directory.entries()) <= 10_000
+
+
+def test_all_entries_are_looked_at_once_for_many_that_are_written(tmp_path, monkeypatch):
+    looks, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: looks.append(path) or scandir(path))
+    for i in range(10):     # as many processes would
+        disk_cache.Directory(tmp_path, 1 << 20).put(str(i), os.urandom(1000), 1.0)
+    assert looks == [tmp_path]
+
+
+@pytest.mark.parametrize("note", [b"", b"nonsense", b"1", b"0 99999999999", b"0 0", b"\xff 1",
+                                  b"1" * 99])
+def test_the_lock_may_say_anything(tmp_path, note):
+    directory = disk_cache.Directory(tmp_path, 5000)
+    for i in range(4):
+        directory.put(f"old{i}", os.urandom(1000), 1.0)
+    (tmp_path / ".lock").write_bytes(note)
+    for i in range(4):
+        directory.put(f"new{i}", os.urandom(1000), 1.0)
+    entries = directory.entries()
+    assert sum(entry.bytes for entry in entries) <= 5000
+    assert entries[-1].key == "new3"
+
+
 # Processes ---------------------------------------------------------------------------------------
 
 def start(case, directory, **environment):
@@ -390,7 +687,8 @@ def start(case, directory, **environment):
     return subprocess.Popen(
         [sys.executable, disk_cases.__file__, case, directory], text=True, cwd=root,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(root), **environment})
+        env={**os.environ, "OLYMPUS_ENABLE_COMPILATION_CACHE": "true", "PYTHONPATH": str(root),
+             "TF_CPP_MIN_LOG_LEVEL": "2", **environment})
 
 
 @pytest.mark.slow
@@ -402,6 +700,47 @@ def test_eight_processes_at_once_agree(tmp_path):
     assert not list(tmp_path.glob(".*.new"))
     directory = disk_cache.Directory(tmp_path)
     assert all(directory.get(p.name.removesuffix("-cache")) for p in tmp_path.glob("*-cache"))
+
+
+@pytest.mark.slow
+def test_eight_processes_that_fill_a_directory_stay_within_its_bound(tmp_path):
+    processes = [start("fill", tmp_path) for _ in range(8)]
+    for process in processes:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    directory = disk_cache.Directory(tmp_path)
+    total = sum(entry.bytes for entry in directory.entries())
+    assert disk_cases.MOST * 3 // 4 < total <= disk_cases.MOST
+    assert all(directory.get(entry.key) for entry in directory.entries())
+    assert {p.name for p in tmp_path.iterdir() if not p.name.endswith("-cache")} == {".lock"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "status", "entries"), [
+    ("ends", 0, 1), ("is_interrupted", -signal.SIGINT, 1), ("exits_at_once", 3, None),
+    ("a_thread_goes_on", 0, 1), ("the_disk_hangs", 0, 0), ("forks", 0, 2)])
+def test_a_process_may_end_in_any_way(tmp_path, case, status, entries):
+    for _ in range(2):
+        process = start(case, "users", XDG_CACHE_HOME=str(tmp_path),
+                        OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0")
+        printed, errors = process.communicate(timeout=120)
+        assert process.returncode == status, errors
+        assert printed == "right\n"
+        assert status or not errors
+        kept = list((tmp_path / "olympus").glob("jit_*-cache"))
+        assert entries in (None, len(kept))
+    assert not list(tmp_path.glob("olympus/.*.new"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variable", [
+    "OLYMPUS_ENABLE_COMPILATION_CACHE=false", "OLYMPUS_COMPILATION_CACHE_MAX_SIZE=0"])
+def test_a_variable_turns_it_off(tmp_path, variable):
+    name, value = variable.split("=")
+    process = start("ends", "users", **{"XDG_CACHE_HOME": str(tmp_path), name: value})
+    printed, errors = process.communicate(timeout=120)
+    assert (printed, errors, process.returncode) == ("right\n", "", 0)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

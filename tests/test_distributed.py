@@ -430,7 +430,28 @@ def test_programs_on_disk_are_those_of_all_processes(capfd, tmp_path):
         status, lines = run(capfd, "kept", 2, *directories)
         assert status == 0 and all("kept is right" in ls for ls in lines), lines
         assert [any("tracing of jit(<lambda>)" in line for line in ls) for ls in lines] == traced
-    assert len(list((tmp_path / "programs").glob("*-cache"))) == 1
+    assert len(list((tmp_path / "programs").glob("jit*-cache"))) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("variable", "kept"), [
+    ("OLYMPUS_COMPILATION_CACHE_DIR", True), ("XDG_CACHE_HOME", False)])
+def test_a_job_has_the_same_bits_where_processes_find_programs(capfd, tmp_path, monkeypatch,
+                                                               variable, kept):
+    for name in ("OLYMPUS_COMPILATION_CACHE_DIR", "OLYMPUS_RAISE_PERSISTENT_CACHE_ERRORS"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(variable, str(tmp_path))
+    results = []
+    for _ in range(2):
+        status, lines = run(capfd, "train", 2)
+        assert status == 0, lines
+        results += [[line for line in ls if line.startswith("result")] for ls in lines]
+        entries = list(tmp_path.rglob("jit_*-cache"))
+        assert bool(entries) is kept
+        for entry in entries[::2]:      # the next run finds some
+            entry.unlink()
+    assert results[0]
+    assert results == results[:1] * 4
 
 
 @pytest.mark.slow

@@ -43,6 +43,7 @@ def traced(tmp_path, clear_caches, monkeypatch):
     monkeypatch.setattr(persistent, "_watched", lambda run: found.append(1) or watched(run))
     disk_cache._told.clear()
     with (config.compilation_cache_dir(str(tmp_path)),
+          config.persistent_cache_min_compile_time_secs(60),
           config.raise_persistent_cache_errors(True)):
         yield found
 
@@ -458,6 +459,7 @@ def test_a_real_second_process_loads_neither_mlir_nor_a_trace(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, env={
                 **os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed,
+                "OLYMPUS_ENABLE_COMPILATION_CACHE": "true",
                 "OLYMPUS_COMPILATION_CACHE_DIR": str(tmp_path)})
         assert not done.returncode, done.stderr
         assert "Warning" not in done.stderr

@@ -94,7 +94,7 @@ def measure(library: Any, platform: str, n: int) -> dict[str, tuple[float, float
 def ask(python: str, library: str, options: argparse.Namespace) -> dict[str, tuple[float, float]]:
     """What a library measures in a process of its own."""
     env = {**os.environ, "PYTHONPATH": str(ROOT) if library == "olympus" else "",
-           "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+           "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "OLYMPUS_ENABLE_COMPILATION_CACHE": "false"}
     done = subprocess.run(
         [python, __file__, "--worker", library, "--platform", options.platform,
          *(["--small"] if options.small else [])],

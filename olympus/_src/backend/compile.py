@@ -35,7 +35,7 @@ from .spreading import named
 __all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
            "drop_programs", "load_lowered", "load_program", "relaid", "release", "user_error"]
 
-disk_cache: Any = util.lazy_module("olympus._src.backend.disk_cache")  # few set a directory
+disk_cache: Any = util.lazy_module("olympus._src.backend.disk_cache")  # who turns it off, spares it
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
@@ -430,7 +430,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                 raise context.failures.pop() from None
             raise user_error(error, f"compiling {context.name}") from None
 
-    if config.compilation_cache_dir.value is None:
+    if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
         xla = compile_now()
     elif key is None:
         xla = compile_now()

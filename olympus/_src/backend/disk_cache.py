@@ -1,16 +1,19 @@
 """Executables that outlive the process: a directory of entries, each in a file of its own.
 
     <name>-<key>-cache      an entry: magic, digest, milliseconds that it took, executable, packed
+    jaxlib-<stat>-cache     another: digest of jaxlib's libraries, by their paths, times and sizes
     .<key>.<writer>.new     an entry being written; renamed when it is whole
-    .lock                   held by who writes or deletes
-    jaxlib-<stat>           digest of jaxlib's libraries, by their paths, times and sizes
+    .lock                   held by who writes or deletes; says how many bytes the entries take
 
-Readers take no lock: an entry is whole or is not there. Whatever goes wrong is a warning at most,
-and the program is compiled.
+Readers take no lock: an entry is whole or is not there. What is compiled is written by a thread.
+Whatever goes wrong is a warning at most, and none where nobody named the directory; the program is
+compiled.
 """
 
 from __future__ import annotations
 
+import atexit
+import base64
 import contextlib
 import errno
 import functools
@@ -24,9 +27,10 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from ...version import __version__
 from ..base import config, lib, source
@@ -35,32 +39,50 @@ from ..base.util import module_name
 
 try:
     import fcntl
-except ImportError:     # Windows: a rename replaces what another process wrote meanwhile
+except ImportError:     # Windows
     fcntl = None
 
-__all__ = ["Directory", "current", "entry_name", "explain_host_calls", "load_or_compile",
-           "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
+__all__ = ["Directory", "Entry", "current", "entry_name", "explain_host_calls", "flush",
+           "load_or_compile", "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
 
 _MAGIC = b"olympus\x01"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
 _LOCK_SECONDS = 10
 _STALE_SECONDS = 600    # a file being written that is older has lost its writer
+_LOOK_SECONDS = 86400   # after which somebody looks for such files
+_MOST_WAITING = 64 << 20    # bytes to be written; beyond that, programs are left out
+_END_SECONDS = 10       # that a process waits at its end for them
 _told: set[Hashable] = set()        # faults that were warned of: one is said once
 _verified: set[str] = set()     # keys compiled once under `compilation_cache_check_contents`
+_locks: set[IO[bytes]] = set()      # those that this process holds
 _METADATA = re.compile(r", metadata=\{[^}]*\}")
 # Flags of XLA that say what it writes beside the program.
-_IDLE_FLAGS = ("--xla_dump", "--xla_force_host_platform_device_count", "--xla_gpu_cuda_data_dir")
+_DUMP = "--xla_dump"
+_IDLE_FLAGS = (_DUMP, "--xla_force_host_platform_device_count", "--xla_gpu_cuda_data_dir")
+
+
+class Entry(NamedTuple):
+    """What a directory says of an entry."""
+
+    used: int       # when it was last read or written, in nanoseconds since 1970
+    key: str
+    bytes: int
 
 
 class Directory:
-    """A directory of entries by key, bounded by the bytes that all of them take."""
+    """A directory of entries by key.
 
-    def __init__(self, path: str, most: int = -1) -> None:
-        self.path, self.most = Path(path), most
-        self._counted: int | None = None    # bytes of all entries, when they were last looked at
-        self._written = 0       # bytes that this process wrote since then
-        self._looked = 0.0      # when that was
+    Args:
+      path: where; it is made when it is first written to.
+      most: the bytes that all entries may take; -1 is no limit.
+      least: the bytes that an entry must take to be written.
+      named: whether the user said where. What is wrong with a directory that he did not name is
+        told to nobody.
+    """
+
+    def __init__(self, path: str, most: int = -1, least: int = 0, named: bool = True) -> None:
+        self.path, self.most, self.least, self.named = Path(path), most, least, named
 
     def get(self, key: str) -> tuple[bytes, float] | None:
         """What was put, and how many seconds making it took; None where nothing was.
@@ -89,35 +111,50 @@ class Directory:
         return data, took / 1000
 
     def put(self, key: str, data: bytes, seconds: float) -> tuple[int, str]:
-        """Write an entry, unless it is there; return its bytes, and why it is not written."""
+        """Write an entry, unless it is there; return its bytes, and why it is not written.
+
+        ValueError for one that is larger than all entries may be.
+        """
         packed, took = zlib.compress(data, 1), min(int(seconds * 1000), 2**32 - 1)
         entry = _HEAD.pack(_MAGIC, _digest(took, packed), took) + packed
-        least = config.persistent_cache_min_entry_size_bytes.value
-        if len(entry) < least:
-            return len(entry), f"less than threshold ({least} bytes)"
-        if self.most >= 0 and len(entry) > self.most:
-            source.warn(f"Cache value for key {key!r} of size {len(entry)} bytes exceeds the "
-                        f"maximum cache size of {self.most} bytes")
-            return len(entry), f"more than the directory may hold ({self.most} bytes)"
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._locked():
+        if len(entry) < self.least:
+            return len(entry), f"less than threshold ({self.least} bytes)"
+        if 0 <= self.most < len(entry):
+            raise ValueError(f"Cache value for key {key!r} of size {len(entry)} bytes exceeds the "
+                             f"maximum cache size of {self.most} bytes")
+        self.make()
+        with self._locked() as lock:
             path = self._entry(key)
             if not path.exists():
-                self._make_room(len(entry))
+                self._count(lock, len(entry))
                 self._write(path, entry)
         return len(entry), ""
+
+    def make(self) -> None:
+        """Make the directory, and the one around it, for their owner alone; but nobody a home."""
+        for path in (self.path.parent, self.path):
+            path.mkdir(mode=0o700, parents=self.named, exist_ok=True)
+
+    def entries(self) -> list[Entry]:
+        """All entries, the one that was used longest ago first."""
+        return sorted(Entry(found.st_mtime_ns, name.removesuffix(_SUFFIX), found.st_size)
+                      for name, found in self._files() if name.endswith(_SUFFIX))
+
+    def prune(self) -> None:
+        """Delete what dead writers left and, beyond the bound, what was used longest ago."""
+        with self._locked() as lock:
+            _note(lock, self._make_room(0), int(time.time()))
 
     def key(self, name: str, digest: str, client: Any, devices: tuple[Any, ...]) -> str:
         """The key of a program: its name and digest, and all else that its code depends on.
 
         That is jaxlib's libraries, devices, the CPU's features and the flags of XLA.
         """
-        flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split()
-                 if not flag.startswith(_IDLE_FLAGS)]
+        flags = [flag for flag in _flags() if not flag.startswith(_IDLE_FLAGS)]
         cpu = _cpu_features() if client.platform == "cpu" else ""
         environment = (
             __version__, lib.jaxlib_version, _libraries(str(self.path)), sys.platform,
-            platform.machine(), cpu, client.platform, client.platform_version, sorted(flags),
+            platform.machine(), cpu, client.platform, client.platform_version, flags,
             [(d.process_index, d.id, d.device_kind) for d in devices])
         return f"{entry_name(name)}-{stable_digest(digest, environment)}"
 
@@ -126,35 +163,31 @@ class Directory:
         with contextlib.suppress(OSError):
             self._entry(key).unlink()
 
-    def note(self, name: str, make: Callable[[], str]) -> str:
-        """A line of text by name: read, or made and written if the directory takes it."""
-        path = self.path / name
-        with contextlib.suppress(OSError, ValueError):
-            text, _, digest = path.read_text("ascii").strip().partition(" ")
-            if digest == stable_digest(text):
-                return text
-        text = make()
-        with contextlib.suppress(OSError):
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(path, f"{text} {stable_digest(text)}".encode())
-        return text
-
     def refusal(self) -> str:
         """Why entries that are read from here might be anybody's; empty if they are not."""
         if os.name != "posix":
             return ""
-        with contextlib.suppress(OSError):      # there is none yet, or using it tells
-            found, link = self.path.stat(), self.path.lstat()
+        with contextlib.suppress(OSError):      # using it tells
+            place = self._place()
+            found, link = place.stat(), place.lstat()
             owner = next((s.st_uid for s in (found, link) if not _is_ours(s)), None)
             if owner is not None:
                 return (f"belongs to the user with number {owner}; one that belongs to this "
                         f"process's user, {os.geteuid()}, or to root is required; name a directory "
                         "that does not exist yet, it is made")
-            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if place is self.path and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return (f"has the mode {stat.filemode(found.st_mode)}; one that only its owner can "
                         "write to is required; if nobody else wrote to it so far, "
                         f"`chmod go-w {self.path.resolve()}`, else name another directory")
         return ""
+
+    def _place(self) -> Path:
+        """The directory; while it does not exist and nobody named it, what it would be made in.
+
+        Root with a user's home, as `sudo` may have it, would make one that the user cannot change.
+        """
+        around = () if self.named else (self.path.parent, self.path.parent.parent)
+        return next((path for path in (self.path, *around) if path.exists()), self.path)
 
     def others(self, name: str) -> str:
         """What is known of a program that was not found, for whoever wants an explanation."""
@@ -178,57 +211,91 @@ class Directory:
             raise
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Alone among the processes that write here."""
-        if fcntl is None:
-            yield
-            return
-        deadline = time.monotonic() + _LOCK_SECONDS
-        with open(self.path / ".lock", "ab") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError as error:
-                    if error.errno not in (errno.EAGAIN, errno.EACCES):
-                        break       # a file system without locks: renames are enough to be correct
-                    if time.monotonic() > deadline:
-                        raise TimeoutError(f"{file.name} has been held for {_LOCK_SECONDS} s by "
-                                           "another process") from None
-                time.sleep(0.01)
-            yield
+    def _locked(self) -> Iterator[IO[bytes] | None]:
+        """Alone among the processes that write here; gives the lock, None where there are none."""
+        with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
+            _locks.add(lock)
+            try:
+                yield lock if _acquire(lock) else None
+            finally:
+                _locks.discard(lock)
 
-    def _make_room(self, size: int) -> None:
-        """Delete files whose writer is gone and, beyond the bound, the least recently used entries.
+    def _count(self, lock: IO[bytes] | None, size: int) -> None:
+        """Before an entry of `size` bytes is written: make room for it, and note that it is there.
 
-        Looking at every entry for each one written would cost the square of their number: it is
-        done for the first, when a file may have lost its writer since, and when a sixteenth of the
-        bound has been written; as much is freed beforehand.
+        To look at all entries for each one would cost the square of their number. So the lock says
+        what they take, or more; who finds that too much, or old, looks.
         """
-        self._written += size
-        slack, now = self.most // 16, time.time()
-        if (self._counted is not None and abs(now - self._looked) < _STALE_SECONDS and (
-                self.most < 0 or (self._written <= slack
-                                  and self._counted + self._written <= self.most))):
-            return
-        entries, total = [], 0
+        (total, looked), now = _noted(lock), int(time.time())
+        if not 0 <= now - looked < _LOOK_SECONDS or 0 <= self.most < total + size:
+            total, looked = self._make_room(size), now
+        _note(lock, total + size, looked)
+
+    def _make_room(self, size: int) -> int:
+        """Delete files whose writer is gone and, if `size` bytes more are beyond the bound, what
+        was used longest ago; return the bytes of the entries that stay.
+
+        As much as a sixteenth of the bound is freed beforehand.
+        """
+        now, entries = time.time(), []
+        for name, found in self._files():
+            if name.endswith(_SUFFIX):
+                entries.append((found.st_mtime_ns, name, found.st_size))
+            elif name.endswith(".new") and now - found.st_mtime > _STALE_SECONDS:
+                (self.path / name).unlink(missing_ok=True)
+        total = sum(bytes_ for _, _, bytes_ in entries)
+        if 0 <= self.most < total + size:
+            for _, name, bytes_ in sorted(entries):
+                if total + size <= self.most - self.most // 16:
+                    break
+                (self.path / name).unlink(missing_ok=True)
+                total -= bytes_
+        return total
+
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
         with os.scandir(self.path) as files:
             for file in files:
                 with contextlib.suppress(FileNotFoundError):
-                    stat = file.stat()
-                    if file.name.endswith(_SUFFIX):
-                        entries.append((stat.st_mtime_ns, file.name, stat.st_size))
-                        total += stat.st_size
-                    elif file.name.endswith(".new") and now - stat.st_mtime > _STALE_SECONDS:
-                        os.unlink(file.path)
-        if 0 <= self.most < total + size:
-            for _, name, bytes_ in sorted(entries):
-                if total + size <= self.most - slack:
-                    break
-                with contextlib.suppress(FileNotFoundError):
-                    (self.path / name).unlink()
-                total -= bytes_
-        self._counted, self._written, self._looked = total, size, now
+                    yield file.name, file.stat(follow_symlinks=False)
+
+
+def _made(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o600)
+
+
+def _acquire(lock: IO[bytes]) -> bool:
+    """Whether a lock is held now; False where there are none: renames are enough to be correct."""
+    if fcntl is None:
+        return False
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                return False
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{lock.name} has been held for {_LOCK_SECONDS} s by "
+                                   "another process") from None
+        time.sleep(0.01)
+
+
+def _noted(lock: IO[bytes] | None) -> tuple[int, int]:
+    """How many bytes the entries take at most, and when all were looked at; never, if nobody knows.
+    """
+    if lock is not None:
+        lock.seek(0)
+        with contextlib.suppress(ValueError):
+            total, looked = map(int, lock.read(41).split())
+            return total, looked
+    return 0, 0
+
+
+def _note(lock: IO[bytes] | None, total: int, looked: int) -> None:
+    if lock is not None:
+        lock.seek(0)
+        lock.write(b"%20d %20d" % (total, looked))      # over what was there; truncating is slow
 
 
 def _is_ours(found: os.stat_result) -> bool:
@@ -250,11 +317,20 @@ def entry_name(name: str) -> str:
     return module_name(name)[:80]
 
 
+def _flags() -> list[str]:
+    """The flags of XLA from the environment, which may name a file of them."""
+    text = os.environ.get("XLA_FLAGS", "").strip()
+    if text and not text.startswith("-"):
+        with contextlib.suppress(OSError):
+            text = Path(text).read_text()
+    return f"{text} {os.environ.get('LIBTPU_INIT_ARGS', '')}".split()
+
+
 @functools.cache
 def _cpu_features() -> str:
     """What the compiler may have used of this CPU."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
             name, _, words = line.partition(":")
             if name.strip() in ("flags", "Features"):
                 return " ".join(sorted(words.split()))
@@ -262,29 +338,56 @@ def _cpu_features() -> str:
 
 
 @functools.cache
-def _libraries(directory: str) -> str:
+def _libraries(path: str) -> str:
     """A digest of jaxlib's libraries, which a release may have in several builds."""
-    paths = lib.libraries()
-    stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in paths]
+    found = lib.libraries()
+    stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in found]
+    directory, key = Directory(path, named=False), f"jaxlib-{stable_digest(stats)}"
+    with contextlib.suppress(OSError, ValueError):
+        known = directory.get(key)
+        if known is not None:
+            return known[0].decode("ascii")
+    digest = stable_digest(_contents(found))
+    data = digest.encode()
+    _write(directory, key, len(data), lambda: directory.put(key, data, 0.0))
+    return digest
 
-    def read() -> str:
-        total = hashlib.blake2b(digest_size=20)
-        for path in paths:
+
+def _contents(paths: Sequence[Path]) -> list[str]:
+    """SHA-256 of files of a package, as RECORD has it.
+
+    RECORD is believed of files that are not newer than it: reading jaxlib takes 0.2 s.
+    """
+    noted, written = {}, -1
+    record = paths[0].parent.parent / f"jaxlib-{lib.jaxlib_version}.dist-info" / "RECORD"
+    with contextlib.suppress(OSError, ValueError):
+        noted = {name: (digest, size) for name, digest, size in (
+            line.rsplit(",", 2) for line in record.read_text().splitlines())}
+        written = record.stat().st_mtime_ns
+    digests = []
+    for path in paths:
+        found = path.stat()
+        digest, size = noted.get(f"{path.parent.name}/{path.name}", ("", ""))
+        if not digest.startswith("sha256=") or size != str(found.st_size) or (
+                found.st_mtime_ns > written):
             with open(path, "rb") as file:
-                total.update(hashlib.file_digest(file, "blake2b").digest())
-        return total.hexdigest()
+                whole = hashlib.file_digest(file, "sha256").digest()
+            digest = "sha256=" + base64.urlsafe_b64encode(whole).decode().rstrip("=")
+        digests.append(digest)
+    return digests
 
-    return Directory(directory).note(f"jaxlib-{stable_digest(stats)}", read)
 
-
-def current() -> Directory | None:
-    """The directory that the options name; None where the cache is off, or others can write there.
+def current(asked: bool = False) -> Directory | None:
+    """The directory that the options name, the user's own if they name none; None where the cache
+    is off, or others can write there. It is told to who named the directory, or asked for it.
     """
     path = config.compilation_cache_dir.value
     most = config.compilation_cache_max_size.value
-    if not path or not most or not config.enable_compilation_cache.value:
-        return None
-    directory = _directory(path, most)
+    named = path != config.compilation_cache_dir.default
+    if not path or not most or not config.enable_compilation_cache.value or (
+            not named and any(flag.startswith(_DUMP) for flag in _flags())):
+        return None     # who lets XLA write what it does while it compiles wants it to compile
+    directory = _directory(path, most, config.persistent_cache_min_entry_size_bytes.value, named)
     why = directory.refusal()
     if not why:
         return directory
@@ -292,21 +395,124 @@ def current() -> Directory | None:
             "this process; it is not used.")
     if config.raise_persistent_cache_errors.value:
         raise PermissionError(text)
-    if text not in _told:
+    if text not in _told and (directory.named or asked):
         _told.add(text)
         source.warn(text)
     return None
 
 
 @functools.lru_cache(8)
-def _directory(path: str, most: int) -> Directory:
-    return Directory(path, most)
+def _directory(path: str, most: int, least: int, named: bool) -> Directory:
+    return Directory(path, most, least, named)
 
 
-def warn_or_raise(doing: str, name: str, error: Exception) -> None:
+# The thread that writes ---------------------------------------------------------------------------
+
+class _Writer:
+    """What is to be written, by a thread that ends when that is done; and what went wrong."""
+
+    def __init__(self) -> None:
+        self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
+        self._calls: deque[tuple[Directory, str, int, Callable[[], Any]]] = deque()
+        self._bytes = 0
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def add(self, directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+        """Let the thread call what writes so many bytes, unless too many wait."""
+        with self._lock:
+            if self._bytes and self._bytes + size > _MOST_WAITING:
+                return
+            self._calls.append((directory, name, size, call))
+            self._bytes += size
+            if self._thread is None:
+                # A daemon is one that a process which ends waits for as long as we say.
+                thread = threading.Thread(target=self._run, name="olympus-cache", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:        # the process has too many, or ends
+                    self._drop()
+                else:
+                    self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._calls:
+                    self._thread = None
+                    return
+                directory, name, size, call = self._calls.popleft()
+            try:
+                call()
+            except BaseException as error:      # the thread goes on
+                self.faults.append((directory, name, error))
+            with self._lock:
+                self._bytes -= size
+
+    def _drop(self) -> None:
+        self._bytes -= sum(size for _, _, size, _ in self._calls)
+        self._calls.clear()
+
+    def wait(self, seconds: float) -> None:
+        """Until all is written; what is not, after a time, is given up."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+            with self._lock:
+                self._drop()
+
+
+_writer = _Writer()
+
+
+def _write(directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+    """Write by the thread, or at once where the user wants to have what goes wrong."""
+    if config.raise_persistent_cache_errors.value:
+        call()
+    else:
+        _writer.add(directory, name, size, call)
+
+
+def _tell_faults() -> None:
+    """Say what went wrong in the thread, which has nobody to say it to."""
+    while _writer.faults:
+        directory, name, error = _writer.faults.popleft()
+        warn_or_raise(directory, "writing", name, error)
+
+
+def flush() -> None:
+    """Wait, for some seconds at most, until what was compiled is written; say what went wrong."""
+    _writer.wait(_END_SECONDS)
+    _tell_faults()
+
+
+@atexit.register
+def _at_exit() -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        flush()
+
+
+def _after_fork() -> None:
+    """The child has neither the thread nor its locks."""
+    global _writer
+    _writer = _Writer()
+    while _locks:
+        _locks.pop().close()
+
+
+if hasattr(os, "register_at_fork"):     # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# Programs -----------------------------------------------------------------------------------------
+
+def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseException) -> None:
     """Say once for each kind of fault what could not be read or written; raise it if so set."""
     if config.raise_persistent_cache_errors.value:
         raise error
+    if not directory.named:
+        LOGGER.debug("compilation cache: %s %s: %r", doing, name, error)
+        return
     # A damaged entry is one fault; a full disk is one for all programs.
     fault = (doing, type(error), getattr(error, "errno", None) or str(error))
     if fault not in _told:
@@ -326,8 +532,10 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
       compile_now: makes the executable.
     """
     directory = current()
-    if directory is None:
+    # Processes of a job may compile together: where nobody asks, all do.
+    if directory is None or not directory.named and len({d.process_index for d in devices}) > 1:
         return compile_now(), None
+    _tell_faults()
     key, found, name = "", None, entry_name(function)
     try:
         key = directory.key(function, digest, client, devices)
@@ -342,7 +550,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
         if found is not None:
             directory.drop(key)
             found = None
-        warn_or_raise("reading", name, error)
+        warn_or_raise(directory, "reading", name, error)
     LOGGER.log(_level(config.explain_cache_misses),
                "PERSISTENT COMPILATION CACHE MISS for '%s' with key %r%s", name, key,
                directory.others(name) if config.explain_cache_misses.value else "")
@@ -353,7 +561,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
         try:
             _keep(directory, key, name, xla, took, found)
         except Exception as error:
-            warn_or_raise("writing", name, error)
+            warn_or_raise(directory, "writing", name, error)
     return xla, None
 
 
@@ -372,13 +580,19 @@ def _keep(directory: Directory, key: str, name: str, xla: Any, took: float,
         LOGGER.log(level, "Not writing persistent cache entry for '%s' because it took < %.2f "
                    "seconds to compile (%.2fs)", name, least, took)
     else:
-        size, why = directory.put(key, lib.serialize_executable(xla), took)
-        if why:
-            LOGGER.log(level, "Not writing persistent cache entry for '%s' with key %r since its "
-                       "size (%d bytes) is %s", name, key, size, why)
-        else:
-            LOGGER.log(level, "Writing '%s' to persistent compilation cache with key %r (%d "
-                       "bytes)", name, key, size)
+        # At once: it holds Python's lock anyway, and XLA cannot write a sort any more that has run.
+        data = lib.serialize_executable(xla)
+        _write(directory, name, len(data), lambda: _put(directory, key, name, data, took, level))
+
+
+def _put(directory: Directory, key: str, name: str, data: bytes, took: float, level: int) -> None:
+    size, why = directory.put(key, data, took)
+    if why:
+        LOGGER.log(level, "Not writing persistent cache entry for '%s' with key %r since its "
+                   "size (%d bytes) is %s", name, key, size, why)
+    else:
+        LOGGER.log(level, "Writing '%s' to persistent compilation cache with key %r (%d bytes)",
+                   name, key, size)
 
 
 def explain_host_calls(function: str) -> None:
@@ -402,7 +616,8 @@ def _level(option: Any) -> int:
 # What users call ---------------------------------------------------------------------------------
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
-    """Keep compiled programs in a directory, where later processes find them.
+    """Keep compiled programs in another directory than the user's own, where later processes find
+    them.
 
     Who can write to the directory can run code in every process that reads from it: it is made for
     its owner alone, and one that others can write to is not used, with a warning.
@@ -431,5 +646,6 @@ def reset_cache() -> None:
     """
     _told.clear()
     _verified.clear()
+    _writer.faults.clear()
     _directory.cache_clear()
     _libraries.cache_clear()

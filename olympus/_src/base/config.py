@@ -230,6 +230,14 @@ class TransferGuards(Option):
             guard.set_global(value)
 
 
+def _users_cache() -> str | None:
+    """Where programs are kept unless the user says: in his cache folder, if he has a home."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(home):     # as that standard says
+        home = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "olympus") if os.path.isabs(home) else None
+
+
 _options: dict[str, Option] = {}
 
 
@@ -352,19 +360,19 @@ num_cpu_devices = _option(
     doc="How many devices the CPU backend has; -1 is as XLA_FLAGS says, or one. Set it before the "
     "backend starts.")
 compilation_cache_dir = _option(
-    "olympus_compilation_cache_dir", None, _optional(_STRING),
+    "olympus_compilation_cache_dir", _users_cache(), _optional(_STRING),
     doc="Directory in which compiled programs are kept for later processes; None for nowhere.")
 enable_compilation_cache = _option(
     "olympus_enable_compilation_cache", True, _BOOL,
-    doc="Use the directory of compiled programs, if one is set.")
+    doc="Use the directory of compiled programs.")
 persistent_cache_min_compile_time_secs = _option(
-    "olympus_persistent_cache_min_compile_time_secs", 1.0, _FLOAT,
+    "olympus_persistent_cache_min_compile_time_secs", 0.01, _FLOAT,
     doc="How long a program must have taken to compile to be kept on disk.")
 persistent_cache_min_entry_size_bytes = _option(
     "olympus_persistent_cache_min_entry_size_bytes", 0, _INT,
     doc="How large an entry on disk must be to be written; -1 and 0 are no limit.")
 compilation_cache_max_size = _option(
-    "olympus_compilation_cache_max_size", -1, _INT,
+    "olympus_compilation_cache_max_size", 1 << 30, _INT,
     doc="Bytes that all entries on disk may take; what was used longest ago is deleted. -1 is no "
     "limit, 0 turns the cache off.")
 compilation_cache_check_contents = _option(

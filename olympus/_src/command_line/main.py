@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import disk_cache
 from ..backend.devices import print_environment_info
 from ..base import config, source
 from ..export.exported import Exported, deserialize, export
@@ -29,6 +30,7 @@ from .arguments import CommandError, function, specs, values
 __all__ = ["main"]
 
 PROGRAM = "python -m olympus"
+_MOST_NAMES = 10        # of functions whose programs are kept, that `cache` shows
 # The StableHLO version of jaxlibs that Olympus was run with: each reads all older ones.
 _STABLEHLO = {"0.10.2": (1, 17, 0), "0.11.0": (1, 18, 0), "0.11.1": (1, 19, 0),
               "0.11.2": (1, 20, 0), "0.12.0": (1, 22, 0), "0.12.0.1": (1, 22, 0)}
@@ -67,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
                 ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=short, description=short[0].upper() + short[1:] + ".",
                                    epilog=_ARGUMENTS if target else None)
-        made.set_defaults(run=run, x64=False, quiet=False)
+        made.set_defaults(run=run, x64=False)
+        made.add_argument("-q", "--quiet", action="store_true",
+                          help="say nothing of what is going on")
         if target:
             made.add_argument("target", help=target)
             made.add_argument("arguments", nargs="*", help="types or values of its arguments")
@@ -75,8 +79,6 @@ def _parser() -> argparse.ArgumentParser:
                               help="an argument, by name or position, that is a value of the "
                               "program")
             made.add_argument("--x64", action="store_true", help="64-bit types")
-            made.add_argument("-q", "--quiet", action="store_true",
-                              help="say nothing of what is going on")
         return made
 
     lower = command("lower", _lower, "print the program of a function")
@@ -113,6 +115,12 @@ def _parser() -> argparse.ArgumentParser:
     out.add_argument("--parameters", type=Path, metavar="FILE",
                      help="a .safetensors file for the constants of an IREE module")
     _takes_constraints(out)
+    cache = command("cache", _cache, "say which compiled programs are kept, or delete some", "")
+    cache.add_argument("action", nargs="?", choices=("show", "prune", "clear"), default="show",
+                       help="prune: what was used longest ago; clear: all")
+    cache.add_argument("--cache", metavar="DIRECTORY", help="another one than is in use")
+    cache.add_argument("--to", type=float, metavar="MIB",
+                       help="what may stay when it is pruned; else what the options say")
     command("env", _env, "print versions and devices", "")
     return parser
 
@@ -242,6 +250,7 @@ def _kept_in(directory: str | None) -> Iterator[None]:
     with (config.compilation_cache_dir(directory),
           config.persistent_cache_min_compile_time_secs(0)):
         yield
+        disk_cache.flush()
 
 
 def _types(tree: Any) -> str:
@@ -332,6 +341,45 @@ def _verify(path: Path) -> None:
     print(f"platforms: {', '.join(exported.platforms)}; devices: {exported.nr_devices}; "
           f"differentiable: {'yes' if exported.has_vjp() else 'no'}")
     print(f"StableHLO {'.'.join(map(str, version))}: read by jaxlib {', '.join(readers)} and later")
+
+
+def _cache(given: argparse.Namespace) -> None:
+    path, most = given.cache or config.compilation_cache_dir.value, (
+        config.compilation_cache_max_size.value)
+    if not path:
+        raise CommandError("no directory is set; --cache DIRECTORY is required.")
+    if given.action == "clear":
+        most = 0
+    elif given.to is not None:
+        most = max(int(given.to * 2**20), 0)
+    directory = disk_cache.Directory(path, most)
+    entries: list[disk_cache.Entry] = []
+    try:
+        entries = before = directory.entries()
+        if given.action != "show":
+            directory.prune()
+            entries = directory.entries()
+            print(f"{len(before) - len(entries)} entries are deleted")
+    except FileNotFoundError:       # nothing was kept there yet
+        pass
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}.") from None
+    print(f"{path}: {_size(entries)}")
+    if not given.cache and disk_cache.current(asked=True) is None:
+        print("it is not in use")
+    by_name: dict[str, list[disk_cache.Entry]] = {}
+    for entry in entries:
+        by_name.setdefault(entry.key.rpartition("-")[0], []).append(entry)
+    for name in sorted(by_name, key=lambda name: -_bytes(by_name[name]))[:_MOST_NAMES]:
+        print(f"{name}: {_size(by_name[name])}")
+
+
+def _bytes(entries: list[disk_cache.Entry]) -> int:
+    return sum(entry.bytes for entry in entries)
+
+
+def _size(entries: list[disk_cache.Entry]) -> str:
+    return f"{len(entries)} entries, {_bytes(entries) / 2**20:.2f} MiB"
 
 
 def _env(given: argparse.Namespace) -> None:

@@ -59,7 +59,7 @@ class PersistentPrograms:
 
     def _find(self, call: Call, placement: Placement) -> Program:
         name = disk_cache.entry_name(self.signature.name)
-        directory = disk_cache.current()
+        directory = disk_cache.current(asked=True)
         if directory is None:
             if not config.compilation_cache_dir.value:
                 source.warn(f"jit persist=True: {self.signature.name} is compiled for this process "
@@ -78,7 +78,7 @@ class PersistentPrograms:
         except Exception as error:
             if entry is not None:       # what cannot be read now may be whole
                 directory.drop(key)
-            disk_cache.warn_or_raise("reading", name, error)
+            disk_cache.warn_or_raise(directory, "reading", name, error)
         return self._made(call, placement, stable, directory, key)
 
     def check_run(self, program: Program, outs: Sequence[Any]) -> None:
@@ -95,7 +95,7 @@ class PersistentPrograms:
         placement, stable, directory, key = found
         directory.drop(key)
         self.programs.pop((call.key, placement), None)
-        disk_cache.warn_or_raise("running", disk_cache.entry_name(program.name), error)
+        disk_cache.warn_or_raise(directory, "running", disk_cache.entry_name(program.name), error)
         self.programs[call.key, placement] = self._made(call, placement, stable, directory, key)
         return True
 
@@ -110,7 +110,8 @@ class PersistentPrograms:
             if key:
                 directory.put(key, data, time.monotonic() - start)
         except Exception as error:
-            disk_cache.warn_or_raise("writing", disk_cache.entry_name(program.name), error)
+            name = disk_cache.entry_name(program.name)
+            disk_cache.warn_or_raise(directory, "writing", name, error)
         return program
 
     def _trace(self, call: Call) -> Program:
