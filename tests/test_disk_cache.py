@@ -18,6 +18,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import lax
 from olympus._src.backend import disk_cache
 from olympus._src.base import config, lib
 from olympus.experimental.compilation_cache import compilation_cache
@@ -375,6 +376,29 @@ def test_hits_and_misses_are_logged(cache, caplog):
     assert "for 'jit__lambda' because it took < 100000.00 seconds to compile" in caplog.text
     assert "because it uses host callbacks" in caplog.text
     assert "Persistent compilation cache hit for 'jit__lambda'" in caplog.text
+
+
+def test_code_that_xla_could_not_read_again_is_not_written(cache, caplog):
+    def nested(levels):
+        def fun(x):
+            return x + 2
+
+        for _ in range(levels):
+            fun = (lambda f: lambda x: lax.cond(x > 0, lambda y: f(y) * 0.5, lambda y: y, x))(fun)
+        return olympus.jit(fun)
+
+    def files():
+        return [path for path in cache.entries() if "nested" in path.name or "lambda" in path.name]
+
+    x = np.float32(1)
+    assert nested(30)(x) == 3 / 2 ** 30 and len(files()) == 1
+    with config.explain_cache_misses(True), caplog.at_level("WARNING", "olympus"):
+        assert nested(31)(x) == 3 / 2 ** 31
+    assert len(files()) == 1 and "31 loops, branches and calls" in caplog.text
+    with pytest.raises(ValueError, match="at most 30 again"):
+        serialize(nested(31).lower(x).compile())
+    olympus.clear_caches()
+    assert nested(30)(x) == 3 / 2 ** 30      # which can be read
 
 
 def test_set_cache_dir_takes_a_path_and_reset_forgets_what_was_told(tmp_path):

@@ -37,9 +37,9 @@ def run(test):
     assert not report, "".join(report)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def options() -> Iterator[None]:
-    """Pages put options back to their defaults, where the tests may have others."""
+    """Examples put options back to their defaults, where the tests may have others."""
     names = {*dir(olympus.config)} - {"read", "update"}
     before = {name: olympus.config.read(name) for name in names}
     yield
@@ -47,7 +47,6 @@ def options() -> Iterator[None]:
         olympus.config.update(name, value)
 
 
-@pytest.mark.usefixtures("options")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page):
     text = page.read_text(encoding="utf-8")

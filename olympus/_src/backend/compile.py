@@ -30,6 +30,7 @@ from .devices import check_process, client
 from .digest import program_digest
 from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging
+from .nest import LOADABLE
 from .spreading import named
 
 __all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
@@ -46,13 +47,14 @@ _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "code", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "code", "levels", "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: Any, key: Any, size: int, constants: int,
-                 code: bytes | None = None) -> None:
+                 code: bytes | None = None, levels: int = 0) -> None:
         self.xla, self.key = xla, key
+        self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
@@ -61,7 +63,15 @@ class Loaded:
         """The executable as bytes, which another process can run."""
         # XLA keeps the object code of executables that it compiles and drops that of those it
         # loads: a loaded one that it serializes again can be loaded, and fails when it runs.
+        if self.levels > LOADABLE:
+            raise ValueError(f"serialize: {_too_deep(self.levels)}; write equal levels as one loop "
+                             "(lax.scan over their parameters), or export the function.")
         return self.code or lib.serialize_executable(self.xla)
+
+
+def _too_deep(levels: int) -> str:
+    return (f"{levels} loops, branches and calls within one another given; XLA reads the code of "
+            f"at most {LOADABLE} again")
 
 
 class Executables:
@@ -434,7 +444,11 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         xla = compile_now()
     elif key is None:
         xla = compile_now()
-        disk_cache.explain_host_calls(context.name)
+        disk_cache.explain(context.name, "it uses host callbacks (debug.print, for one), or is "
+                           "inspected while it is compiled")
+    elif context.nest.deepest > LOADABLE:
+        xla = compile_now()
+        disk_cache.explain(context.name, _too_deep(context.nest.deepest))
     else:
         if config.compilation_cache_include_metadata_in_key.value:
             digest, _ = mlir.digest(module, locations=True)
@@ -446,7 +460,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest)
     if key is not None:
         _executables.use(loaded)
     return loaded

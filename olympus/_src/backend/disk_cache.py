@@ -42,7 +42,7 @@ try:
 except ImportError:     # Windows
     fcntl = None
 
-__all__ = ["Directory", "Entry", "current", "entry_name", "explain_host_calls", "flush",
+__all__ = ["Directory", "Entry", "current", "entry_name", "explain", "flush",
            "load_or_compile", "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
 
 _MAGIC = b"olympus\x01"
@@ -595,12 +595,11 @@ def _put(directory: Directory, key: str, name: str, data: bytes, took: float, le
                    name, key, size)
 
 
-def explain_host_calls(function: str) -> None:
-    """Say of a program that calls Python that it is not written, if that is asked for."""
+def explain(function: str, why: str) -> None:
+    """Say why a program is not written, if that is asked for."""
     if current() is not None:
         LOGGER.log(_level(config.explain_cache_misses), "Not writing persistent cache entry for "
-                   "'%s' because it uses host callbacks (debug.print, for one), or is inspected "
-                   "while it is compiled", entry_name(function))
+                   "'%s' because %s", entry_name(function), why)
 
 
 def _instructions(xla: Any) -> list[str]:

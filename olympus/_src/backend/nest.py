@@ -6,12 +6,14 @@ from typing import Any
 
 from ..base import source
 
-__all__ = ["Nest"]
+__all__ = ["LOADABLE", "Nest"]
 
 # XLA follows a nest by recursion and ends the process where the stack ends, in threads of its own:
 # a larger stack of the thread that compiles changes nothing. Calls end it at 190 levels, `cond`
 # and `while` between 190 and 300.
 _MOST = 128
+# XLA writes the code of more levels, too, and cannot read it: 31 branches or calls, 45 loops.
+LOADABLE = 30
 _SHOWN = 3
 
 
