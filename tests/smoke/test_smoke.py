@@ -59,3 +59,18 @@ def test_ahead_of_time():
 def test_bad_shapes_raise():
     with pytest.raises(TypeError, match="float32"):
         onp.ones((2, 3)) @ onp.ones((2, 3))
+
+
+def test_values_with_many_readers_are_computed_once():
+    """A jaxlib that made held calls part of their callers would be seen here."""
+    def run(y):
+        for _ in range(4):
+            y = onp.concatenate([y[1:] * y[:-1] + y[1:], y[:1]])
+            y = onp.concatenate([y[1:] - y[:-1] * 0.5, y[:1]])
+        return y
+
+    y = onp.linspace(0, 1, 64)
+    sizes = [olympus.jit(run, hold=hold).lower(y).compile().as_text().count(" = ")
+             for hold in ("auto", "off")]
+    assert sizes[0] < sizes[1] / 2
+    np.testing.assert_allclose(olympus.jit(run)(y), run(y), rtol=1e-5)
