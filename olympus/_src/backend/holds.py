@@ -61,6 +61,7 @@ _LONG = frozenset((
 _SIZE = 256
 _INNER = (1 << _SIZE) - 1
 _STORED = 1     # the kernel that leaves a value in memory
+_BITS = [2 << n for n in range(_SIZE - 1)]      # the kernels, or the operations, of equations
 
 
 class _Called(NamedTuple):
@@ -92,9 +93,10 @@ def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[V
     if not read:
         return read
     fusion = _fusion(closed)
+    several = {v for v, found in fusion.readers.items() if len(found) > 1}
     return frozenset([
         v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
-        and (n in fusion.called or fusion.kinds[n] < _REDUCES and fusion.are_several(v))])
+        and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in several)])
 
 
 def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
@@ -152,13 +154,18 @@ class _Fusion:
                     self.called[n] = found = inner.derived("called", _fusion(inner).as_called)
                     self.kinds[n] = _MIXED if found.opaque else _CALLS
         self.readers = self._find_readers()
-        # Where each value has one reader, nothing is computed again.
-        self.is_plain = not self.called and max(map(len, self.readers.values()), default=0) < 2
-        self.kept = set[Var]() if self.is_plain else self._find_kept()
+        # What is fused into one kernel as it stands, or has one reader, is not computed again.
+        self.is_plain = not self.called and (
+            len(pr.outvars) < 2 and not {*self.kinds[:-1]} - {_FUSED}
+            or max(map(len, self.readers.values()), default=0) < 2)
+        # Values with several readers: those that XLA computes once, and the others.
+        self.kept, self.several = set[Var](), set[Var]()
+        if not self.is_plain:
+            self._divide()
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
-        if self.is_plain:
+        if self.is_plain or not self.operations(None, None)[0] and not self.called:
             return {}
         held, _ = self.operations(self.kernels(()), None)
         if held:        # A held value ends the ways through it, so that fewer may do.
@@ -172,10 +179,6 @@ class _Fusion:
         _, made = self.operations(kernels, held)
         return _Called(_counted(made, pr.outvars), _counted(kernels, pr.invars),
                        max(self.kinds[:-1], default=0) >= _MIXED)
-
-    def are_several(self, v: Var) -> bool:
-        """Whether a value has several readers."""
-        return len(self.readers.get(v, ())) > 1
 
     def _find_readers(self) -> dict[Any, list[int]]:
         """By value, the equations that read it, twice if what they call reads it several times; the
@@ -198,19 +201,17 @@ class _Fusion:
             found.setdefault(v, []).append(len(self.pr.eqns))
         return found
 
-    def _find_kept(self) -> set[Var]:
-        """The values with several readers that XLA computes once."""
-        eqns, self.kept = self.pr.eqns, set()
+    def _divide(self) -> None:
+        eqns = self.pr.eqns
         spread = {v for eqn in eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
                   for v in eqn.outvars}
         for eqn in reversed(eqns):
             for v in eqn.outvars:
                 readers = self.readers.get(v, ())
-                if len(readers) > 1 and (
-                        eqn.primitive.name in _EXPENSIVE
-                        or not _is_unary(eqn, v, spread) and self._is_stored(readers)):
-                    self.kept.add(v)
-        return self.kept
+                if len(readers) > 1:
+                    once = eqn.primitive.name in _EXPENSIVE or not _is_unary(eqn, v, spread) and (
+                        self._is_stored(readers))
+                    (self.kept if once else self.several).add(v)
 
     def _is_stored(self, readers: Sequence[int]) -> bool:
         """Whether a reader of a value takes it from memory, or a way from one reader to another
@@ -240,20 +241,15 @@ class _Fusion:
         """By value, the set of kernels that compute it, each with the way there, and of the results
         in whose readers that is done, too.
         """
-        pr, ends = self.pr, {*self.kept, *held}
+        pr, kinds, ends = self.pr, self.kinds, {*self.kept, *held}
         found: dict[Any, int] = {}
         for i, v in enumerate(pr.outvars):
             found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
         for n in range(len(pr.eqns) - 1, -1, -1):
-            eqn, kind, bit = pr.eqns[n], self.kinds[n], _bit(n)
+            eqn, kind, bit = pr.eqns[n], kinds[n], _BITS[n % len(_BITS)]
             if n in self.called:
-                reached = [bit if v in ends else found.get(v, 0) for v in eqn.outvars]
-                for k, (v, (count, through)) in enumerate(zip(
-                        eqn.invars, self.called[n].inputs, strict=True)):
-                    ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
-                    for i in through:
-                        ways |= reached[i]
-                    found[v] = found.get(v, 0) | ways
+                self._kernels_of_call(n, [bit if v in ends else found.get(v, 0)
+                                          for v in eqn.outvars], found)
                 continue
             ways = bit if kind == _REDUCES else _STORED
             if kind < _REDUCES:
@@ -262,45 +258,61 @@ class _Fusion:
                     of = bit if v in ends else found.get(v, 0)
                     ways |= of ^ _STORED | bit if of & _STORED else of
             for k, v in enumerate(eqn.invars):
-                found[v] = found.get(v, 0) | (
-                    _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
+                if type(v) is Var:
+                    found[v] = found.get(v, 0) | (
+                        _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
         return found
 
-    def operations(self, kernels: Mapping[Any, int], allowed: Collection[Var] | None
+    def _kernels_of_call(self, n: int, reached: Sequence[int], found: dict[Any, int]) -> None:
+        for k, (v, (count, through)) in enumerate(zip(
+                self.pr.eqns[n].invars, self.called[n].inputs, strict=True)):
+            ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+            for i in through:
+                ways |= reached[i]
+            found[v] = found.get(v, 0) | ways
+
+    def operations(self, kernels: Mapping[Any, int] | None, allowed: Collection[Var] | None
                    ) -> tuple[dict[Var, int], dict[Any, int]]:
         """The values to hold among the allowed ones, None for all; and by value, of which
         operations it is made since what is in memory anyway, and of which inputs.
+
+        Without kernels, the values that there might be to hold.
         """
         made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(self.pr.invars[:_SIZE])}
         held: dict[Var, int] = {}
         for n, eqn in enumerate(self.pr.eqns):
             if self.kinds[n] < _REDUCES:
-                of = _bit(n)
+                of = _BITS[n % len(_BITS)]
                 if eqn.primitive.name in _LONG:
                     of = _turned((1 << _OPERATIONS) - 1, n)
                 for v in eqn.invars:
-                    of |= made.get(v, 0)
+                    if type(v) is Var:
+                        of |= made.get(v, 0)
                 found = [of] * len(eqn.outvars)
             elif n in self.called:
-                found = []
-                for k, (count, through) in enumerate(self.called[n].results):
-                    of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
-                    for i in through:
-                        of |= made.get(eqn.invars[i], 0)
-                    found.append(of)
+                found = self._operations_of_call(n, made)
             else:
                 continue
-            for v, of in zip(eqn.outvars, found, strict=True):
-                if v in self.kept:
-                    continue
+            for v, of in zip(eqn.outvars, found):
                 made[v] = of
-                if len(self.readers.get(v, ())) > 1 and (allowed is None or v in allowed):
-                    again = min(kernels[v].bit_count(), _TIMES) - 1
+                if v in self.several:
+                    again = (min(kernels[v].bit_count(), _TIMES) if kernels else _TIMES) - 1
                     saves = again * min((of & _INNER).bit_count(), _OPERATIONS)
-                    if saves >= LEAST and _has_elements(v):
+                    if saves >= LEAST and (allowed is None or v in allowed) and _has_elements(v):
                         held[v] = saves
                         del made[v]
+                elif v in self.kept:
+                    del made[v]
         return held, made
+
+    def _operations_of_call(self, n: int, made: Mapping[Any, int]) -> list[int]:
+        found = []
+        for k, (count, through) in enumerate(self.called[n].results):
+            of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+            for i in through:
+                of |= made.get(self.pr.eqns[n].invars[i], 0)
+            found.append(of)
+        return found
 
 
 def _counted(sets: Mapping[Any, int], of: Sequence[Any]) -> list[tuple[int, Sequence[int]]]:
@@ -325,11 +337,6 @@ def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
     if len([x for x in operands if x not in spread and _rank(x) >= rank]) < 2:
         return True
     return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
-
-
-def _bit(n: int) -> int:
-    """The kernel, or the operation, of the equation number `n`."""
-    return 2 << n % (_SIZE - 1)
 
 
 def _turned(found: int, by: int) -> int:

@@ -555,15 +555,15 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
 
 def _names_devices(pr: Olympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
-    pending, seen = [pr], {pr}
+    pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()
-        if any(isinstance(p, (Mesh, NamedSharding)) for e in pr.eqns for p in e.params.values()):
-            return True
+        for eqn in pr.eqns:
+            kinds.update(map(type, eqn.params.values()))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return False
+    return not kinds.isdisjoint((Mesh, NamedSharding))
 
 
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
