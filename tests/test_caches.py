@@ -607,6 +607,8 @@ CACHES = {
     ("backend/disk_cache.py", "_cpu_features"): "none | process | one",
     ("backend/disk_cache.py", "_directory"): "path, bounds | process | 8",
     ("backend/disk_cache.py", "_libraries"): "directory | process | as many as are set",
+    ("backend/disk_cache.py", "_calls"): "none: what the thread is to write | process | 64 MiB",
+    ("backend/disk_cache.py", "faults"): "none: what went wrong there | process | 64",
     ("backend/digest.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",

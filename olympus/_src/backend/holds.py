@@ -29,8 +29,12 @@ from ..types.shape import less, prod
 
 __all__ = ["holds_of", "kept_of"]
 
-# Of 16 and 48, tried on a dozen programs, the one with which a net with RMS norm is not slower.
-LEAST = 48      # operations that a hold must save
+# Operations that a hold must save of further kernels, and of further places within kernels, where
+# half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
+# RMS norm is slower; with 48 or 128 for places, short integrations of small arrays are.
+LEAST = 48
+LEAST_PLACES = 256
+_SMALL = 4096
 _TIMES = 8      # more kernels than these count as these,
 _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, they are taken to lead through memory.
@@ -56,10 +60,11 @@ _LONG = frozenset((
     "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
     "random_fold_in", "random_split", "threefry2x32"))
 
-# Sets: bits below _SIZE are kernels or operations, those above are results or inputs of a program
-# that is called, of which the first _SIZE are told apart.
+# Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
+# program that is called, of which the first _SIZE are told apart; those above are places.
 _SIZE = 256
 _INNER = (1 << _SIZE) - 1
+_ONCE = (1 << 2 * _SIZE) - 1
 _STORED = 1     # the kernel that leaves a value in memory
 _BITS = [2 << n for n in range(_SIZE - 1)]      # the kernels, or the operations, of equations
 
@@ -68,12 +73,12 @@ class _Called(NamedTuple):
     """What a caller is to know of a program.
 
     Of each result, how many operations compute it and which inputs they read; of each input, how
-    many kernels compute it again and which results do. A program that does what is not fused is
-    `opaque`.
+    many kernels compute it again, which results do, and at how many places. A program that does
+    what is not fused is `opaque`.
     """
 
-    results: Sequence[tuple[int, Sequence[int]]]
-    inputs: Sequence[tuple[int, Sequence[int]]]
+    results: Sequence[tuple[int, Sequence[int], int]]
+    inputs: Sequence[tuple[int, Sequence[int], int]]
     opaque: bool
 
 
@@ -194,8 +199,9 @@ class _Fusion:
                     elif of[-1] != n:
                         of.append(n)
             if n in self.called:
-                for v, (count, through) in zip(eqn.invars, self.called[n].inputs, strict=True):
-                    if type(v) is Var and count + len(through) > 1:
+                for v, (count, through, places) in zip(
+                        eqn.invars, self.called[n].inputs, strict=True):
+                    if type(v) is Var and (count + len(through) > 1 or places > 1):
                         found[v].append(n)
         for v in {*self.pr.outvars}:
             found.setdefault(v, []).append(len(self.pr.eqns))
@@ -260,13 +266,13 @@ class _Fusion:
             for k, v in enumerate(eqn.invars):
                 if type(v) is Var:
                     found[v] = found.get(v, 0) | (
-                        _turned(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
+                        _elsewhere(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
         return found
 
     def _kernels_of_call(self, n: int, reached: Sequence[int], found: dict[Any, int]) -> None:
-        for k, (v, (count, through)) in enumerate(zip(
+        for k, (v, (count, through, places)) in enumerate(zip(
                 self.pr.eqns[n].invars, self.called[n].inputs, strict=True)):
-            ways = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+            ways = _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
             for i in through:
                 ways |= reached[i]
             found[v] = found.get(v, 0) | ways
@@ -284,7 +290,7 @@ class _Fusion:
             if self.kinds[n] < _REDUCES:
                 of = _BITS[n % len(_BITS)]
                 if eqn.primitive.name in _LONG:
-                    of = _turned((1 << _OPERATIONS) - 1, n)
+                    of = _several(_OPERATIONS, n)
                 for v in eqn.invars:
                     if type(v) is Var:
                         of |= made.get(v, 0)
@@ -296,10 +302,11 @@ class _Fusion:
             for v, of in zip(eqn.outvars, found):
                 made[v] = of
                 if v in self.several:
-                    again = (min(kernels[v].bit_count(), _TIMES) if kernels else _TIMES) - 1
-                    saves = again * min((of & _INNER).bit_count(), _OPERATIONS)
-                    if saves >= LEAST and (allowed is None or v in allowed) and _has_elements(v):
-                        held[v] = saves
+                    again, elsewhere = _again(kernels[v]) if kernels else (_TIMES - 1,) * 2
+                    count = min((of & _INNER).bit_count(), _OPERATIONS)
+                    if (again * count >= LEAST or elsewhere * count >= _least_places(v)) and (
+                            allowed is None or v in allowed) and _has_elements(v):
+                        held[v] = max(again, elsewhere) * count
                         del made[v]
                 elif v in self.kept:
                     del made[v]
@@ -307,21 +314,26 @@ class _Fusion:
 
     def _operations_of_call(self, n: int, made: Mapping[Any, int]) -> list[int]:
         found = []
-        for k, (count, through) in enumerate(self.called[n].results):
-            of = _turned((1 << min(count, _SIZE)) - 1, n + 17 * k) if count else 0
+        for k, (count, through, _) in enumerate(self.called[n].results):
+            of = _several(count, n + 17 * k)
             for i in through:
                 of |= made.get(self.pr.eqns[n].invars[i], 0)
             found.append(of)
         return found
 
 
-def _counted(sets: Mapping[Any, int], of: Sequence[Any]) -> list[tuple[int, Sequence[int]]]:
-    """By value, how many kernels or operations are in its set, and which results or inputs."""
-    found: list[tuple[int, Sequence[int]]] = []
+def _counted(sets: Mapping[Any, int], of: Sequence[Any]
+             ) -> list[tuple[int, Sequence[int], int]]:
+    """By value, how many kernels or operations are in its set, which results or inputs, and how
+    many places.
+    """
+    found: list[tuple[int, Sequence[int], int]] = []
     for v in of:
-        inner, outer = sets.get(v, 0), sets.get(v, 0) >> _SIZE
+        inner = sets.get(v, 0)
+        outer = inner >> _SIZE & _INNER
         found.append(((inner & _INNER).bit_count(), [
-            i for i in range(outer.bit_length()) if outer >> i & 1] if outer else ()))
+            i for i in range(outer.bit_length()) if outer >> i & 1] if outer else (),
+            (inner >> 2 * _SIZE).bit_count()))
     return found
 
 
@@ -340,10 +352,31 @@ def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
 
 
 def _turned(found: int, by: int) -> int:
-    """As many others: kernels that compute a value at another place."""
+    """As many other bits of `_SIZE`."""
     by %= _SIZE
-    found = found & _INNER | found >> _SIZE
     return (found << by | found >> (_SIZE - by)) & _INNER
+
+
+def _several(count: int, n: int) -> int:
+    """So many kernels, operations or places, others for each number `n`."""
+    return _turned((1 << min(count, _SIZE)) - 1, n) if count else 0
+
+
+def _elsewhere(found: int, by: int) -> int:
+    """The same kernels, at places of which those are told apart by a number."""
+    once = found & _ONCE
+    places = _turned(found >> 2 * _SIZE | once & _INNER | once >> _SIZE, by)
+    return once | places << 2 * _SIZE
+
+
+def _again(found: int) -> tuple[int, int]:
+    """In how many further kernels a value is computed, and at how many further places."""
+    return (min((found & _ONCE).bit_count(), _TIMES) - 1,
+            min((found >> 2 * _SIZE).bit_count(), _TIMES) - 1)
+
+
+def _least_places(v: Var) -> int:
+    return LEAST_PLACES if less(prod(_shape(v)), _SMALL) else LEAST_PLACES // 2
 
 
 def _shape(atom: Any) -> Sequence[int]:
