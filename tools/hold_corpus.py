@@ -605,7 +605,8 @@ def main() -> None:
     # An equal module is not compiled again.
     rows = [row for row in rows if row["size"][0] != row["size"][1]]
     sums = [number(sum(row[c][i] for row in rows)) for c in COLUMNS for i in range(2)]
-    print(f"| the {len(rows)} that differ | {sum(r['held'] for r in rows)} |", " | ".join(sums), "|")
+    held = sum(row["held"] for row in rows)
+    print(f"| the {len(rows)} that differ | {held} |", " | ".join(sums), "|")
 
 
 if __name__ == "__main__":
