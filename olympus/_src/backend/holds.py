@@ -37,7 +37,7 @@ LEAST_PLACES = 256
 _SMALL = 4096
 _TIMES = 8      # more kernels than these count as these,
 _OPERATIONS = 64        # so do more operations,
-_TRIED = 64             # and where ways are longer, they are taken to lead through memory.
+_TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
 # What XLA does with an equation. A mixed call is of a program with opaque equations inside.
 _FUSED, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(6)
@@ -84,7 +84,8 @@ class _Called(NamedTuple):
 
 def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
     """The values of a program to hold, and how many operations each saves; kept with it."""
-    return closed.derived("holds", lambda: _fusion(closed).holds())
+    # What is fused is not kept: it takes more than the program.
+    return closed.derived("holds", lambda: _Fusion(closed.olympuspr).holds())
 
 
 def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
@@ -97,7 +98,7 @@ def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[V
     read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
     if not read:
         return read
-    fusion = _fusion(closed)
+    fusion = _Fusion(pr)
     several = {v for v, found in fusion.readers.items() if len(found) > 1}
     return frozenset([
         v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
@@ -121,8 +122,8 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
-def _fusion(closed: ClosedOlympuspr) -> _Fusion:
-    return closed.derived("fusion", lambda: _Fusion(closed.olympuspr))
+def _called(closed: ClosedOlympuspr) -> _Called:
+    return closed.derived("called", lambda: _Fusion(closed.olympuspr).as_called())
 
 
 def _kind(eqn: OlympusprEqn) -> int:
@@ -155,8 +156,7 @@ class _Fusion:
         if _CALLS in self.kinds:
             for n, eqn in enumerate(pr.eqns):
                 if self.kinds[n] == _CALLS:
-                    inner = _program(eqn)
-                    self.called[n] = found = inner.derived("called", _fusion(inner).as_called)
+                    self.called[n] = found = _called(_program(eqn))
                     self.kinds[n] = _MIXED if found.opaque else _CALLS
         self.readers = self._find_readers()
         # What is fused into one kernel as it stands, or has one reader, is not computed again.
@@ -226,9 +226,9 @@ class _Fusion:
         kinds = self.kinds
         if _OPAQUE in [kinds[n] for n in readers]:
             return True
-        last, ways = readers[-1], [(n, False) for n in readers]
+        among, last, ways = {*readers}, readers[-1], [(n, False) for n in readers]
         seen = {*ways}
-        while ways:
+        while ways and len(seen) < len(readers) + 4 * _TRIED:
             n, through = ways.pop()
             for v in self.pr.eqns[n].outvars:
                 for m in self.readers.get(v, ()):
@@ -237,7 +237,7 @@ class _Fusion:
                     way = m, through or v in self.kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
                     if way in seen:
                         continue
-                    if way[1] and (m in readers or len(seen) > _TRIED):
+                    if way[1] and (m in among or len(seen) > len(readers) + _TRIED):
                         return True
                     seen.add(way)
                     ways.append(way)
