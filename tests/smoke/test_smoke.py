@@ -73,4 +73,4 @@ def test_values_with_many_readers_are_computed_once():
     sizes = [olympus.jit(run, hold=hold).lower(y).compile().as_text().count(" = ")
              for hold in ("auto", "off")]
     assert sizes[0] < sizes[1] / 2
-    np.testing.assert_allclose(olympus.jit(run)(y), run(y), atol=1e-5)
+    np.testing.assert_allclose(olympus.jit(run)(y), run(y), rtol=1e-3, atol=1e-5)
