@@ -27,7 +27,7 @@ def holds(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> HoldReport:
 
     >>> import olympus, olympus.numpy as onp
     >>> def f(x):
-    ...     for _ in range(8):
+    ...     for _ in range(12):
     ...         x = onp.concatenate([x[1:] * x[:-1], x[:1]])
     ...     return x
     >>> report = olympus.debug.holds(f, onp.ones(100))
