@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
 
 import itertools
+import operator
 import shutil
 import socket
 import sys
@@ -145,11 +146,12 @@ def _few_programs(_tests_done: Iterator[int]) -> None:
 @pytest.fixture(autouse=True)
 def _options_stay() -> Iterator[None]:
     """Options are the process's: one that a test leaves changed would change the tests after it."""
-    from olympus._src.base.config import changed
+    from olympus._src.base.config import _options
 
-    before = changed()
+    before = [option.value for option in _options.values()]
     yield
-    assert changed() == before
+    after = [option.value for option in _options.values()]
+    assert after == before, [*itertools.compress(_options, map(operator.ne, before, after))]
 
 
 @pytest.fixture(autouse=True)
