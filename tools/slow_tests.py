@@ -1,4 +1,4 @@
-"""The tests that take more than 0.35 seconds, from pytest's own reports: `tests/data/slow.txt`.
+"""The tests that take more than 0.3 seconds, from pytest's own reports: `tests/data/slow.txt`.
 
     python -m pytest -n 2 --junitxml=quick.xml
     python -m pytest -n 2 -m slow --junitxml=slow.xml
@@ -12,7 +12,7 @@ import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-SECONDS = 0.35
+SECONDS = 0.3
 PAGE = Path(__file__).parent.parent / "tests" / "data" / "slow.txt"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests of one or several parts of the package, in seconds; with --slow also those of them that
-# take more than 0.35 seconds each:
+# take more than 0.3 seconds each:
 #     tools/test.sh numpy/reductions lax/special --slow     further options go to pytest
 # Areas are folders and files of olympus/_src; tools/areas.txt says which tests cover them.
 set -euo pipefail
