@@ -715,12 +715,16 @@ def start(case, directory, **environment):
              "TF_CPP_MIN_LOG_LEVEL": "2", **environment})
 
 
-@pytest.mark.slow
-def test_eight_processes_at_once_agree(tmp_path):
-    processes = [start("several_programs", tmp_path) for _ in range(8)]
+def run_eight(case, directory):
+    processes = [start(case, directory) for _ in range(8)]
     for process in processes:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
+
+
+@pytest.mark.slow
+def test_eight_processes_at_once_agree(tmp_path):
+    run_eight("several_programs", tmp_path)
     assert not list(tmp_path.glob(".*.new"))
     directory = disk_cache.Directory(tmp_path)
     assert all(directory.get(p.name.removesuffix("-cache")) for p in tmp_path.glob("*-cache"))
@@ -728,10 +732,7 @@ def test_eight_processes_at_once_agree(tmp_path):
 
 @pytest.mark.slow
 def test_eight_processes_that_fill_a_directory_stay_within_its_bound(tmp_path):
-    processes = [start("fill", tmp_path) for _ in range(8)]
-    for process in processes:
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
+    run_eight("fill", tmp_path)
     directory = disk_cache.Directory(tmp_path)
     total = sum(entry.bytes for entry in directory.entries())
     assert disk_cases.MOST * 3 // 4 < total <= disk_cases.MOST

@@ -4,6 +4,7 @@ Depth, too: a pass visits each level of nested functions and loops a fixed numbe
 it may need several rounds for the carries of each; and nesting on purpose has room on the stack.
 """
 
+import functools
 import gc
 import subprocess
 import sys
@@ -81,11 +82,13 @@ def blocks(action):
 
 
 def exponent(work, small, large):
-    """The fitted power of growth between two sizes, when what is kept by program is there."""
+    """The fitted power of growth between two sizes, after a warm-up, with no program kept."""
     work(small)
-    work(large)
-    a, b = calls(lambda: work(small)), calls(lambda: work(large))
-    return np.log(b / a) / np.log(large / small)
+    counts = []
+    for size in small, large:
+        olympus.clear_caches()
+        counts.append(calls(functools.partial(work, size)))
+    return np.log(counts[1] / counts[0]) / np.log(large / small)
 
 
 SHAPES = {"length": chain, "fan-out": fan_out, "constants": constants, "nested jit": nested}
