@@ -129,17 +129,19 @@ def main() -> None:
         return
     if not options.jax:
         parser.error("--jax: the Python that has JAX is required")
-    if ask(options.python, "olympus", options) is None:
+    ours = [ask(options.python, "olympus", options)]
+    if ours == [None]:
         print(f"not run: no {options.platform} here")
         return
-    rounds = [(ask(options.jax, "jax", options), ask(options.python, "olympus", options))
-              for _ in range(options.rounds)]
-    jax, olympus = (least(list(runs)) for runs in zip(*rounds, strict=True))
+    theirs = [ask(options.jax, "jax", options)]
+    for _ in range(options.rounds - 1):
+        theirs.append(ask(options.jax, "jax", options))
+        ours.append(ask(options.python, "olympus", options))
+    jax, olympus = least(theirs), least(ours)
     lines = [HEAD, "|-|-|-|-|-|"]
     for name, (compiled, ran) in jax.items():
-        ours = olympus[name]
-        lines.append(f"| {name} | {compiled:.3f} | {ours[0] / compiled:.2f} | {ran * 1e3:.3f} | "
-                     f"{ours[1] / ran:.2f} |")
+        ratios = [f"{o / j:.2f}" for o, j in zip(olympus[name], (compiled, ran), strict=True)]
+        lines.append(f"| {name} | {compiled:.3f} | {ratios[0]} | {ran * 1e3:.3f} | {ratios[1]} |")
     print("\n".join(lines))
     if options.write:
         text = PAGE.read_text(encoding="utf-8")

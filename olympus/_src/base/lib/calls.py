@@ -9,7 +9,7 @@ import numpy as np
 from olympus._src.base.lib.loading import _jax, xla_client
 
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_CALLBACK = {"cpu": "python_cpu_callback", "cuda": "python_gpu_callback",
+_CALLBACK = {"cpu": "python_cpu_callback", "gpu": "python_gpu_callback",
              "rocm": "python_gpu_callback"}
 
 
