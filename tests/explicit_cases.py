@@ -312,13 +312,44 @@ def case_layers_that_are_read_by_index_have_gradients_of_their_own():
             "slice": (lambda w: (rows @ w[1:2][0]).sum(), [0, 1, 0]),
             "loop": (lambda w: sum((i + 1) * (rows @ v).sum() for i, v in enumerate(w)), [1, 2, 3]),
             "dynamic": (lambda w: (rows @ lax.dynamic_index_in_dim(w, 2, keepdims=False)).sum(),
-                        [0, 0, 1])}
+                        [0, 0, 1]),
+            "gather": (lambda w: (rows @ w[np.array([0, 2, 0])]).sum(), [2, 0, 1])}
         for name, (loss, scales) in losses.items():
             wanted = np.stack([scale * column for scale in scales])
             for run in (lambda f: f, olympus.jit):
                 g = run(olympus.grad(loss))(w)
                 assert str(g.aval) == "float32[3,2,2]{U:x}", name
                 assert np.array_equal(np.asarray(olympus.reshard(g, P())), wanted), name
+
+
+def case_a_carry_that_becomes_reduced_starts_so():
+    """A penalty on reduced weights that a loop adds up, from a plain zero; second derivatives, too.
+    """
+    x, values = np.arange(1, 9, dtype=np.float32).reshape(4, 2), np.arange(12.0).reshape(3, 2, 2)
+    with olympus.set_mesh(explicit().mesh):
+        rows = olympus.device_put(x, P("x", None))
+        w = olympus.device_put(values.astype("float32"), P(None, None, None, reduced={"x"}))
+        penalties = {
+            "scan": lambda w: lax.scan(lambda c, v: (c + (v * v).sum(), None), 0.0, w)[0],
+            "fori": lambda w: lax.fori_loop(0, 3, lambda i, c: c + (w[i] * w[i]).sum(), 0.0)}
+
+        def slope(loss):
+            return olympus.grad(lambda w: loss(w) + (rows @ w[0]).sum())
+
+        for name, loss in penalties.items():
+            for run in (lambda f: f, olympus.jit):
+                g = run(slope(loss))(w)
+                wanted = 2 * values
+                wanted[0] += x.sum(0)[:, None]
+                assert np.array_equal(np.asarray(olympus.reshard(g, P())), wanted), name
+                second = run(olympus.grad(lambda w, f=slope(loss): olympus.reshard(
+                    f(w), P()).sum()))(w)
+                assert np.array_equal(np.asarray(olympus.reshard(second, P())),
+                                      np.full((3, 2, 2), 2)), name
+        power = olympus.grad(lambda w: ((rows @ w) ** 2).sum())
+        curvature = olympus.grad(lambda w: olympus.reshard(power(w), P()).sum())(w)
+        assert np.array_equal(np.asarray(olympus.reshard(curvature, P())), np.broadcast_to(
+            2 * (x.T @ x).sum(1)[:, None], (3, 2, 2)))
 
 
 def case_loops_hand_on_terms_without_summing_them():

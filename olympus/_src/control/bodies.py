@@ -25,6 +25,7 @@ from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
 from ..lax.convert import convert_element_type_p
+from ..lax.sharding import reshard_p
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.tree import (
@@ -142,8 +143,10 @@ def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
 
 
 def cast(x: Any, aval: Any) -> Any:
-    """`x` with the dtype and weak type of `aval`."""
+    """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
+    if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:
+        x = reshard_p.bind(x, sharding=aval.sharding)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type:
         return x
     if type(x) in SCALAR_TYPES:
@@ -317,7 +320,11 @@ def described(fun: Callable[..., Any]) -> str:
 
 
 def _grow(have: Any, found: Any) -> Any:
-    """The carry aval after seeing what the body returns: a weak one gives way, to a strong one."""
+    """The carry aval after seeing what the body returns: a weak one gives way, to a strong one, and
+    one whose cotangents are whole to one of whose they are terms.
+    """
+    if _same_array(have, found) and found.explicit and found.sums[1] and not any(have.sums):
+        return have.update(sharding=found.sharding)
     if not have.weak_type or have.shape != found.shape:
         return have
     dtype, _ = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)

@@ -274,8 +274,9 @@ def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: 
     """Along which axes results are unreduced, and along which reduced.
 
     Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
-    ShardingTypeError. Next to an operand that is reduced along an axis, others must be so, too, or
-    be cut along it: else devices would have whole cotangents for them, and terms for the first.
+    ShardingTypeError. Next to an operand that is reduced along an axis, others that have cotangents
+    must be so, too, or be cut along it: else devices would have whole cotangents for them, and
+    terms for the first.
     """
     specs = [a.sharding.spec for a in arrays]
     if not any(s.unreduced or s.reduced for s in specs):
@@ -309,7 +310,7 @@ def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: 
                 f"{'lax.psum' if manual else 'olympus.reshard'} first.")
     for a, s in zip(arrays, specs, strict=True):
         names = frozenset(n for e in s for n in axes_of(e)) | s.reduced | s.unreduced
-        if a.sharded and a.ndim and not reduced <= names:
+        if a.sharded and a.ndim and is_inexact(a.dtype) and not reduced <= names:
             raise ShardingTypeError(
                 f"{given}one is reduced along {_quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")

@@ -587,6 +587,7 @@ def emit_scatter(b: Any, xs: Sequence[Any], indices: Any, updates: Sequence[Any]
 class ScatterAdd(Scatter):
     """Windows added to the operand: linear in operand and updates."""
 
+    additive = True
     sign = 1
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
