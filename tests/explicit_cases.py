@@ -333,17 +333,15 @@ def case_a_carry_that_becomes_reduced_starts_so():
             "scan": lambda w: lax.scan(lambda c, v: (c + (v * v).sum(), None), 0.0, w)[0],
             "fori": lambda w: lax.fori_loop(0, 3, lambda i, c: c + (w[i] * w[i]).sum(), 0.0)}
 
-        def slope(loss):
-            return olympus.grad(lambda w: loss(w) + (rows @ w[0]).sum())
-
         for name, loss in penalties.items():
+            slope = olympus.grad(lambda w, loss=loss: loss(w) + (rows @ w[0]).sum())
             for run in (lambda f: f, olympus.jit):
-                g = run(slope(loss))(w)
+                g = run(slope)(w)
                 wanted = 2 * values
                 wanted[0] += x.sum(0)[:, None]
                 assert np.array_equal(np.asarray(olympus.reshard(g, P())), wanted), name
-                second = run(olympus.grad(lambda w, f=slope(loss): olympus.reshard(
-                    f(w), P()).sum()))(w)
+                second = run(olympus.grad(lambda w, slope=slope: olympus.reshard(
+                    slope(w), P()).sum()))(w)
                 assert np.array_equal(np.asarray(olympus.reshard(second, P())),
                                       np.full((3, 2, 2), 2)), name
         power = olympus.grad(lambda w: ((rows @ w) ** 2).sum())

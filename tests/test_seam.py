@@ -70,6 +70,17 @@ def python(code, *flags):
     )
 
 
+def test_linear_algebra_leaves_most_of_scipy_where_it_is():
+    done = python("""
+import sys, olympus.numpy as onp
+assert onp.linalg.solve(onp.eye(2) * 2, onp.ones(2))[0] == 0.5
+assert not [name for name in sys.modules if name.startswith("scipy.linalg")]
+import scipy.linalg, scipy.linalg.cython_blas, scipy.linalg.cython_lapack
+print("dgemm" in scipy.linalg.cython_blas.__pyx_capi__, scipy.linalg.eigvalsh([[2.0]])[0],
+      onp.linalg.eigvalsh(onp.eye(2) * 3)[0])""")
+    assert done.stdout.split() == ["True", "2.0", "3.0"], done.stderr
+
+
 # --- arrays -------------------------------------------------------------------------------------
 
 

@@ -364,7 +364,7 @@ def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -
                              memory_kind=kind)
     if type(found) is not NamedSharding or found.mesh.shape_tuple != abstract.shape_tuple:
         return found
-    spec = found.spec       # a value that is reduced is whole, which is all that is said of Auto axes
+    spec = found.spec       # of Auto axes nothing is said: a value that is reduced is whole
     return found.update(mesh=found.mesh.of_types(abstract.axis_types),
                         spec=spec.update(reduced=spec.reduced.intersection(abstract.explicit_axes)))
 

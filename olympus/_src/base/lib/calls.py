@@ -1,13 +1,19 @@
 """Custom calls: foreign functions, LAPACK and Python callbacks, by their names in StableHLO."""
 
+import contextlib
 import functools
 import importlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from olympus._src.base.lib.loading import _jax, xla_client
 
+_KERNELS = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _CALLBACK = {"cpu": "python_cpu_callback", "gpu": "python_gpu_callback",
              "rocm": "python_gpu_callback"}
@@ -24,7 +30,7 @@ def register_custom_call(
 
 @functools.cache
 def lapack_names() -> frozenset[str]:
-    """Register and initialise LAPACK (this imports scipy, so not before it is needed)."""
+    """Register and initialise LAPACK (this loads some of scipy, so not before it is needed)."""
     lapack = importlib.import_module("jaxlib.lapack")
     names: list[str] = []
     for name, capsule, api_version in lapack.registrations()["cpu"]:
@@ -32,8 +38,31 @@ def lapack_names() -> frozenset[str]:
         names.append(name)
     for name in lapack.batch_partitionable_targets():
         _jax.register_custom_call_as_batch_partitionable(name)
-    lapack._lapack.initialize()
+    with _kernels_alone():
+        lapack._lapack.initialize()
     return frozenset(names)
+
+
+@contextlib.contextmanager
+def _kernels_alone() -> Iterator[None]:
+    """Two modules of `scipy.linalg`, which is all that C++ reads of it, without the package, whose
+    import takes longer than most first calls.
+
+    They are taken away afterwards, so that whoever imports them finds them with their package.
+    """
+    scipy, loaded = importlib.util.find_spec("scipy"), []
+    folders = scipy and scipy.submodule_search_locations or ()
+    for name in _KERNELS:
+        spec = importlib.machinery.PathFinder.find_spec(name, [f"{f}/linalg" for f in folders])
+        if spec and spec.loader and name not in sys.modules:
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            loaded.append(name)
+            spec.loader.exec_module(sys.modules[name])
+    try:
+        yield
+    finally:
+        for name in loaded:
+            del sys.modules[name]
 
 
 def lapack_target(kernel: str, dtype: Any) -> str:
