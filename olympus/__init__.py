@@ -4,7 +4,7 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 `jit` transform, and XLA compiles through jaxlib.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from . import (
     core, custom_derivatives, dtypes, errors, interpreters, lax, memory, numpy, sharding, stages,
@@ -12,7 +12,7 @@ from . import (
 )
 from ._src.base.util import publish as _publish
 from ._src.base.util import submodules as _submodules
-from ._src.backend.array import Array, Shard
+from ._src.backend.array import Shard
 from ._src.backend.devices import (
     default_backend, device_count, devices, host_count, host_id, host_ids, local_device_count,
     local_devices, print_environment_info, process_count, process_index, process_indices,
@@ -26,7 +26,7 @@ from ._src.base.config import (
     softmax_custom_jvp, threefry_partitionable, transfer_guard, transfer_guard_device_to_device,
     transfer_guard_device_to_host, transfer_guard_host_to_device,
 )
-from ._src.base.lib import Device
+from ._src.base.typing import Array, Device
 from ._src.host.callbacks import pure_callback
 from ._src.custom.gradient import closure_convert, custom_gradient
 from ._src.custom.jvp import custom_jvp
@@ -64,13 +64,6 @@ from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
-if _TYPE_CHECKING:      # the others are imported when they are first named
-    from . import (
-        ad_checkpoint, api_util, custom_batching, debug, distributed, dlpack, example_libraries,
-        experimental, export, extend, flatten_util, image, nn, ops, random,
-        scipy, test_util,
-    )
-
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "__version__",
     "__version_info__", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
@@ -98,4 +91,13 @@ __all__ = [
 ]
 
 _publish(__name__)
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import (
+        ad_checkpoint as ad_checkpoint, api_util as api_util, custom_batching as custom_batching,
+        debug as debug, distributed as distributed, dlpack as dlpack,
+        example_libraries as example_libraries, experimental as experimental, export as export,
+        extend as extend, flatten_util as flatten_util, image as image, nn as nn, ops as ops,
+        random as random, scipy as scipy, test_util as test_util,
+    )
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

@@ -60,7 +60,12 @@ def collatz(n: Array) -> Array:
 
 def newton(f: Callable[[Array], Array], x: Array, steps: int) -> Array:
     slope = olympus.grad(f)
-    return lax.fori_loop(0, steps, lambda i, x: x - f(x) / slope(x), x)
+
+    def improved(i: Array, x: Array) -> Array:
+        derivative: Array = slope(x)
+        return x - f(x) / derivative
+
+    return lax.fori_loop(0, steps, improved, x)
 
 
 def statistics(x: Array) -> dict[str, float]:

@@ -1,7 +1,12 @@
 """Small libraries written with Olympus, to be read: `optimizers` and `stax`."""
 
+import typing as _typing
+
 from .._src.base.util import submodules as _submodules
 
 __all__ = []
 
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import optimizers as optimizers, stax as stax
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

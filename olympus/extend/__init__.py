@@ -3,9 +3,14 @@
 `olympus.extend.mlir` is imported by name: it loads MLIR. `random` is when it is first named.
 """
 
+import typing as _typing
+
 from .._src.base.util import submodules as _submodules
 from . import core, linear_util
 
 __all__ = ["core", "linear_util"]
 
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import backend as backend, mlir as mlir, random as random
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

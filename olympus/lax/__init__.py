@@ -1,6 +1,6 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from .._src.base.util import publish as _publish
 from .._src.base.util import submodules as _submodules
@@ -121,9 +121,6 @@ from .._src.lax.special.incomplete_gamma import (
 from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
 from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
 
-if _TYPE_CHECKING:      # imported when it is first named
-    from . import linalg
-
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",
     "after_all", "after_all_p", "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p",
@@ -186,4 +183,7 @@ __all__ = [
 ]
 
 _publish(__name__)
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import linalg as linalg
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

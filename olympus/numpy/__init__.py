@@ -1,7 +1,7 @@
 """NumPy's functions on arrays that can be traced, differentiated and compiled."""
 
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from numpy import (
     False_, ScalarType, True_, base_repr, binary_repr, broadcast, character, common_type,
@@ -14,7 +14,7 @@ from numpy.exceptions import ComplexWarning
 
 from .._src.base.util import publish as _publish
 from .._src.base.util import submodules as _submodules
-from .._src.backend.array import Array as ndarray
+from .._src.base.typing import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
 from .._src.numpy.array_api import __array_api_version__, __array_namespace_info__, from_dlpack
 from .._src.numpy.bits import packbits, unpackbits
@@ -134,9 +134,6 @@ from .._src.types.dtypes import uint8 as ubyte, uint16 as ushort, uint32 as uint
 from .._src.types.dtypes import uint64 as uintp, uint64 as ulong, uint64 as ulonglong
 from . import exceptions
 
-if _TYPE_CHECKING:      # imported when they are first named
-    from . import emath, fft, linalg
-
 __all__ = [
     "ComplexWarning", "False_", "ScalarType", "True_", "abs", "absolute", "acos", "acosh", "add",
     "all", "allclose", "amax", "amin", "angle", "any", "append", "apply_along_axis",
@@ -202,4 +199,7 @@ __all__ = [
 ]
 
 _publish(__name__)
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import emath as emath, fft as fft, linalg as linalg
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

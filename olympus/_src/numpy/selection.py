@@ -7,7 +7,7 @@ How many elements a condition selects decides a shape. So such functions need a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -51,8 +51,18 @@ ArrayImpl = lib.ArrayImpl
 _INT32 = dtypes.as_dtype("int32")
 
 
+@overload
+def where(condition: ArrayLike, /, *, size: int | None = None,
+          fill_value: ArrayLike | None = None) -> tuple[Array, ...]: ...
+
+
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+
+
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
-          size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
+          size: int | None = None, fill_value: ArrayLike | None = None
+          ) -> Array | tuple[Array, ...]:
     """Elements of `x` where the condition holds, of `y` elsewhere.
 
     Both are computed everywhere: a gradient can be NaN where the branch that is not taken is

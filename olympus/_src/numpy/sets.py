@@ -7,7 +7,7 @@ smallest element; what is too much is cut off.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -47,31 +47,45 @@ _REMEDY = "pass size=..."
 class UniqueAll(NamedTuple):
     """What `unique_all` returns."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class UniqueCounts(NamedTuple):
     """What `unique_counts` returns."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class UniqueInverse(NamedTuple):
     """What `unique_inverse` returns."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
+
+
+@overload
+def unique(ar: ArrayLike, return_index: Literal[False] = False,
+           return_inverse: Literal[False] = False, return_counts: Literal[False] = False,
+           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
+           fill_value: ArrayLike | None = None, sorted: bool = True) -> Array: ...
+
+
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> tuple[Array, ...]: ...
 
 
 @named
 def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
            size: int | None = None, fill_value: ArrayLike | None = None,
-           sorted: bool = True) -> Any:
+           sorted: bool = True) -> Array | tuple[Array, ...]:
     """The different elements (of the flattened array), or slices along an axis, in order.
 
     Args:

@@ -1,5 +1,7 @@
 """Signals: convolutions, spectra and filters."""
 
+import typing as _typing
+
 from ..._src.base.util import publish as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.signal.convolution import (
@@ -28,4 +30,7 @@ __all__ = [
 ]
 
 _publish(__name__)
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import windows as windows
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

@@ -3,6 +3,8 @@
 A distribution's module is imported when it is first named.
 """
 
+import typing as _typing
+
 from ..._src.base.util import publish as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.stats.inference import (
@@ -22,4 +24,19 @@ __all__ = [
 ]
 
 _publish(__name__)
-__getattr__, __dir__ = _submodules(__name__)
+if _typing.TYPE_CHECKING:      # imported when they are first named
+    from . import (
+        bernoulli as bernoulli, beta as beta, betabinom as betabinom, binom as binom,
+        cauchy as cauchy, chi2 as chi2, dirichlet as dirichlet, expon as expon, f as f,
+        gamma as gamma, gennorm as gennorm, geom as geom, gumbel_l as gumbel_l,
+        gumbel_r as gumbel_r, halfcauchy as halfcauchy, halfnorm as halfnorm,
+        hypergeom as hypergeom, invgamma as invgamma, laplace as laplace, levy as levy,
+        logistic as logistic, lognorm as lognorm, loguniform as loguniform, maxwell as maxwell,
+        multinomial as multinomial, multivariate_normal as multivariate_normal, nbinom as nbinom,
+        norm as norm, pareto as pareto, poisson as poisson, randint as randint,
+        rayleigh as rayleigh, skellam as skellam, t as t, triang as triang,
+        truncnorm as truncnorm, uniform as uniform, vonmises as vonmises,
+        weibull_max as weibull_max, weibull_min as weibull_min, wrapcauchy as wrapcauchy,
+    )
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)

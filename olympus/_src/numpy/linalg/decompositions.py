@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -43,23 +43,23 @@ __all__ = ["EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigva
 class EigResult(NamedTuple):
     """What `eig` returns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
     """What `eigh` returns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class SVDResult(NamedTuple):
     """What `svd` returns."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def _matrices(name: str, x: Any) -> Any:
@@ -160,9 +160,24 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 # Singular values ---------------------------------------------------------------------------------
 
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = True,
+        hermitian: bool = False, subset_by_index: tuple[int, int] | None = None) -> SVDResult: ...
+
+
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False],
+        hermitian: bool = False, subset_by_index: tuple[int, int] | None = None) -> Array: ...
+
+
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+        subset_by_index: tuple[int, int] | None = None) -> Array | SVDResult: ...
+
+
 @fused(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
-        subset_by_index: tuple[int, int] | None = None) -> Any:
+        subset_by_index: tuple[int, int] | None = None) -> Array | SVDResult:
     """Singular value decomposition a = U diag(S) Vh.
 
     Args:

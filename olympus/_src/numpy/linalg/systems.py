@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
@@ -59,15 +59,15 @@ __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power"
 class QRResult(NamedTuple):
     """What `qr` returns."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class SlogdetResult(NamedTuple):
     """What `slogdet` returns."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 def _square(name: str, x: Any) -> Any:
@@ -400,8 +400,21 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(factor) if upper else factor
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "full", "complete", "raw"] = "reduced"
+       ) -> QRResult: ...
+
+
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+
+
+@overload
+def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
+
+
 @fused(static=("mode",))
-def qr(a: ArrayLike, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Factor a = Q R: orthonormal columns and an upper triangle.
 
     Args:

@@ -1,0 +1,55 @@
+# pyright: strict
+"""Mistakes that type checkers are to find, each on a line that says so. Never run; see test_types.
+"""
+
+from __future__ import annotations
+
+import olympus
+import olympus.numpy as onp
+from olympus import Array, lax, nn, random
+
+
+def scaled(x: Array, by: float) -> Array:
+    return x * by
+
+
+key = random.key(0)
+x = random.normal(key, (3,))
+
+# Arguments of other types than are declared, or too many of them.
+scaled("text", 2.0)  # mistake
+scaled(x)  # mistake
+scaled(x, 2.0, 3.0)  # mistake
+olympus.jit(scaled)(x, "text")  # mistake
+olympus.vmap(scaled)("text", 2.0)  # mistake
+onp.sin([object()])  # mistake
+onp.sum(x, axis="rows")  # mistake
+random.normal(key, shape="3")  # mistake
+nn.softmax(x, axi=0)  # mistake
+onp.reshape(x, (1.5, 2))  # mistake
+olympus.jit(scaled, static_argnum=1)  # mistake
+
+# Names that are not there.
+onp.sine(x)  # mistake
+olympus.gard(scaled)  # mistake
+lax.ad(x, x)  # mistake
+olympus.scipy.special.gama(x)  # mistake
+print(olympus.scipy.specials)  # mistake
+onp.linalg.sdv(x)  # mistake
+print(x.shpe)  # mistake
+x.at[0].sett(1)  # mistake
+
+# Results that are not what they are taken for.
+text: str = onp.sin(x)  # mistake
+count: int = x.sum()  # mistake
+u, s = onp.linalg.svd(x)  # mistake
+(onp.where(x > 0, x, 0)).append(1)  # mistake
+q: Array = onp.linalg.qr(x)  # mistake
+values: Array = onp.unique(x, return_counts=True)  # mistake
+pair: tuple[Array, Array, Array] = olympus.value_and_grad(scaled)(x, 2.0)  # mistake
+name: int = olympus.jit(scaled)(x, 2.0)  # mistake
+
+# What an immutable array refuses.
+x[0] = 1.0  # mistake
+x.shape = (3, 1)  # mistake
+del x[0]  # mistake
