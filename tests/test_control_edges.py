@@ -563,5 +563,14 @@ def test_a_function_called_first_at_the_top_of_a_nest_counts_at_its_bottom_too()
         olympus.jit(f).lower(1.0)
 
 
+def test_a_nest_around_an_exported_nest_that_would_end_the_process_is_refused():
+    exported = olympus.export.export(olympus.jit(nest(["cond", "while"], 70)))(1.0)
+    below = exported.call
+    for _ in range(70):
+        below = LEVELS["cond"](below)
+    with pytest.raises(RecursionError, match="more than 128 .*call_exported at"):
+        olympus.jit(below).lower(1.0)
+
+
 def test_nests_that_the_compiler_follows_are_lowered():
     assert olympus.jit(nest(["cond", "while"], 120)).lower(1.0).as_text().count("while") >= 60

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from ..base.lib import mlir
 
-__all__ = ["Linked", "external", "fresh_symbols", "internal", "link",
-           "operations"]
+__all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
 
 _OF_PUBLIC = ("arg_attrs", "res_attrs")     # what is said of buffers holds for a whole program
 
@@ -42,6 +41,54 @@ def operations(module: Any) -> Iterator[Any]:
                 pending += [inner.operation for inner in block.operations]
 
 
+_NESTING = frozenset(("stablehlo.case", "stablehlo.if", "stablehlo.while"))
+_ENDLESS = 1 << 20      # more levels than any module may have
+
+
+def levels(module: Any) -> int:
+    """How many loops, branches and calls are within one another in a module's main function."""
+    functions = {_symbol_of(op): _levels_of(op.operation) for op in module.body.operations}
+    found: dict[str, int | None] = {}       # None: begun
+    pending = ["main"]
+    while pending:
+        name = pending[-1]
+        own, calls = functions[name]
+        if name not in found:
+            found[name] = None
+            pending += [f for f, _ in calls if f in functions and f not in found]
+            continue
+        pending.pop()
+        if found[name] is None:     # a call of what has begun and not ended calls itself
+            within = [_ENDLESS if (inner := found[callee]) is None else around + inner
+                      for callee, around in calls if callee in functions]
+            found[name] = max([own, *within])
+    return found["main"] or 0
+
+
+def _levels_of(function: Any) -> tuple[int, list[tuple[str, int]]]:
+    """The loops and branches within one another in a function, and of each call its function and
+    the levels that it makes with what is around it.
+    """
+    deepest, calls, pending = 0, [], [(function, 0)]
+    while pending:
+        op, depth = pending.pop()
+        if op.name == "func.call":
+            callee = mlir.ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+            calls.append((callee, depth + 1))
+        depth += op.name in _NESTING
+        deepest = max(deepest, depth)
+        for region in op.regions:
+            for block in region.blocks:
+                pending += [(inner.operation, depth) for inner in block.operations]
+    return deepest, calls
+
+
+def _symbol_of(op: Any) -> str:
+    """The symbol of a function or mesh of a module."""
+    name: str = mlir.ir.StringAttr(op.attributes["sym_name"]).value
+    return name
+
+
 def fresh_symbols() -> Callable[[str], str]:
     """A function that makes symbols of names, none of them twice: name, name_1, name_2 …"""
     taken: dict[str, int] = {}
@@ -64,7 +111,7 @@ def link(target: Any, symbol: Callable[[str], str], source: Any, name: str) -> L
     """
     ir = mlir.ir
     moved = list(source.body.operations)
-    names = [ir.StringAttr(op.attributes["sym_name"]).value for op in moved]
+    names = list(map(_symbol_of, moved))
     renamed = {old: symbol(name if old == "main" else old) for old in names}
     changed = [old for old, new in renamed.items() if old != new]
     # By way of names that nobody has: a new name may be what another was called.

@@ -389,7 +389,7 @@ class ModuleContext:
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
             self.functions[key] = found
         else:
-            self.nest.check(eqn, found[3])
+            self.nest.reach(eqn, found[3])
         return found[:2]
 
 

@@ -38,6 +38,11 @@ class Nest:
         """The body is emitted."""
         self.eqns.pop()
 
+    def reach(self, eqn: Any, levels: int) -> None:
+        """There are so many levels in what `eqn` calls."""
+        self.check(eqn, levels)
+        self.deepest = max(self.deepest, len(self.eqns) + 1 + levels)
+
     def check(self, eqn: Any, levels: int) -> None:
         """RecursionError if `eqn` has no place here, for a body with so many levels in it."""
         if len(self.eqns) + 1 + levels <= _MOST:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backend.attributes import element_type, tensor_type
-from ..backend.linking import Linked, external, link
+from ..backend.linking import Linked, external, levels, link
 from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
@@ -85,7 +85,7 @@ class CallExported(Primitive):
                 f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and "
                 f"is called in a context with {devices} devices, which is not allowed; call it on "
                 "arrays that are spread over as many devices.")
-        linked = _linked(module, exported, b.avals_in)
+        linked = _linked(b, exported)
         _check_module(exported, linked)
         module.refined |= exported.uses_global_constants
         given = [_spread(b, *each) for each in zip(
@@ -135,16 +135,19 @@ def _platform(platform: str, exported: Any) -> int:
         "[DisabledSafetyCheck.platform()].")
 
 
-def _linked(module: Any, exported: Any, avals: Sequence[Any]) -> Linked:
+def _linked(b: Any, exported: Any) -> Linked:
     """The program as a function of the module, taken in once, or once for the sizes given."""
-    sizes = tuple([a.shape for a in avals]) if exported._dimensions.variables else ()
+    module = b.module
+    sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
     key = id(exported), sizes
     found = module.imported.get(key)
     if found is None:
         source = read_module(exported.mlir_module_serialized)
+        deep = levels(source)
         linked = link(module.module, module.symbol, source, f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
-        found = module.imported[key] = linked, exported
+        found = module.imported[key] = linked, exported, deep
+    module.nest.reach(b.eqn, found[2])
     return found[0]
 
 
