@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,8 @@ def programs(library: Any, n: int) -> dict[str, tuple[Callable[..., Any], tuple[
     }
 
 
-def measure(library: Any, platform: str, n: int) -> dict[str, tuple[float, float]]:
-    """Seconds to compile and to run, by program."""
-    found = {}
+def measure(library: Any, platform: str, n: int) -> Iterator[tuple[str, float, float]]:
+    """Of each program its name, and the seconds to compile and to run it."""
     with library.default_device(library.devices(platform)[0]):
         for name, (fun, args) in programs(library, n).items():
             start = time.perf_counter()
@@ -87,8 +86,7 @@ def measure(library: Any, platform: str, n: int) -> dict[str, tuple[float, float
                 start = time.perf_counter()
                 library.block_until_ready(call(*args))
                 times.append(time.perf_counter() - start)
-            found[name] = compiled, min(times)
-    return found
+            yield name, compiled, min(times)
 
 
 def ask(python: str, library: str, options: argparse.Namespace) -> dict[str, tuple[float, float]]:
@@ -101,7 +99,8 @@ def ask(python: str, library: str, options: argparse.Namespace) -> dict[str, tup
         env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{library}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return {name: (compiled, ran) for name, compiled, ran in map(
+        json.loads, done.stdout.splitlines())}
 
 
 def least(runs: list[dict[str, tuple[float, float]]]) -> dict[str, list[float]]:
@@ -123,14 +122,14 @@ def main() -> None:
         try:
             library.devices(options.platform)
         except RuntimeError:
-            print("null")
-        else:
-            print(json.dumps(measure(library, options.platform, 128 if options.small else 4096)))
+            return
+        for found in measure(library, options.platform, 128 if options.small else 4096):
+            print(json.dumps(found), flush=True)
         return
     if not options.jax:
         parser.error("--jax: the Python that has JAX is required")
     ours = [ask(options.python, "olympus", options)]
-    if ours == [None]:
+    if ours == [{}]:
         print(f"not run: no {options.platform} here")
         return
     theirs = [ask(options.jax, "jax", options)]
