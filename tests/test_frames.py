@@ -113,6 +113,17 @@ def test_a_second_call_of_a_jitted_function_enters_no_python(case):
     assert frames(lambda: call(jitted, x)) == 1     # the lambda in CALLS
 
 
+@pytest.mark.parametrize(("value", "budget"), [
+    ((2, 3), 2), ((2, 3, "a", None), 2), (("a", ("b", None)), 0), ((2.5,), 2),
+    ((tuple(range(100)), "a"), 2)], ids=str)
+def test_a_second_call_with_a_static_tuple_only_compares_its_numbers(value, budget):
+    """Regression: it went through Python, at eight times the cost of a static string."""
+    jitted = olympus.jit(lambda x, s: x, static_argnums=1)
+    x = onp.asarray(X)
+    jitted(x, value)
+    assert frames(lambda: jitted(x, value)) - 1 <= budget
+
+
 @pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt])
 def test_a_function_whose_first_call_raised_enters_no_python_later(raised):
     errors = [raised]
