@@ -80,7 +80,7 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("x[k]", lambda x: x[PLACES], 9),
     ("concatenate", lambda x: onp.concatenate([x, x], axis=0), 1),
     ("stack", lambda x: onp.stack((x, x)), 1),
-    ("array", lambda x: onp.array([x, x, x]), 22),
+    ("array", lambda x: onp.array([x, x, x]), 23),
     ("vstack", lambda x: onp.vstack([x, x]), 1),
     ("einsum", lambda x: onp.einsum("i,i->", x, x), 28),
     ("zeros", lambda x: onp.zeros((3,)), 10),
