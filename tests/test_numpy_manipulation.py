@@ -243,8 +243,8 @@ def test_many_arrays_are_joined_as_numpy_does_by_programs_of_few_operands(
         case, kinds, monkeypatch):
     """Regression: XLA compiled a program of all operands, in seconds for 2,000 of them."""
     join, shape = JOINS[case]
-    made = [np.arange(6)[:int(np.prod(shape))].reshape(shape).astype(kinds[i % len(kinds)] + "4") + i
-            for i in range(150)]
+    first = np.arange(6)[:int(np.prod(shape))].reshape(shape)
+    made = [first.astype(kinds[i % len(kinds)] + "4") + i for i in range(150)]
     operands, compile_ = [], lib.compile
 
     def counted(client, module, *args, **kwargs):

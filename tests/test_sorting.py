@@ -1,4 +1,4 @@
-"""Sorting beside NumPy: each dtype, special values by their bits, ties, several keys, every axis."""
+"""Sorting beside NumPy: every dtype and axis, special values by their bits, ties, several keys."""
 
 from __future__ import annotations
 

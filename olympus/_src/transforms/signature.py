@@ -179,7 +179,7 @@ class Signature:
         return tuple((where, bit_key(value)) for where, value in items), exact
 
     def _exact(self, *statics: dict[Any, Any]) -> bool:
-        return all([_exact(x, self.library) for values in statics for x in values.values()])
+        return all(_exact(x, self.library) for values in statics for x in values.values())
 
     def told(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any]
              ) -> tuple[list[Any], dict[str, Any], list[Item]] | None:

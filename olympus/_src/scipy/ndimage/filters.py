@@ -607,7 +607,8 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
     >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
     [1 2 2 0]
     """
-    parts = _neighbours("rank_filter", *_window("rank_filter", input, size, footprint), mode, cval)
+    x, window = _window("rank_filter", input, size, footprint)
+    parts = _neighbours("rank_filter", x, window, mode, cval)
     rank = static_int(rank, "rank_filter", "rank")
     if not -len(parts) <= rank < len(parts):
         raise ValueError(f"rank_filter: rank {rank} given for {len(parts)} neighbours; a place "
@@ -632,5 +633,6 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
     [1 2 2 0]
     """
-    parts = _neighbours("median_filter", *_window("median_filter", input, size, footprint), mode, cval)
+    x, window = _window("median_filter", input, size, footprint)
+    parts = _neighbours("median_filter", x, window, mode, cval)
     return sort(stack(parts, 0), 0)[len(parts) // 2]
