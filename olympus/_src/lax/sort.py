@@ -78,7 +78,7 @@ class Sort(Primitive):
 
     def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
         alone = len(xs) == 1 and dtypes.scalar_kind(b.avals_in[0].dtype) in "iu"
-        if b.module.keeps and not alone and b.avals_in[0].size:
+        if not alone and _may_sort_words(b, dimension):
             return b.traced(functools.partial(_by_words, dimension=dimension, num_keys=num_keys),
                             xs, b.avals_in)
         scalars = [make_aval((), a.dtype) for a in b.avals_in]
@@ -150,7 +150,13 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
 # comparison, at five times the cost. So one CPU sorts words of 64 bits: keys as unsigned integers,
 # with the place of each element in the low bits, which makes it a stable sort of all operands.
 # Other platforms compare, and so do several devices, and exports, which other engines read.
+# Beside an element that takes 12 bytes, and 4 more for the merging.
 _WORD = 64
+
+
+def _may_sort_words(b: Any, axis: int) -> bool:
+    aval = b.avals_in[0]
+    return b.module.keeps and 0 < aval.size and aval.shape[axis] < 2 ** 32
 
 
 def _key_bits(dtype: np.dtype) -> int:
@@ -242,7 +248,7 @@ class TopK(Primitive):
 
     def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
         aval = b.avals_in[0]
-        if b.module.keeps and aval.dtype != FLOAT32 and aval.size:  # XLA:CPU sorts all of others
+        if aval.dtype != FLOAT32 and _may_sort_words(b, axis):  # XLA:CPU sorts all of others
             return b.traced(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
         count = {"k": k if isinstance(k, SymbolicDim) else b.attr(f"{k} : i64")}
         if dtypes.itemsize_bits(aval.dtype) >= 8:
