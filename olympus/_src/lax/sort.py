@@ -149,7 +149,8 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
 # XLA:CPU sorts one array of integers by a merge sort of its own, anything else through a compiled
 # comparison, at five times the cost. So one CPU sorts words of 64 bits: keys as unsigned integers,
 # with the place of each element in the low bits, which makes it a stable sort of all operands.
-# Other platforms compare, and so do several devices, and exports, which other engines read.
+# Other platforms compare, and so do several devices, and exports, which other engines read; on a
+# CPU they take subnormal numbers for zeros.
 # Beside an element that takes 12 bytes, and 4 more for the merging.
 _WORD = 64
 
