@@ -157,7 +157,7 @@ _WORD = 64
 
 def _may_sort_words(b: Any, axis: int) -> bool:
     aval = b.avals_in[0]
-    return b.module.keeps and 0 < aval.size and aval.shape[axis] < 2 ** 32
+    return b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
 
 
 def _key_bits(dtype: np.dtype) -> int:
