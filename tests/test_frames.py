@@ -80,6 +80,7 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("x[k]", lambda x: x[PLACES], 9),
     ("concatenate", lambda x: onp.concatenate([x, x], axis=0), 1),
     ("stack", lambda x: onp.stack((x, x)), 1),
+    ("array", lambda x: onp.array([x, x, x]), 23),
     ("vstack", lambda x: onp.vstack([x, x]), 1),
     ("einsum", lambda x: onp.einsum("i,i->", x, x), 28),
     ("zeros", lambda x: onp.zeros((3,)), 10),
@@ -111,6 +112,17 @@ def test_a_second_call_of_a_jitted_function_enters_no_python(case):
     call(jitted, x)
     call(jitted, x)
     assert frames(lambda: call(jitted, x)) == 1     # the lambda in CALLS
+
+
+@pytest.mark.parametrize(("value", "budget"), [
+    ((2, 3), 2), ((2, 3, "a", None), 2), (("a", ("b", None)), 0), ((2.5,), 2),
+    ((tuple(range(100)), "a"), 2)], ids=str)
+def test_a_second_call_with_a_static_tuple_only_compares_its_numbers(value, budget):
+    """Regression: it went through Python, at eight times the cost of a static string."""
+    jitted = olympus.jit(lambda x, s: x, static_argnums=1)
+    x = onp.asarray(X)
+    jitted(x, value)
+    assert frames(lambda: jitted(x, value)) - 1 <= budget
 
 
 @pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt])

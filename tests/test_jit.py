@@ -1,15 +1,18 @@
 """`jit`: what is traced and compiled, how often, what is kept, and every option."""
 
+import concurrent.futures
 import copy
 import functools
 import gc
 import logging
+import math
 import os
 import re
 import subprocess
 import sys
 import threading
 import weakref
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -221,6 +224,56 @@ def test_static_values_inside_tuples_are_distinct():
     g = jit(f, static_argnums=1)
     kinds = [str(g(np.int8(0), (s,)).dtype) for s in (1, True, 1.0)]
     assert len(runs) == 3 and len(set(kinds)) >= 2
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+TUPLES = [(1, 2), (1.0, 2), (True, 2), (1, 2.0), (np.int64(1), 2), (np.float32(1), 2), (1 + 0j, 2),
+          (0.0, 2), (-0.0, 2), (0, 2), (False, 2), ((1, 2), 2), ((1.0, 2), 2), ((True, 2), 2),
+          (((0.0,),), 2), (((-0.0,),), 2), Pair(1, 2), Pair(1.0, 2), Pair(True, 2), (Pair(1, 2), 2),
+          (np.dtype("int64"), 2), (int, 2), ("int64", 2), (None, 2), (b"a", 2), ("a", 2),
+          ("a", (None, 2)), ("a", (None, 2.0)), (), ((),), (Pair(1, (2.0, "a")), 2)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_static_tuples_are_told_apart_where_cpp_makes_the_calls(order):
+    """Each tuple is one program, in whatever order they come, and C++ finds it."""
+    given = TUPLES[::order]
+    seen = []
+    g = jit(lambda x, s, *, t=(): seen.append((s, t)) or x + len(seen), static_argnums=1,
+            static_argnames="t")
+    x = jnp.zeros(())
+    first = [int(g(x, s)) for s in given]
+    assert first == list(range(1, len(given) + 1))
+    assert [repr(s) for s, _ in seen] == list(map(repr, given))     # as the user gave it
+    assert [type(s) for s, _ in seen] == list(map(type, given))
+    few = given[:9]
+    named = [int(g(x, "t", t=s)) for s in few]
+    for _ in range(3):
+        assert [int(g(x, s)) for s in given] == first
+        assert [int(g(x, "t", t=s)) for s in few[::-1]] == named[::-1]
+    assert len(seen) == len(given) + len(named)
+
+
+def test_static_tuples_beside_what_cpp_cannot_tell_apart():
+    g = jit(lambda x, s, t: x + math.copysign(1, s) * type(t[0])(t[0]), static_argnums=(1, 2))
+    for _ in range(3):
+        assert [float(g(1.0, s, (2, 3))) for s in (0.0, -0.0)] == [3.0, -1.0]
+    assert float(olympus.grad(lambda x: g(x, 0.0, (2, 3)))(1.0)) == 1.0
+    with pytest.raises(ValueError, match="Non-hashable static arguments"):
+        g(1.0, 1.0, ([1], 2))
+
+
+def test_threads_that_call_with_a_new_static_tuple_at_once_get_its_program():
+    g = jit(lambda x, s: x + s[0], static_argnums=1)
+    x = jnp.zeros(())
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for i in range(20):
+            given = [(i, 2), (float(i), 2), (i, 2), (i, 2.0)] * 4
+            assert list(pool.map(lambda s: float(g(x, s)), given)) == [i] * 16
 
 
 def test_a_static_nan_is_traced_once():

@@ -16,6 +16,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.core.ir import ClosedOlympuspr
 
 
 def calls(action):
@@ -275,3 +276,37 @@ def test_programs_that_grew_deep_one_by_one_can_be_lowered():
     thread.start()
     thread.join()
     np.testing.assert_allclose(results, [np.cos(X), np.sin(X)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["plain", "donated", "while"])
+def test_types_of_wide_programs_are_listed_a_fixed_number_of_times(kind, monkeypatch):
+    """Regression: to lower one with 20,000 arguments took 40 s, as all were listed for each."""
+    lists = 0
+
+    def counted(of):
+        def avals(self):
+            nonlocal lists
+            lists += 1
+            return [v.aval for v in of(self.olympuspr)]
+        return property(avals)
+
+    monkeypatch.setattr(ClosedOlympuspr, "in_avals", counted(lambda pr: pr.invars))
+    monkeypatch.setattr(ClosedOlympuspr, "out_avals", counted(lambda pr: pr.outvars))
+
+    def doubled(xs):
+        return [x * 2.0 for x in xs]
+
+    def turned(xs):
+        return olympus.jvp(
+            lambda ys: lax.while_loop(lambda c: c[0][0] < 9.0, doubled, ys), (xs,), (xs,))
+
+    def listed(n):
+        nonlocal lists
+        lists = 0
+        f = olympus.jit(turned if kind == "while" else lambda xs: doubled(xs),
+                        donate_argnums=0 if kind == "donated" else ())
+        f.lower([np.ones(2, np.float32)] * n)
+        return lists
+
+    listed(2)
+    assert listed(40) == listed(10)

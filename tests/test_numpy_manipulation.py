@@ -5,6 +5,8 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import lax
+from olympus._src.base import lib
 from olympus.errors import ConcretizationTypeError
 
 M = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -207,3 +209,83 @@ ERRORS = [
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# Many arrays
+
+
+JOINS = {
+    "concatenate": (lambda o, xs: o.concatenate(xs), (2, 3)),
+    "concatenate-axis": (lambda o, xs: o.concatenate(xs, axis=1), (2, 3)),
+    "concatenate-flat": (lambda o, xs: o.concatenate(xs, None), (2, 3)),
+    "concatenate-dtype": (lambda o, xs: o.concatenate(xs, dtype="int16"), (2,)),
+    "concat": (lambda o, xs: o.concat(xs, axis=-1), (2, 3)),
+    "stack": (lambda o, xs: o.stack(xs), (2, 3)),
+    "stack-last": (lambda o, xs: o.stack(xs, -1), (2, 3)),
+    "stack-scalars": (lambda o, xs: o.stack(xs), ()),
+    "vstack": (lambda o, xs: o.vstack(xs), (3,)),
+    "hstack": (lambda o, xs: o.hstack(xs), (2, 3)),
+    "hstack-vectors": (lambda o, xs: o.hstack(xs), (3,)),
+    "hstack-scalars": (lambda o, xs: o.hstack(xs), ()),
+    "dstack": (lambda o, xs: o.dstack(xs), (2, 3)),
+    "column_stack": (lambda o, xs: o.column_stack(xs), (3,)),
+    "block": (lambda o, xs: o.block(list(xs)), (2, 3)),
+    "array": (lambda o, xs: o.array(xs), (2, 3)),
+    "array-scalars": (lambda o, xs: o.array(xs), ()),
+    "array-dtype": (lambda o, xs: o.array(xs, "int16"), (3,)),
+    "array-nested": (lambda o, xs: o.array([xs, xs]), (3,)),
+}
+
+
+@pytest.mark.parametrize(("case", "kinds"), [
+    *((case, "i") for case in JOINS), *((case, "if") for case in JOINS if "dtype" not in case)])
+def test_many_arrays_are_joined_as_numpy_does_by_programs_of_few_operands(
+        case, kinds, monkeypatch):
+    """Regression: XLA compiled a program of all operands, in seconds for 2,000 of them."""
+    join, shape = JOINS[case]
+    first = np.arange(6)[:int(np.prod(shape))].reshape(shape)
+    made = [first.astype(kinds[i % len(kinds)] + "4") + i for i in range(150)]
+    operands, compile_ = [], lib.compile
+
+    def counted(client, module, *args, **kwargs):
+        operands.extend(len(op.operands) for function in module.body.operations
+                        for op in function.regions[0].blocks[0].operations)
+        return compile_(client, module, *args, **kwargs)
+
+    monkeypatch.setattr(lib, "compile", counted)
+    got = join(onp, list(map(onp.asarray, made)))
+    expected = join(np, made)
+    assert got.dtype == {"i8": "i4", "f8": "f4"}.get(expected.dtype.str[1:], expected.dtype)
+    assert not got.weak_type
+    np.testing.assert_array_equal(got, expected)
+    assert all(n <= 64 for n in operands)
+
+
+def test_many_arrays_keep_what_they_are():
+    weak = [onp.asarray(float(i)) for i in range(100)]
+    assert weak[0].weak_type and onp.stack(weak).weak_type and not onp.array(weak).weak_type
+    assert lax.concatenate([x.reshape(1) for x in weak], 0).weak_type
+    device = olympus.devices()[0]
+    there = [olympus.device_put(x, device) for x in weak]
+    assert onp.stack(there).committed and onp.array(there).committed
+    assert not onp.stack(weak).committed and not onp.array(weak).committed
+    keys = list(olympus.random.split(olympus.random.key(0), 70))
+    data = np.stack([olympus.random.key_data(k) for k in keys])
+    np.testing.assert_array_equal(olympus.random.key_data(onp.stack(keys)), data)
+    np.testing.assert_array_equal(olympus.random.key_data(onp.array(keys)), data)
+    weak[70].delete()
+    for join in (onp.stack, onp.array, lambda xs: lax.stack(xs)):
+        with pytest.raises(RuntimeError, match="deleted"):
+            join(weak)
+    with pytest.raises((TypeError, ValueError), match=r"shape|sizes"):
+        onp.concatenate([onp.ones((1, 2))] * 80 + [onp.ones((1, 3))])
+
+
+def test_derivatives_of_many_arrays_joined():
+    xs = [onp.asarray(float(i)) for i in range(70)]
+    for join in (onp.stack, onp.array, lambda ys: onp.concatenate([y[None] for y in ys])):
+        found = olympus.grad(lambda ys, join=join: (join(ys) * onp.arange(70.0)).sum())(xs)
+        assert list(map(float, found)) == list(range(70))
+        mapped = olympus.vmap(lambda y, join=join: join([y, *xs]))(onp.arange(3.0))
+        np.testing.assert_array_equal(mapped[:, 0], np.arange(3.0))
+        np.testing.assert_array_equal(mapped[:, 1:], np.tile(np.arange(70.0), (3, 1)))

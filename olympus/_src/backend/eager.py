@@ -35,9 +35,9 @@ from .compile import Executable, compile_program
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
-__all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array", "check_deleted",
-           "deleted_error", "number_array", "placed", "result_array", "run_program", "scalar",
-           "scalars", "shard_fallback"]
+__all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument_array",
+           "check_deleted", "deleted_error", "in_groups", "number_array", "placed", "result_array",
+           "run_program", "scalar", "scalars", "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -184,6 +184,14 @@ def _wrap(x: Any, dtype: Any) -> Any:
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
 
 
+MANY = 64       # operands, of which one program is compiled: XLA takes seconds for 2,000
+
+
+def in_groups(xs: Sequence[Any]) -> list[Any]:
+    """A sequence cut into such of `MANY`, of its type."""
+    return [xs[i:i + MANY] for i in range(0, len(xs), MANY)]
+
+
 # The base trace ----------------------------------------------------------------------------------
 
 def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
@@ -199,6 +207,8 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
             raise
 
     def first(*args: Any) -> tuple[Any, Any, bool]:
+        if len(args) > MANY and prim.by_groups is not None:
+            return prim.by_groups(in_groups(args), **params), None, False
         values = list(map(argument_array, args))
         avals = [typeof(v) for v in values]
         placement = placement_of(list(map(sharding_of, values)), named=lambda i: (

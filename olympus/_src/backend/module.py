@@ -637,9 +637,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         of_tokens = [attr("{olympus.token = true}")] * ordered
         of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dim_names]
         arg_attrs = of_dims[:bool(platforms)] + of_tokens
-        for i in range(len(closed.in_avals)):
+        for i, aval in enumerate(closed.in_avals):
             attributes = {}
-            named = memory_kind(closed.in_avals[i])
+            named = memory_kind(aval)
             given = (memories[i] if memories else None) or named
             alias, layout = aliases[i] if aliases else None, layouts[i] if layouts else None
             if named is not None:
@@ -648,17 +648,17 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                 attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
             spread = shardings[i] if shardings else None
             if deviceless:
-                spread = spread or context.sharding_of(closed.in_avals[i])
+                spread = spread or context.sharding_of(aval)
             if alias is not None:
                 if given == context.result_memories[alias]:
                     context.donated.append(i)
                     attributes |= context.alias_attrs(
                         ordered + alias, (layout, laid_out[alias]), (spread, demanded[alias]),
-                        closed.in_avals[i].ndim)
+                        aval.ndim)
             elif donated and donated[i] and given is None:
                 context.donated.append(i)
                 attributes["jax.buffer_donor"] = attr("true")
-            attributes |= context.sharding_attrs(spread, closed.in_avals[i])
+            attributes |= context.sharding_attrs(spread, aval)
             arg_attrs.append(ir.DictAttr.get(attributes))
         main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
         paths = list(result_paths) or [""] * len(closed.out_avals)

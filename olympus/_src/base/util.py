@@ -195,8 +195,14 @@ def bit_key(value: Any) -> tuple[type, Hashable]:
     if isinstance(value, np.generic):
         return kind, value.tobytes()
     if isinstance(value, tuple):
+        kinds = tuple(map(type, value))
+        if _PLAIN.issuperset(kinds):    # the usual case, without a frame for each item
+            return kind, (kinds, value)
         return kind, tuple(map(bit_key, value))
     return kind, value
+
+
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))     # of each, equal values are the same
 
 
 class _Clearable(Protocol):

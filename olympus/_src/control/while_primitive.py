@@ -130,7 +130,7 @@ class While(Higher):
         n = nb + len(carry)
         consts, values, consts_dot, carry_dot = cut(
             range(len(body.invars)), nb, len(carry), len(t_consts))
-        t_avals = [body.in_avals[i] for i in carry_dot]
+        t_avals = [body.invars[i].aval for i in carry_dot]
         body = body.rearranged([*consts, *consts_dot, *values, *carry_dot])
         # Condition and body share one carry: the condition takes the tangents, and reads none.
         cond = with_leading(cond_olympuspr, k := len(cond_olympuspr.invars), [*range(k), *t_avals])

@@ -186,6 +186,7 @@ class Primitive:
     foreign = False         # whether functions of users are called by its rules, or when it runs
     endless = False         # whether it may run for ever, depending on its operands
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
+    by_groups: Any = None   # how it joins many operands, eagerly: those of each group, then all
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     abstract_eval: Any = None   # what an outsider's operation infers by
     # Its params that are programs, or tuples of programs and None; None: whichever are.

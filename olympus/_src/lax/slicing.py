@@ -373,6 +373,10 @@ class Concatenate(Physical):
         xs, dim = align(axis, args, dims)
         return self.bind(*xs, dimension=dimension + (dimension >= dim)), dim
 
+    def by_groups(self, groups: Sequence[Sequence[Any]], *, dimension: int) -> Any:
+        return self.bind(*[self.bind(*xs, dimension=dimension) for xs in groups],
+                         dimension=dimension)
+
 
 def inserted_out(shape: Dims, axis: int) -> Dims:
     """The shape without one axis."""

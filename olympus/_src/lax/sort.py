@@ -6,8 +6,11 @@ part; False before True.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
@@ -15,15 +18,37 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import SymbolicDim, canonical_axis, exceeds, extent, known_less, static_int
-from .creation import broadcasted_iota
+from ..types.shape import (
+    SymbolicDim,
+    bit_length,
+    canonical_axis,
+    exceeds,
+    extent,
+    known_less,
+    static_int,
+)
+from .arithmetic import add, imag, neg, real
+from .bits import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from .comparison import gt, lt, select
+from .convert import bitcast_convert_type_p, convert_element_type_p
+from .creation import broadcasted_iota, full_like
 from .indexing import take_along
 from .reduce import check_kind
 from .shape import align, move_axis
+from .slicing import slice_in_dim
 
 __all__ = ["sort", "sort_key_val", "top_k"]
 
-BOOL, INT32, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
+BOOL, INT32, INT64, UINT32, UINT64, FLOAT32 = map(
+    dtypes.as_dtype, ("bool", "int32", "int64", "uint32", "uint64", "float32"))
 
 
 class Sort(Primitive):
@@ -52,6 +77,10 @@ class Sort(Primitive):
         return list(avals)
 
     def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+        alone = len(xs) == 1 and dtypes.scalar_kind(b.avals_in[0].dtype) in "iu"
+        if not alone and _may_sort_words(b, dimension):
+            return b.traced(functools.partial(_by_words, dimension=dimension, num_keys=num_keys),
+                            xs, b.avals_in)
         scalars = [make_aval((), a.dtype) for a in b.avals_in]
         op = b.ops("stablehlo.sort", xs, {
             "dimension": b.attr(f"{dimension} : i64"),
@@ -115,6 +144,87 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
     return result
 
 
+# By words ----------------------------------------------------------------------------------------
+
+# XLA:CPU sorts one array of integers by a merge sort of its own, anything else through a compiled
+# comparison, at five times the cost. So one CPU sorts words of 64 bits: keys as unsigned integers,
+# with the place of each element in the low bits, which makes it a stable sort of all operands.
+# Other platforms compare, and so do several devices, and exports, which other engines read; on a
+# CPU they take subnormal numbers for zeros.
+# Beside an element that takes 12 bytes, and 4 more for the merging.
+_WORD = 64
+
+
+def _may_sort_words(b: Any, axis: int) -> bool:
+    aval = b.avals_in[0]
+    return b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+
+
+def _key_bits(dtype: np.dtype) -> int:
+    kind, bits = dtypes.scalar_kind(dtype), dtypes.itemsize_bits(dtype)
+    return 1 if kind == "b" else max(bits, 32) if kind == "f" else bits
+
+
+def _by_words(*xs: Any, dimension: int, num_keys: int) -> list[Any]:
+    """The operands in the order of the keys, sorted word by word from the lowest on."""
+    shape = typeof(xs[0]).shape
+    below, order = bit_length(shape[dimension]), None
+    places = _converted(broadcasted_iota(UINT32, shape, dimension), UINT64)
+    for word in _words([key for x in xs[:num_keys] for key in _keys(x)], _WORD - below):
+        if order is not None:
+            word = take_along(word, order, dimension)
+        packed = bitwise_or(shift_left(word, below), places)
+        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
+        taken = _converted(bitwise_and(packed, (1 << below) - 1), UINT32)
+        order = taken if order is None else take_along(order, taken, dimension)
+    return [take_along(x, order, dimension) for x in xs]
+
+
+def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Any]:
+    """The bits of all keys as words of `room` bits, the lowest first."""
+    words: list[Any] = []
+    used = room
+    for key, bits in reversed(keys):
+        if used < room:
+            words[-1] = bitwise_or(words[-1], shift_left(key, used))
+            key, bits, used = shift_right_logical(key, room - used), bits - room + used, used + bits
+        while bits > 0:
+            words.append(key)
+            key, bits, used = shift_right_logical(key, room), bits - room, bits
+    return words
+
+
+def _keys(x: Any) -> list[tuple[Any, int]]:
+    """Unsigned integers that are in the order of the elements, with their numbers of bits."""
+    dtype = typeof(x).dtype
+    kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
+    if kind == "c":
+        return [*_keys(real(x)), *_keys(imag(x))]
+    if kind == "f":
+        return [(_float_key(_converted(x, dtypes.as_dtype(f"float{bits}"))), bits)]
+    if kind == "i":
+        return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
+    return [(_converted(x, UINT64), bits)]
+
+
+def _float_key(x: Any) -> Any:
+    """By the bits: arithmetic would take subnormal numbers for zeros. Both zeros have one key."""
+    dtype = typeof(x).dtype
+    bits = dtypes.itemsize_bits(dtype)
+    sign, unsigned = 1 << (bits - 1), dtypes.as_dtype(f"uint{bits}")
+    infinity = int(np.array(np.inf, dtype).view(unsigned))
+    u = bitcast_convert_type_p.bind(x, new_dtype=unsigned)
+    key = select(lt(u, sign), bitwise_or(u, sign), neg(u))
+    nan = gt(bitwise_and(u, sign - 1), infinity)
+    return _converted(select(nan, full_like(u, 2 * sign - 1), key), UINT64)
+
+
+def _converted(x: Any, dtype: np.dtype) -> Any:
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+
+
+# The largest -------------------------------------------------------------------------------------
+
 _LARGEST_INT32 = 2 ** 31 - 1
 
 
@@ -139,13 +249,14 @@ class TopK(Primitive):
 
     def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
         aval = b.avals_in[0]
+        if aval.dtype != FLOAT32 and _may_sort_words(b, axis):  # XLA:CPU sorts all of others
+            return b.traced(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
         count = {"k": k if isinstance(k, SymbolicDim) else b.attr(f"{k} : i64")}
         if dtypes.itemsize_bits(aval.dtype) >= 8:
             return list(b.ops("chlo.top_k", [x], count).results)
-        wide = dtypes.as_dtype(f"{'u' * (dtypes.scalar_kind(aval.dtype) == 'u')}int8")
         values, indices = b.avals_out       # XLA fails on narrower ones
-        out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=wide))], count,
-                            avals=[values.update(dtype=wide), indices]).results
+        out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=FLOAT32))], count,
+                            avals=[values.update(dtype=FLOAT32), indices]).results
         return [b.convert(out, values), places]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
@@ -156,6 +267,28 @@ class TopK(Primitive):
     def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, k: int,
              axis: int) -> Any:
         return self.bind(move_axis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
+
+
+def _by_rank(x: Any, *, k: int, axis: int) -> list[Any]:
+    """`top_k` of what float32 holds as float32, and of the rest by sorting."""
+    rank, shape = _rank(x), typeof(x).shape
+    if dtypes.itemsize_bits(typeof(x).dtype) < 32:
+        _, order = top_k_p.bind(_converted(rank, FLOAT32), k=k, axis=axis)
+    else:
+        _, order = sort_p.bind(bitwise_not(rank), broadcasted_iota(INT32, shape, axis),
+                               dimension=axis, is_stable=True, num_keys=1)
+        order = slice_in_dim(order, 0, k, 1, axis)
+    return [take_along(x, order, axis), order]
+
+
+def _rank(x: Any) -> Any:
+    """Numbers in the total order of the elements: those themselves, or the bits of floats."""
+    dtype = typeof(x).dtype
+    bits = dtypes.itemsize_bits(dtype)
+    if dtypes.scalar_kind(dtype) != "f" or bits < 16:
+        return x
+    i = bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(f"int{bits}"))
+    return bitwise_xor(i, bitwise_and(shift_right_arithmetic(i, bits - 1), 2 ** (bits - 1) - 1))
 
 
 sort_p = Sort("sort")

@@ -46,6 +46,9 @@ class Stack(Primitive):
         xs, _ = align(axis_, args, dims, 0)
         return self.bind(*xs, axis=axis + 1), 0
 
+    def by_groups(self, groups: Sequence[Sequence[Any]], *, axis: int) -> Any:
+        return concatenate([self.bind(*xs, axis=axis) for xs in groups], axis)
+
 
 class Unstack(Primitive):
     """The slices along an axis, which they lack."""

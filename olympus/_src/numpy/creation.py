@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..backend.array import HOLDERS, array_from_numpy, share_numpy
-from ..backend.eager import BASE, FAILURES, number_array
+from ..backend.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
@@ -20,6 +20,7 @@ from ..lax import arithmetic, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax.sharding import constrain, move, sharding_like
+from ..lax.stack import stack_p
 from ..transforms.device import device_put
 from ..transforms.fused import begin_with, named
 from ..transforms.jit import make_jit
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 ArrayImpl = lib.ArrayImpl
+_ARRAYS = frozenset((ArrayImpl,))
 _SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us
 
 
@@ -300,6 +302,12 @@ def _nested(x: Any, leaves: list[Any]) -> Any:
 
 
 def _from_list(x: Any, dtype: Any, device: Any) -> Any:
+    if (ctx.trace is BASE and x and type(x) in (list, tuple) and _ARRAYS.issuperset(map(type, x))
+            and len({a.aval for a in x}) == 1):
+        # Arrays of one type: none of them needs to be looked at.
+        stacked = (stack_p.bind(*x, axis=0) if len(x) <= MANY else
+                   stack_p.by_groups(in_groups(x), axis=0))
+        return _from_array(stacked, dtype or dtypes.result_type(x[0]), None)
     found = from_sequence("array", x, dtype)
     return (array_from_numpy(found, False, device) if isinstance(found, np.ndarray) else found)
 
@@ -361,6 +369,8 @@ def _stacked(x: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
         if any(p.shape != parts[0].shape for p in parts):
             raise ValueError(f"array: a list of arrays of shapes {[p.shape for p in parts]} given; "
                              "equal shapes are required.")
+        if ctx.trace is BASE and _ARRAYS.issuperset(map(type, parts)):
+            return stack_p.bind(*parts, axis=0)
         return slicing.concatenate([lax_shape.expand_dims(p, (0,)) for p in parts], 0)
 
     return build(x)

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, check_deleted, scalar, scalars
+from ..backend.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F, R
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
+from ..lax import slicing
 from ..transforms.fused import begin_with, fused
 from ..transforms.jit import make_jit
 from ..types import dtypes
@@ -164,8 +165,15 @@ def eager_named(fun: Callable[..., R]) -> ufunc[R]:
     return as_ufunc(call)
 
 
-def eager_sequence(fun: F) -> F:
-    """Decorator for a function of a sequence of arrays, whose other arguments are no arrays."""
+def eager_sequence(along: Callable[..., int]) -> Callable[[F], F]:
+    """Decorator for a function that joins a sequence of arrays; its other arguments are no arrays.
+
+    `along`, which gets the same arguments, says along which axis of the result it joins them.
+    """
+    return functools.partial(_eager_sequence, along)
+
+
+def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     code = fun.__code__
     options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
     compiled, name = make_jit(fun, {"static_argnames": options}, library=True), fun.__name__
@@ -173,8 +181,12 @@ def eager_sequence(fun: F) -> F:
     @functools.wraps(fun)
     def call(arrays: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
         if (type(arrays) in _SEQUENCES and ctx.trace is BASE
-                and _ARRAYS.issuperset(map(type, arrays))):
+                and _ARRAYS.issuperset(map(type, arrays))
+                and (len(arrays) <= MANY or len({x.aval for x in arrays}) == 1)):
             try:
+                if len(arrays) > MANY:
+                    parts = [compiled(few, *rest, **kwargs) for few in in_groups(arrays)]
+                    return slicing.concatenate(parts, along(arrays, *rest, **kwargs))
                 return compiled(arrays, *rest, **kwargs) if rest or kwargs else compiled(arrays)
             except FAILURES as error:
                 check_deleted(name, arrays)

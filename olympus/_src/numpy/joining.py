@@ -88,7 +88,7 @@ def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> l
     return [promote.convert(x, dtype) for x in arrays]
 
 
-@eager_sequence
+@eager_sequence(along=lambda arrays, axis=0, *_, **__: axis or 0)
 def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
                 dtype: DTypeLike | None = None, *, out: None = None,
                 casting: str = "same_kind") -> Array:
@@ -123,7 +123,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     return to_array(slicing.concatenate(arrays, axis))
 
 
-@eager_sequence
+@eager_sequence(along=lambda arrays, *, axis=0, **_: axis or 0)
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along an axis: `concatenate` under its name in the array API standard.
@@ -148,7 +148,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
     return concatenate(arrays, axis, dtype, out=out, casting=casting)
 
 
-@eager_sequence
+@eager_sequence(along=lambda arrays, axis=0, *_, **__: axis)
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None, *, casting: str = "same_kind") -> Array:
     """Arrays of one shape joined along a new axis.
@@ -209,7 +209,7 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
     return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(count)])
 
 
-@eager_sequence
+@eager_sequence(along=lambda *_, **__: 0)
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 0, vectors as rows.
@@ -233,7 +233,7 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
                        casting=casting)
 
 
-@eager_sequence
+@eager_sequence(along=lambda arrays, *_, **__: min(max(arrays[0].ndim, 1) - 1, 1))
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
@@ -256,7 +256,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype, casting=casting)
 
 
-@eager_sequence
+@eager_sequence(along=lambda *_, **__: 2)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along axis 2, after `atleast_3d`.
 
@@ -274,7 +274,7 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
-@eager_sequence
+@eager_sequence(along=lambda _: 1)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Arrays joined along axis 1, vectors as columns.
 
@@ -315,7 +315,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
-@eager_sequence
+@eager_sequence(along=lambda _: -1)
 def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 

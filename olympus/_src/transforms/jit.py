@@ -46,7 +46,7 @@ from ..types.tree import UNSPECIFIED, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, shares_programs, trace_program
-from .signature import Call, Signature
+from .signature import Call, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 __all__ = ["JitFunction", "jit", "make_jit", "pjit"]
@@ -251,6 +251,7 @@ class JitFunction:
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
             self.signature, self.keep_unused, self.options, hold) if persist else None
+        self.direct = self.device is None   # whether C++ can make the calls, as far as is known
         self.guarded: Any = None    # C++'s object that is called where no array is given twice
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
@@ -394,6 +395,10 @@ class JitFunction:
         call = self.signature.call(args, kwargs)
         if self.library and Literal in map(type, call.leaves):
             return self._with_arrays(call), None, False
+        if not call.cacheable and self.direct and ctx.trace is ThreadState.trace and not ctx.axes:
+            told = self.signature.told(call, args, kwargs)
+            if told is not None:
+                return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
                 or debugging() or config.debug_key_reuse.value):
             program = self.program(call)
@@ -449,6 +454,7 @@ class JitFunction:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         path = executable.fastpath(out_tree, flat)
+        self.direct = path is not None
         if executable.exclusive and path is not None and self.guarded is None:
             self.guarded = self._guard()
             path = None
@@ -487,6 +493,16 @@ class JitFunction:
         leaves = list(map(placed, call.leaves))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
         return self.compiled()(*call.merged(dynamic), **kwargs, **call.static_kwargs)
+
+    def _as_told(self, args: list[Any], kwargs: dict[str, Any], items: list[Item]) -> Any:
+        """The call with static tuples by which C++ will know it, and not by the user's.
+
+        The entry of the user's goes when this has returned; until then it must not be found.
+        """
+        result = self.compiled()(*args, **kwargs)
+        for item in items:
+            item.asleep = False
+        return result
 
     def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
         for name, x in zip(program.arg_names, arrays):

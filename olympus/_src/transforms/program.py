@@ -5,7 +5,7 @@ A program lives on its function, and its executables on the program.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -105,12 +105,13 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
 
     Where that is not left open, inputs for whose buffers no result is left are warned of.
     """
-    free: dict[Any, list[int]] = {}
-    for i, aval in enumerate(program.out_avals):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
-    aliases = [free[kind].pop(0) if d and free.get(kind := (a.shape, a.dtype)) else None
+    free: dict[Any, deque[int]] = {}
+    out_avals = program.out_avals
+    for i, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), deque()).append(i)
+    aliases = [free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
                for a, d in zip(program.in_avals, donated, strict=True)]
-    sizes = Counter(program.out_avals[i].size for left in free.values() for i in left)
+    sizes = Counter(out_avals[i].size for left in free.values() for i in left)
     usable, unused = [], []
     for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
         usable.append(d and (open_ or alias is not None or sizes[aval.size] > 0))

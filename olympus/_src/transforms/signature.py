@@ -9,6 +9,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from operator import index
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,10 @@ class Signature:
         return call
 
     def _static_key(self, call: Call) -> tuple[tuple, bool]:
+        exact = self._exact(call.statics, call.static_kwargs)
+        call.statics, call.static_kwargs = [
+            {where: _given(value) for where, value in values.items()}
+            for values in (call.statics, call.static_kwargs)]
         items = [*call.statics.items(), *sorted(call.static_kwargs.items())]
         for where, value in items:
             try:
@@ -171,8 +176,22 @@ class Signature:
                     f"jit: Non-hashable static arguments are not supported: {name} of {self.name} "
                     f"is {value!r} of type {type(value).__name__}; pass a tuple or another "
                     "hashable, or make it dynamic.") from None
-        return (tuple((where, bit_key(value)) for where, value in items),
-                all(_exact(value, self.library) for _, value in items))
+        return tuple((where, bit_key(value)) for where, value in items), exact
+
+    def _exact(self, *statics: dict[Any, Any]) -> bool:
+        return all(_exact(x, self.library) for values in statics for x in values.values())
+
+    def told(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any]
+             ) -> tuple[list[Any], dict[str, Any], list[Item]] | None:
+        """The arguments as C++ is to know them, and the items in them; None if it still cannot."""
+        items: list[Item] = []
+        statics, static_kwargs = [
+            {where: _told(value, items) for where, value in values.items()}
+            for values in (call.statics, call.static_kwargs)]
+        if not self._exact(statics, static_kwargs):
+            return None
+        return ([statics.get(i, x) for i, x in enumerate(args)], {**kwargs, **static_kwargs},
+                items)
 
     def argument_name(self, position: int | str) -> str:
         """The parameter that an argument is for, given by position or keyword."""
@@ -345,7 +364,53 @@ def _exact(value: Any, library: bool) -> bool:
     if isinstance(value, tuple):
         if library:
             return all(type(v) is not bool and _exact(v, library) for v in value)
-        return all(not isinstance(v, (int, float, complex, tuple, np.generic)) for v in value)
+        return all(map(_exact_item, value))
     if isinstance(value, (float, complex)):
         return value == value and value != 0
     return not isinstance(value, np.generic)
+
+
+def _exact_item(value: Any) -> bool:
+    return type(value) in _EXACT or (type(value) is tuple and all(map(_exact_item, value)))
+
+
+class Item:
+    """An item of a tuple as C++ is to know it: equal to what has its type and bits, and no more.
+
+    As long as it is asleep it equals no item of the user's.
+    """
+
+    __slots__ = ("value", "kind", "key", "asleep")
+    __array_ufunc__ = None      # numbers of NumPy leave the comparison to this class
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.kind, self.key, self.asleep = value, type(value), bit_key(value), True
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: Any) -> bool:
+        if type(other) is not self.kind or self.asleep:
+            return type(other) is Item and other.key == self.key
+        return other == self.value if self.kind is int else bit_key(other) == self.key
+
+
+# Of these types, equal values are the same, and no value of another type equals one.
+_EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
+
+
+def _told(value: Any, items: list[Item]) -> Any:
+    """What C++ is to know instead of a static argument; the items in it go to the list."""
+    kind = type(value)
+    if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
+        return value
+    found = [x if _exact_item(x) else Item(x) for x in value]
+    items += [x for x in found if type(x) is Item]
+    return tuple.__new__(kind, found)
+
+
+def _given(value: Any) -> Any:
+    """What the user gave, of a static argument that C++ knows."""
+    if not isinstance(value, tuple) or Item not in map(type, value):
+        return value
+    return tuple.__new__(type(value), [x.value if type(x) is Item else x for x in value])

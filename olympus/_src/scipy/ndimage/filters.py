@@ -13,6 +13,7 @@ from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.conv import conv_general_dilated
 from ...lax.shape import rev
+from ...lax.slicing import slice_in_dim
 from ...numpy.creation import asarray
 from ...numpy.elementary import exp, sqrt
 from ...numpy.joining import stack
@@ -492,9 +493,8 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
 
 # Order statistics --------------------------------------------------------------------------------
 
-def _neighbours(name: str, input: Any, size: Any, footprint: Any, mode: Any, cval: Any
-                ) -> list[Any]:
-    """The image moved to every place of the window."""
+def _window(name: str, input: Any, size: Any, footprint: Any) -> tuple[Any, np.ndarray]:
+    """The image, and which of its neighbours count."""
     (x,) = array_args(name, input)
     x = to_array(x)
     if footprint is None:
@@ -506,6 +506,11 @@ def _neighbours(name: str, input: Any, size: Any, footprint: Any, mode: Any, cva
     if window.ndim != typeof(x).ndim or not window.any():
         raise ValueError(f"{name}: a footprint of shape {window.shape} given for {typeof(x)}; one "
                          "of its rank that is true somewhere is required.")
+    return x, window
+
+
+def _neighbours(name: str, x: Any, window: np.ndarray, mode: Any, cval: Any) -> list[Any]:
+    """The image moved to every place of the window."""
     sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
     places = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
@@ -514,10 +519,32 @@ def _neighbours(name: str, input: Any, size: Any, footprint: Any, mode: Any, cva
 
 def _folded(name: str, op: Callable[[Any, Any], Any], input: Any, size: Any, footprint: Any,
             mode: Any, cval: Any) -> Any:
-    out, *rest = _neighbours(name, input, size, footprint, mode, cval)
-    for x in rest:
-        out = op(out, x)
+    x, window = _window(name, input, size, footprint)
+    if window.all():
+        return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
+    out, *rest = _neighbours(name, x, window, mode, cval)
+    for y in rest:
+        out = op(out, y)
     return out
+
+
+@fused(static=("name", "op", "sizes", "mode"))
+def _over_boxes(x: Any, cval: Any, *, name: str, op: Callable[[Any, Any], Any],
+                sizes: tuple[int, ...], mode: str) -> Any:
+    x = _extended(name, x, [_reach(name, n, 0) for n in sizes], mode, cval)
+    for axis, n in enumerate(sizes):
+        x = _over_windows(op, x, n, axis)
+    return x
+
+
+def _over_windows(op: Callable[[Any, Any], Any], x: Any, n: int, axis: int) -> Any:
+    """An idempotent operation over n elements in a row: over the first and the last half of them.
+    """
+    if n == 1:
+        return x
+    half, count = (n + 1) // 2, typeof(x).shape[axis] - n + 1
+    halves = _over_windows(op, x, half, axis)
+    return op(*[slice_in_dim(halves, i, i + count, 1, axis) for i in (0, n - half)])
 
 
 def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
@@ -580,7 +607,8 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
     >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
     [1 2 2 0]
     """
-    parts = _neighbours("rank_filter", input, size, footprint, mode, cval)
+    x, window = _window("rank_filter", input, size, footprint)
+    parts = _neighbours("rank_filter", x, window, mode, cval)
     rank = static_int(rank, "rank_filter", "rank")
     if not -len(parts) <= rank < len(parts):
         raise ValueError(f"rank_filter: rank {rank} given for {len(parts)} neighbours; a place "
@@ -605,5 +633,6 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
     [1 2 2 0]
     """
-    parts = _neighbours("median_filter", input, size, footprint, mode, cval)
+    x, window = _window("median_filter", input, size, footprint)
+    parts = _neighbours("median_filter", x, window, mode, cval)
     return sort(stack(parts, 0), 0)[len(parts) // 2]
