@@ -81,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values")
+                 "kept", "identities", "held_values", "reordered")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -119,6 +119,7 @@ class ModuleContext:
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
+        self.reordered = False      # whether some name them in another order
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
         self.given: list[Mesh] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
@@ -179,8 +180,9 @@ class ModuleContext:
         return self.uses[id(pr)] == 1
 
     def use_devices(self, devices: tuple[Any, ...]) -> None:
-        """Take note of the devices that a sharding names: all must name the same."""
-        if self.devices and set(self.devices) != set(devices):
+        """Take note of the devices that a sharding names: all must name the same in one order."""
+        if self.devices and self.devices != devices and not (
+                self.reordered and set(self.devices) == set(devices)):
             raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
         self.devices = self.devices or devices
 

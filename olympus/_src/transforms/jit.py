@@ -515,7 +515,8 @@ class JitFunction:
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
-        return self.trace(*args, **kwargs).out_info
+        program = self.program(self.signature.call(args, kwargs))
+        return tree_unflatten(program.out_tree, program.out_structs)
 
 
 def _method(name: str) -> Callable[..., Any]:

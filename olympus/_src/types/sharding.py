@@ -20,7 +20,7 @@ from ..base.typing import Device
 from ..base.util import memoize
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
-from .shape import prod
+from .shape import mod, prod
 
 __all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "PartitionSpec",
            "Sharding", "ShardingLike", "SingleDeviceSharding",
@@ -255,7 +255,7 @@ class NamedSharding(lib.GSPMDSharding):
         # A spec may be shorter: it leaves the last axes whole.
         counts = [prod([self.mesh.shape[n] for n in axes_of(entry)]) for entry in self.spec]
         for i, (size, count) in enumerate(zip(aval_shape, counts, strict=False)):
-            if size % count:
+            if mod(size, count):
                 counts += [1] * (len(aval_shape) - len(counts))
                 raise ValueError(f"Sharding {self} implies that array axis {i} is partitioned "
                                  f"{count} times, but the dimension size is {size} (full shape: "

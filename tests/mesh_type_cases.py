@@ -1,0 +1,87 @@
+"""Cases for tests/test_mesh_types.py: what types and shardings say, and where they are refused.
+
+They run in a process with eight CPU devices. Oracles are NumPy, and what JAX 0.10.2 answered to
+the same calls.
+"""
+
+import numpy as np
+from eight_devices import error, names, report
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus.experimental.layout import Format, Layout
+from olympus.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+)
+
+P = PartitionSpec
+EXPLICIT, AUTO = AxisType.Explicit, AxisType.Auto
+
+
+def mesh(*sizes, types=AUTO, order=1):
+    """A mesh of the first devices, or of these backwards."""
+    devices = np.array(olympus.devices()[:np.prod(sizes)])[::order].reshape(sizes)
+    return Mesh(devices, ("x", "y")[:len(sizes)], (types,) * len(sizes))
+
+
+def struct(*shape, sharding=None, dtype="float32"):
+    return olympus.ShapeDtypeStruct(shape, dtype, sharding=sharding)
+
+
+def case_results_that_the_devices_do_not_divide_are_refused():
+    """They came back whole, or cut along some of the axes, without a word."""
+    for sizes, spec, n in (((2,), P("x"), 5), ((2, 2), P(("x", "y")), 6)):
+        sharding = NamedSharding(mesh(*sizes), spec)
+        for options in ({"out_shardings": sharding}, {"in_shardings": sharding}):
+            error(ValueError, "should evenly divide",
+                  lambda o=options, n=n: olympus.jit(lambda v: v * 2, **o)(onp.ones(n)))
+        error(ValueError, "should evenly divide", lambda s=sharding, n=n: olympus.jit(
+            lambda: olympus.random.uniform(olympus.random.key(0), (n,), out_sharding=s))())
+        padded = olympus.jit(lambda v, s=sharding: lax.with_sharding_constraint(v, s) * 2)
+        assert np.array_equal(padded(onp.ones(n)), 2 * np.ones(n))
+
+
+def case_constraints_over_devices_in_another_order_are_refused():
+    """Their results had a sharding without a mesh."""
+    here, there = (NamedSharding(mesh(2, order=order), P("x")) for order in (1, -1))
+    x = olympus.device_put(np.arange(4.0), here)
+    for call in (lambda: lax.with_sharding_constraint(x, there),
+                 lambda: olympus.jit(lambda v: lax.with_sharding_constraint(v, there) + 1)(x),
+                 lambda: olympus.jit(lambda v: v + 1, out_shardings=there)(x),
+                 lambda: olympus.jit(lambda v: olympus.device_put(v, there) + 1)(x),
+                 lambda: olympus.jit(lambda v: lax.with_sharding_constraint(
+                     lax.with_sharding_constraint(v, there), here))(np.arange(4.0))):
+        error(ValueError, "in one order", call)
+    moved = olympus.device_put(x, there)
+    assert moved.sharding == there and np.array_equal(x + moved, 2 * np.arange(4.0))
+
+
+def case_stages_know_the_demanded_shardings_and_layouts():
+    """`eval_shape` and `out_info` said nothing of them, nor `in_avals` of what is lowered."""
+    spread, one = NamedSharding(mesh(2), P("x")), SingleDeviceSharding(olympus.devices()[1])
+    typed = NamedSharding(mesh(2, types=EXPLICIT), P("x"))
+    lying = Format(Layout((1, 0)), spread)
+    for demanded, shape in ((spread, (4,)), (one, (4,)), (typed, (4,)), (lying, (4, 2))):
+        f = olympus.jit(lambda v: v * 2, out_shardings=demanded)
+        wanted = struct(*shape, sharding=demanded)
+        for found in (olympus.eval_shape(f, struct(*shape)), f.eval_shape(struct(*shape)),
+                      f.trace(struct(*shape)).out_info, f.lower(struct(*shape)).out_info,
+                      f.lower(struct(*shape)).compile().out_info):
+            assert found == wanted and found.format == wanted.format, found
+    # XLA chose where they are, or nobody has yet.
+    assert olympus.eval_shape(lambda v: f(v), struct(4, 2)).sharding is None
+    lowered = olympus.jit(lambda v: v, in_shardings=typed).lower(np.arange(4))
+    for stage in (lowered, lowered.compile()):
+        assert str(stage.in_avals[0][0]) == "int32[4@x]", stage.in_avals
+    lowered = olympus.jit(lambda v: v, in_shardings=spread).lower(np.arange(4))
+    assert str(lowered.in_avals[0][0]) == "int32[4]"
+
+
+CASES = names(globals())
+if __name__ == "__main__":
+    report(globals())
