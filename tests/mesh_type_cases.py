@@ -82,6 +82,54 @@ def case_stages_know_the_demanded_shardings_and_layouts():
     assert str(lowered.in_avals[0][0]) == "int32[4]"
 
 
+def case_what_is_made_like_another_is_cut_as_it():
+    """`broadcast_like`, the likes of a struct and the struct of a traced value lost it."""
+    around, seen = mesh(2, types=EXPLICIT), []
+    like = struct(4, sharding=NamedSharding(around.abstract_mesh, P("x")))
+    for f in (onp.zeros_like, onp.ones_like, onp.empty_like, lambda a: onp.full_like(a, 2.0)):
+        made = olympus.eval_shape(olympus.jit(lambda f=f: f(like)))
+        assert made.sharding == like.sharding, made
+    with olympus.set_mesh(around):
+        x = olympus.device_put(np.ones((4, 3), np.float32), P("x"))
+        for f in (lax.broadcast_like, olympus.jit(lax.broadcast_like)):
+            y = f(onp.arange(3.0), x)
+            assert str(olympus.typeof(y)) == "float32[4@x,3]"
+            assert np.array_equal(y, np.broadcast_to(np.arange(3), (4, 3)))
+        olympus.jit(lambda a: seen.append(olympus.ShapeDtypeStruct.like(a)))(x)
+    assert seen == [struct(4, 3, sharding=NamedSharding(around.abstract_mesh, P("x", None)))]
+
+
+def case_jacobians_are_cut_as_results_and_arguments_are():
+    """The unit tangents were not cut as the argument is, nor the zeros of constant derivatives."""
+    wanted = {      # by function: jacfwd, jacrev, hessian
+        lambda v: v: ("4@x,4", "4,4@x", "4,4@x,4"),
+        lambda v: lax.broadcast(v, (2,)): ("2,4@x,4", "2,4,4@x", "2,4,4@x,4"),
+        lambda v: (v * v).sum(): ("4", "4@x", "4@x,4")}
+    with olympus.set_mesh(mesh(2, types=EXPLICIT)):
+        x = olympus.device_put(np.arange(4, dtype=np.float32), P("x"))
+        for f, types in wanted.items():
+            for verb, dims in zip((olympus.jacfwd, olympus.jacrev, olympus.hessian), types,
+                                  strict=True):
+                for g in (verb(f), olympus.jit(verb(f))):
+                    assert str(olympus.typeof(g(x))) == f"float32[{dims}]", (verb, dims)
+                    assert np.allclose(g(x), verb(f)(onp.arange(4.0)))
+
+
+def case_axes_of_one_device_stay_in_types():
+    """What XLA chose along Auto axes beside them did not name them, nor sums along others."""
+    for sizes in ((1, 2), (2, 2)):
+        mixed = Mesh(mesh(*sizes).devices, ("x", "y"), (EXPLICIT, AUTO))
+        with olympus.set_mesh(mixed):
+            made = onp.zeros((2, 2), out_sharding=P("x", None))
+            both = olympus.device_put(made, P("x", "y")) * 2
+            a, b = (olympus.device_put(np.ones((2, 2), np.float32), s)
+                    for s in (P(None, "x"), P("x", None)))
+            total = onp.einsum("ij,jk->ik", a, b, out_sharding=P(None, None, unreduced={"x"}))
+        assert olympus.typeof(made).sharding.spec == P("x", None)
+        assert both.sharding.spec == P("x", "y"), both.sharding
+        assert olympus.typeof(total).sharding.spec.unreduced == {"x"}, olympus.typeof(total)
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

@@ -577,7 +577,8 @@ def sharding_like(x: Any) -> Any:
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:
         found, mesh = x.sharding, current_mesh()
-        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh):
+        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh) or (
+                found.mesh.explicit_axes and ctx.trace is not ThreadState.trace):
             return found
         return None if mesh is None or mesh.abstract_mesh != found.mesh else (
             found.update(mesh=mesh))

@@ -472,8 +472,9 @@ class ShapeDtypeStruct:
             raise TypeError(f"ShapeDtypeStruct.like: {x!r:.60} of type {type(x).__name__} given; "
                             "something with a shape and a dtype is required; use eval_shape for "
                             "trees.")
-        there = getattr(x, "committed", True) and getattr(x, "explicit", True)
-        sharding = getattr(x, "sharding", None) if there else None
+        said = x.aval if hasattr(x, "_trace") else x    # of a traced value, its type says where
+        there = getattr(said, "committed", True) and getattr(said, "explicit", True)
+        sharding = getattr(said, "sharding", None) if there else None
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
 
     @property
