@@ -130,6 +130,19 @@ def case_axes_of_one_device_stay_in_types():
         assert olympus.typeof(total).sharding.spec.unreduced == {"x"}, olympus.typeof(total)
 
 
+def case_shard_map_names_results_as_out_specs_say():
+    """Eagerly, over Auto axes, axes of one device were lost; in jit, unless an argument had them.
+    """
+    for sizes in ((1, 2), (2, 1), (1, 1)):
+        for outs in (P("x", "y"), P("y", "x"), P(("x", "y")), P(None, "x")):
+            f = olympus.shard_map(lambda v: v * 2, mesh=mesh(*sizes), in_specs=outs,
+                                  out_specs=outs)
+            for g in (f, olympus.jit(f)):
+                y = g(onp.ones((2, 2)))
+                assert y.sharding.spec == outs, (sizes, outs, y.sharding)
+                assert np.array_equal(y, 2 * np.ones((2, 2)))
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

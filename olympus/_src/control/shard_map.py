@@ -228,9 +228,15 @@ class ShardMap(Higher):
                 f"({', '.join(ordered)}), and of the axes of {mesh} only {tuple(names)} are "
                 "manual; all axes are required to be; leave out axis_names, or use ordered=False.")
         parts, results = map(b.type, olympuspr.in_avals), map(b.type, b.avals_out)
-        return b.manual_computation(
-            b.module.mesh_of(mesh), names, args, in_specs, out_specs, list(parts), list(results),
+        mesh = b.module.mesh_of(mesh)
+        outs = b.manual_computation(
+            mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))
+        if b.module.manual is None and mesh.are_all_axes_auto and len(names) == len(
+                mesh.axis_names):       # else types say where results are, or XLA has a say
+            b.module.constrained.update({x: NamedSharding(mesh, spec)
+                                         for x, spec in zip(outs, out_specs, strict=True)})
+        return outs
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
