@@ -9,7 +9,7 @@ from eight_devices import error, names, report
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import export, lax
 from olympus.experimental.layout import Format, Layout
 from olympus.sharding import (
     AxisType,
@@ -17,6 +17,7 @@ from olympus.sharding import (
     NamedSharding,
     PartitionSpec,
     SingleDeviceSharding,
+    use_abstract_mesh,
 )
 
 P = PartitionSpec
@@ -141,6 +142,43 @@ def case_shard_map_names_results_as_out_specs_say():
                 y = g(onp.ones((2, 2)))
                 assert y.sharding.spec == outs, (sizes, outs, y.sharding)
                 assert np.array_equal(y, 2 * np.ones((2, 2)))
+
+
+def case_calls_of_exports_have_the_exported_types():
+    """A result that was not added up yet was added up at the door, and operands were refused."""
+    with olympus.set_mesh(mesh(2, types=EXPLICIT)):
+        a, b = (olympus.device_put(np.full(shape, 2.0, np.float32), spec) for shape, spec in (
+            ((4, 8), P(None, "x")), ((8, 4), P("x", None))))
+        partial = lambda a, b: onp.einsum("ij,jk->ik", a, b, out_sharding=P(
+            None, None, unreduced={"x"}))
+        made = export.export(olympus.jit(partial))(a, b)
+        twice = export.export(olympus.jit(lambda z: z + z))(partial(a, b))
+        for f, args, value in ((made.call, (a, b), 32), (olympus.jit(made.call), (a, b), 32),
+                               (export.deserialize(made.serialize()).call, (a, b), 32),
+                               (twice.call, (partial(a, b),), 64),
+                               (twice.call, (onp.ones((4, 4)),), 2),
+                               (lambda a, b: twice.call(made.call(a, b)), (a, b), 64)):
+            out = f(*args)
+            assert str(olympus.typeof(out)) == "float32[4,4]{U:x}", olympus.typeof(out)
+            assert (np.asarray(olympus.reshard(out, P())) == value).all()
+        whole = export.export(olympus.jit(lambda z: z + z))(onp.ones((4, 4)))
+        assert (np.asarray(whole.call(partial(a, b))) == 64).all()
+        found = olympus.grad(lambda a: olympus.reshard(made.call(a, b), P()).sum())(a)
+        assert str(olympus.typeof(found)) == "float32[4,8@x]" and (np.asarray(found) == 8).all()
+
+
+def case_types_of_another_number_of_devices_are_refused():
+    """A program over a mesh of two devices was traced under one of four; 5 elements were cut in 2.
+    """
+    spread = NamedSharding(mesh(2, types=EXPLICIT).abstract_mesh, P("x"))
+    with use_abstract_mesh(mesh(4, types=EXPLICIT).abstract_mesh):
+        error(ValueError, "should match the aval mesh",
+              lambda: olympus.jit(lambda v: v * 2).trace(struct(4, sharding=spread)))
+    error(ValueError, "should evenly divide", lambda: olympus.core.ShapedArray(
+        (5,), np.dtype("float32"), sharding=spread))
+    for sharding in (spread, NamedSharding(mesh(2), P("x"))):
+        error(ValueError, "should evenly divide", lambda s=sharding: olympus.jit(
+            lambda v: v * 2).lower(struct(5, sharding=s)))
 
 
 CASES = names(globals())

@@ -236,9 +236,16 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
             f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
             "the aval mesh.")
+    around = mesh_of_types.value
     if meshes:
+        if around is not None and around.size not in (0, meshes[0].size) and (
+                meshes[0].explicit_axes):
+            raise MeshMismatchError(
+                f"For primitive {prim.name}, context mesh {around} should match the aval mesh "
+                f"{meshes[0]} for shape {_listed(arrays)}; operands on the mesh around are "
+                "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
-    around = mesh_of_types.value    # what operands do not say
+    # What operands do not say, the mesh around does.
     return None if around is None or around.manual_axes or around.empty else around
 
 

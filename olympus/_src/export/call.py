@@ -16,16 +16,18 @@ from ..control.elements import map_mapped
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.tags import Operand, ShardingTypeError, declared
+from ..core.trace import typeof
+from ..lax.sharding import reshard
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import evaluated
 from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, definitely_equal
-from ..types.sharding import axes_of
+from ..types.sharding import NamedSharding, axes_of
 from ..types.tree import argument_path
 from .module import ANY_PLATFORM, read_module
 
-__all__ = ["call_exported_p"]
+__all__ = ["as_exported", "call_exported_p"]
 
 _OF_LAPACK = (b"lapack_", b"tridiagonal_solve_perturbed")
 INT32 = dtypes.as_dtype("int32")
@@ -36,8 +38,19 @@ class CallExported(Primitive):
 
     multiple_results = True
     memory = staticmethod(tags.in_memory_inferred)
-    result_avals = Primitive.inferred   # not memoised: the artifact would be kept alive
     transpose = None
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        # What is a sum not taken yet is so within, and results are as the export says.
+        taken, given = params["exported"].in_avals, params["exported"].out_avals
+        for have, want in zip(avals, taken, strict=True):
+            if have.sharded and have.sums != want.sums:
+                raise ShardingTypeError(f"call_exported: {have} given; {want} is required; use "
+                                        "olympus.reshard.")
+        outs = super().inferred([_with_sums(a, None) for a in avals], params)
+        return list(map(_with_sums, outs, given))
+
+    result_avals = inferred     # not memoised: the artifact would be kept alive
 
     def infer(self, *avals: Any, exported: Any) -> list[Any]:
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
@@ -52,6 +65,8 @@ class CallExported(Primitive):
         """Results are cut as the export says, by axes of those names; else they are whole."""
         found = declared(operands, outs, params)
         names = [n for entries in found for e in entries for n in axes_of(e)]
+        names += [n for a in params["exported"].out_avals if a.sharded for each in a.sums
+                  for n in each]
         if not {*names} <= {*operands[0].mesh.axis_names}:
             raise ShardingTypeError(
                 f"results of {params['exported'].fun_name} are cut along "
@@ -105,6 +120,23 @@ class CallExported(Primitive):
         outs = [_converted(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
         return [_spread(b, *each) for each in zip(
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
+
+
+def _with_sums(aval: Any, like: Any) -> Any:
+    """A type that is unreduced and reduced as another; neither if that is None."""
+    if not aval.sharded:
+        return aval
+    unreduced, reduced = ((), ()) if like is None or not like.sharded else like.sums
+    spec = aval.sharding.spec.update(unreduced=frozenset(unreduced), reduced=frozenset(reduced))
+    return aval.update(sharding=aval.sharding.update(spec=spec))
+
+
+def as_exported(x: Any, want: Any) -> Any:
+    """An operand as the sum, taken or not, that an export was made for."""
+    have = typeof(x)
+    if not have.sharded or not have.explicit or have.sums == want.sums:
+        return x
+    return reshard(x, NamedSharding(have.sharding.mesh, want.sharding.spec))
 
 
 def _check(in_tree: Any, i: int, want: Any, have: Any) -> None:

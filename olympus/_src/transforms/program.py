@@ -56,6 +56,9 @@ class Program:
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
         """(the arguments of `lower_program`, which inputs the module takes)."""
+        for aval, sharding in zip(self.closed.in_avals, placement.shardings):
+            if sharding is not None:        # of a struct: an array that is cut so there cannot be
+                sharding.check_compatible_aval(aval.shape)
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         # The values of dimension variables are read off the arguments.
         symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]

@@ -277,6 +277,8 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     aval = None if found is None else found()
     if aval is not None:
         return aval
+    if sharding is not None:
+        sharding.check_compatible_aval(shape)
     self = object.__new__(ShapedArray)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self._sharding, self.vma, self._memory_space = sharding, vma, memory_space
