@@ -9,7 +9,7 @@ from eight_devices import error, names, report
 
 import olympus
 import olympus.numpy as onp
-from olympus import export, lax
+from olympus import core, export, lax
 from olympus.experimental.layout import Format, Layout
 from olympus.sharding import (
     AxisType,
@@ -17,6 +17,7 @@ from olympus.sharding import (
     NamedSharding,
     PartitionSpec,
     SingleDeviceSharding,
+    auto_axes,
     use_abstract_mesh,
 )
 
@@ -179,6 +180,33 @@ def case_types_of_another_number_of_devices_are_refused():
     for sharding in (spread, NamedSharding(mesh(2), P("x"))):
         error(ValueError, "should evenly divide", lambda s=sharding: olympus.jit(
             lambda v: v * 2).lower(struct(5, sharding=s)))
+
+
+def case_checks_judge_by_the_mesh_that_was_around():
+    """Bodies of scatters and of shard_map, and auto_axes in a loop, were refused by checks."""
+    around = mesh(2, types=EXPLICIT)
+    with olympus.set_mesh(around), olympus.enable_checks(True):
+        x = olympus.device_put(np.ones((4, 4), np.float32), P("x"))
+        loop = lambda w: lax.scan(lambda c, u: (auto_axes(lambda c: c * u, out_sharding=P("x"))(
+            c), None), w, onp.arange(3.0))[0].sum()
+        spread = P("x", None)
+        for f in (lambda v: v.at[0].add(1.0), lambda v: v.at[0].max(1.0),
+                  olympus.grad(lambda v: lax.top_k(v, 2)[0].sum()),
+                  olympus.grad(lambda v: v[onp.array([0, 1])].sum())):
+            olympus.jit(f)(onp.ones(3))
+        for f, value in ((lambda v: v * 3.0, 3 * np.ones((4, 4))),
+                         (lambda v: v @ v.T, 4 * np.ones((4, 2)))):
+            mapped = olympus.shard_map(f, in_specs=spread, out_specs=spread)
+            assert np.array_equal(olympus.jit(mapped)(x), value)
+        olympus.jit(olympus.grad(loop))(x)
+        made = olympus.make_olympuspr(lambda v: v[:, 0] + onp.arange(4.0))(x)
+    core.check_olympuspr(made)
+    with olympus.set_mesh(mesh(4, types=EXPLICIT)):
+        core.check_olympuspr(made)
+    eqn = made.eqns[-1]
+    other = eqn.outvars[0].aval.update(sharding=NamedSharding(mesh(4).abstract_mesh, P()))
+    wrong = made.olympuspr.replace(eqns=[*made.eqns[:-1], eqn.replace(outvars=[core.Var(other)])])
+    error(TypeError, "over AbstractMesh('x': 4", lambda: core.check_olympuspr(wrong))
 
 
 CASES = names(globals())

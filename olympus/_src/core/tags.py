@@ -34,8 +34,8 @@ from .trace import is_literal, typeof
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "body", "broadcast",
            "check_varying", "concatenate", "contract", "convolve", "declared", "elementwise",
            "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
-           "matrix", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack", "tagged",
-           "transpose", "unstack", "update_slice", "vary_alike", "whole"]
+           "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
+           "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
 Entries = tuple[Any, ...]
 
