@@ -10,6 +10,7 @@ from eight_devices import error, names, report
 import olympus
 import olympus.numpy as onp
 from olympus import core, export, lax
+from olympus._src.core.ir import Var
 from olympus.experimental.layout import Format, Layout
 from olympus.sharding import (
     AxisType,
@@ -205,7 +206,7 @@ def case_checks_judge_by_the_mesh_that_was_around():
         core.check_olympuspr(made)
     eqn = made.eqns[-1]
     other = eqn.outvars[0].aval.update(sharding=NamedSharding(mesh(4).abstract_mesh, P()))
-    wrong = made.olympuspr.replace(eqns=[*made.eqns[:-1], eqn.replace(outvars=[core.Var(other)])])
+    wrong = made.olympuspr.replace(eqns=[*made.eqns[:-1], eqn.replace(outvars=[Var(other)])])
     error(TypeError, "over AbstractMesh('x': 4", lambda: core.check_olympuspr(wrong))
 
 
