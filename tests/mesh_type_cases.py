@@ -4,6 +4,9 @@ They run in a process with eight CPU devices. Oracles are NumPy, and what JAX 0.
 the same calls.
 """
 
+import contextlib
+import pickle
+
 import numpy as np
 from eight_devices import error, names, report
 
@@ -201,13 +204,113 @@ def case_checks_judge_by_the_mesh_that_was_around():
             assert np.array_equal(olympus.jit(mapped)(x), value)
         olympus.jit(olympus.grad(loop))(x)
         made = olympus.make_olympuspr(lambda v: v[:, 0] + onp.arange(4.0))(x)
+        whole = olympus.make_olympuspr(onp.sin)(onp.ones(4)).olympuspr
     core.check_olympuspr(made)
     with olympus.set_mesh(mesh(4, types=EXPLICIT)):
         core.check_olympuspr(made)
-    eqn = made.eqns[-1]
-    other = eqn.outvars[0].aval.update(sharding=NamedSharding(mesh(4).abstract_mesh, P()))
-    wrong = made.olympuspr.replace(eqns=[*made.eqns[:-1], eqn.replace(outvars=[Var(other)])])
-    error(TypeError, "over AbstractMesh('x': 4", lambda: core.check_olympuspr(wrong))
+    (eqn,) = whole.eqns     # types that print alike are told apart by their meshes
+    other = Var(eqn.outvars[0].aval.update(sharding=NamedSharding(mesh(2).abstract_mesh, P())))
+    wrong = whole.replace(eqns=[eqn.replace(outvars=[other])], outvars=[other])
+    error(TypeError, "gives float32[4] over AbstractMesh('x': 2, axis_types=(Explicit,)",
+          lambda: core.check_olympuspr(wrong))
+
+
+def case_gradients_within_partly_manual_shard_map_are_those_of_jit():
+    """Eagerly the cotangent to begin with was asked for its devices: AttributeError."""
+    for kind in (EXPLICIT, AUTO):
+        around = mesh(2, 2, types=kind)
+        with olympus.set_mesh(around):
+            x = olympus.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), P("x", None))
+            for f, slope in (
+                    (lambda v: olympus.grad(lambda u: (u * u).sum())(v), 2),
+                    (lambda v: olympus.value_and_grad(lambda u: (u * u).sum())(v)[1], 2),
+                    (lambda v: olympus.grad(olympus.checkpoint(lambda u: (u * u).sum()))(v), 2),
+                    (lambda v: olympus.vmap(olympus.grad(lambda u: (u * u).sum()))(v), 2),
+                    (lambda v: olympus.grad(lambda u: lax.psum((u * u).sum(), "x"))(v), 2)):
+                for axes in ({"x"}, {"x", "y"}):
+                    mapped = olympus.shard_map(f, in_specs=P("x", None), out_specs=P("x", None),
+                                               axis_names=axes)
+                    for g in (mapped, olympus.jit(mapped)):
+                        assert np.allclose(g(x), slope * np.asarray(x))
+
+
+def case_an_array_cut_along_its_first_axis_is_iterated():
+    """It asked for the mesh around; backwards it was refused."""
+    value = np.arange(8, dtype=np.float32).reshape(4, 2)
+    for around in (mesh(2, types=EXPLICIT), Mesh(mesh(2, 2).devices, ("x", "y"),
+                                                 (EXPLICIT, AUTO))):
+        x = olympus.device_put(value, NamedSharding(around, P("x", None)))
+        assert np.array_equal(np.stack(list(x)), value)
+        assert np.array_equal(np.stack(list(reversed(x))), value[::-1])
+        assert np.array_equal(olympus.grad(lambda a: sum((r * r).sum() for r in a))(x), 2 * value)
+
+
+def case_shardings_without_devices_answer():
+    """Raw errors of C++ came back, kinds of memory did not print, and were lost in a pickle."""
+    abstract = mesh(2, types=EXPLICIT).abstract_mesh
+    s, host = (NamedSharding(abstract, P("x"), memory_kind=k) for k in (None, "pinned_host"))
+    assert s.memory_kind is None and s.num_devices == 2 and not s.is_fully_replicated
+    assert host.memory_kind == "pinned_host" and "pinned_host" in repr(host) and host != s
+    assert pickle.loads(pickle.dumps(host)) == host and s.shard_shape((4,)) == (2,)
+    assert s.with_memory_kind("pinned_host") == host
+    for ask in (lambda: s.device_set, lambda: s.addressable_devices, lambda: s.is_fully_addressable,
+                lambda: s.devices_indices_map((4,)), lambda: s.default_memory_kind,
+                lambda: s.addressable_devices_indices_map((4,))):
+        error(ValueError, "not implemented for `olympus.sharding.AbstractMesh`", ask)
+
+
+def case_programs_over_meshes_without_devices_are_lowered():
+    """shard_map was an AttributeError; along Auto axes a platform was asked for."""
+    double = lambda v: olympus.shard_map(lambda a: a * 2, in_specs=P("x"), out_specs=P("x"))(v)
+    for kind, how in ((AUTO, {}), (AUTO, {"lowering_platforms": ("cpu",)}),
+                      (EXPLICIT, {"lowering_platforms": ("cpu",)})):
+        with use_abstract_mesh(mesh(2, types=kind).abstract_mesh):
+            lowered = olympus.jit(double).trace(struct(4)).lower(**how)
+        assert "sdy.manual_computation" in lowered.as_text()
+        error(RuntimeError, "device_assignment", lowered.compile)
+        run = lowered.compile(device_assignment=olympus.devices()[2:4])
+        assert np.array_equal(run(onp.arange(4.0)), 2 * np.arange(4))
+    constrained = lambda v: lax.with_sharding_constraint(v + 1, P("x"))
+    with use_abstract_mesh(mesh(2).abstract_mesh):
+        assert "sharding_constraint" in olympus.jit(constrained).lower(struct(4)).as_text()
+    with use_abstract_mesh(mesh(2, types=EXPLICIT).abstract_mesh):
+        error(ValueError, "lowering_platforms", lambda: olympus.jit(double).lower(struct(4)))
+
+
+def case_types_may_leave_out_axes_of_one_device():
+    """With that option shard_map and vmap compared specifications with types that lack them, and
+    programs that were traced before were judged by it."""
+    spec = P("x", "y")
+    mapped = olympus.shard_map(lambda v: lax.psum(v, ("x", "y")), in_specs=spec, out_specs=P())
+    programs = (lambda v: v * 2, lambda v: olympus.reshard(v, P("y", "x")), mapped,
+                olympus.vmap(lambda v: v * 2, spmd_axis_name=("x", "y")))
+    with olympus.set_mesh(mesh(2, 1, types=EXPLICIT)):
+        cut = {name: olympus.device_put(np.ones((4, 4), np.float32), s)
+               for name, s in (("both", spec), ("first", P("x", None)))}
+        for first in (True, False):
+            for f in programs[:3]:
+                with _without_single(first):
+                    made = olympus.make_olympuspr(f)(cut["both"])
+                    want = f(cut["both"])
+                with _without_single(not first):
+                    core.check_olympuspr(made)
+                    (again,) = core.eval_olympuspr(made.olympuspr, made.consts, cut["both"])
+                assert np.array_equal(want, again)
+        with _without_single(True):
+            assert str(olympus.typeof(cut["both"] * 2)) == "float32[4@x,4]"
+            assert programs[3](cut["first"]).sharding.spec == P("x", None)
+        assert str(olympus.typeof(cut["both"] * 2)) == "float32[4@x,4@y]"
+
+
+@contextlib.contextmanager
+def _without_single(on):
+    name = "olympus_remove_size_one_mesh_axis_from_type"
+    outer = getattr(olympus.config, name)
+    olympus.config.update(name, on)
+    try:
+        yield
+    finally:
+        olympus.config.update(name, outer)
 
 
 CASES = names(globals())

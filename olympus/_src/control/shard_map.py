@@ -219,6 +219,7 @@ class ShardMap(Higher):
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, mesh: Any, in_specs: Specs,
               out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool) -> list[Any]:
+        mesh = b.module.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
         if ordered and not b.module.manual_over(mesh, names).all_manual:
@@ -228,7 +229,6 @@ class ShardMap(Higher):
                 f"({', '.join(ordered)}), and of the axes of {mesh} only {tuple(names)} are "
                 "manual; all axes are required to be; leave out axis_names, or use ordered=False.")
         parts, results = map(b.type, olympuspr.in_avals), map(b.type, b.avals_out)
-        mesh = b.module.mesh_of(mesh)
         outs = b.manual_computation(
             mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))

@@ -13,6 +13,7 @@ from typing import Any
 from ..base import errors, source
 from ..types.avals import ShapedArray
 from ..types.mesh import mesh_of_types
+from ..types.sharding import axes_of, entry_of
 from .effects import of_equations
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .trace import typeof
@@ -190,6 +191,12 @@ def _whole_alike(a: Any, b: Any) -> bool:
 
 def _strict(aval: Any) -> Any:
     # Shardings over Auto axes are what XLA chose last; only explicit ones are part of the program.
+    # Whether types name axes of one device is an option, which may have changed meanwhile.
     if not isinstance(aval, ShapedArray):
         return aval
-    return aval.update(weak_type=False, sharding=aval.sharding if aval.explicit else None)
+    if not aval.explicit:
+        return aval.update(weak_type=False, sharding=None)
+    where, sizes = aval.sharding, aval.sharding.mesh.shape
+    spec = where.spec.update(partitions=[
+        entry_of([n for n in axes_of(e) if sizes[n] > 1]) for e in where.spec])
+    return aval.update(weak_type=False, sharding=where.update(spec=spec))

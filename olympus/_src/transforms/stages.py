@@ -26,6 +26,7 @@ from ..core import reuse
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout
+from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 
@@ -177,11 +178,14 @@ class Traced(Stage):
                 "its own is required; pass them as arguments.")
         placement = self._placement
         platforms = lowering_platforms or (placement.platform,)
+        # Programs that name no devices are compiled for those that `compile` is told.
+        deviceless = AxisType if lowering_platforms is not None else (
+            () if placement.committed or placement.shardings else (AxisType.Auto,))
         with timed("lowering", self.fun_name):
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(**program, rules=_private_parameters,
-                                            deviceless=lowering_platforms is not None,
+                                            deviceless=deviceless,
                                             platforms=several, ordered=_ordered_effects)
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
