@@ -302,6 +302,35 @@ def case_types_may_leave_out_axes_of_one_device():
         assert str(olympus.typeof(cut["both"] * 2)) == "float32[4@x,4@y]"
 
 
+def case_exports_of_symbolic_sizes_may_say_where_values_are():
+    """The constraint was refused when the sizes were known: dynamic shapes."""
+    (w,) = export.symbolic_shape("w")
+    for kind in (AUTO, EXPLICIT):
+        spread = NamedSharding(mesh(2, types=kind), P("x"))
+        put = olympus.reshard if kind is EXPLICIT else lax.with_sharding_constraint
+        made = export.export(olympus.jit(lambda v: put(v * 2, spread)))(struct(2 * w))
+        read = export.deserialize(made.serialize())
+        x = olympus.device_put(np.arange(4.0, dtype=np.float32), spread)
+        for call in (made.call, read.call, olympus.jit(read.call)):
+            y = call(x)
+            assert np.array_equal(y, 2 * np.arange(4)) and y.sharding.spec == P("x"), kind
+
+
+def case_exports_of_shard_map_for_several_platforms():
+    """Their regions used values from outside: MLIR's verifier said so."""
+    double = lambda a: lax.platform_dependent(a, cpu=lambda a: 2 * a, default=lambda a: 3 * a)
+    for f in (double, olympus.jit(double), lambda a: lax.scan(
+            lambda c, _: (double(c), None), a / 2, None, length=1)[0] * 2):
+        mapped = olympus.shard_map(f, mesh=mesh(2), in_specs=P("x"), out_specs=P("x"))
+        x = olympus.device_put(np.arange(4.0), NamedSharding(mesh(2), P("x")))
+        made = export.export(olympus.jit(mapped), platforms=("cpu", "cuda"))(x)
+        assert np.array_equal(export.deserialize(made.serialize()).call(x), 2 * np.arange(4))
+    (w,) = export.symbolic_shape("w")
+    mapped = olympus.shard_map(lambda a: 2 * a, mesh=mesh(2), in_specs=P("x"), out_specs=P("x"))
+    error(NotImplementedError, "the size 'w' is not known",
+          lambda: export.export(olympus.jit(mapped))(struct(2 * w)))
+
+
 @contextlib.contextmanager
 def _without_single(on):
     name = "olympus_remove_size_one_mesh_axis_from_type"

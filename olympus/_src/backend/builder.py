@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .module import ModuleContext
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
-PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
@@ -252,7 +251,8 @@ class Builder:
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
         self.module.nest.enter(self.eqn)
-        self.block = Block(ir.InsertionPoint(block), outer.sizes and outer.sizes.inner())
+        self.block = Block(ir.InsertionPoint(block), outer.sizes and (
+            outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
         try:
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
@@ -609,6 +609,8 @@ class Builder:
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
                 return list(body(*args))
+            args, parts, in_specs, body = dims.into_region(
+                self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
                 token = self.take_token()
                 args, body = [token, *args], self.threaded(body)
@@ -775,7 +777,7 @@ def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
         return list(out) if prim.multiple_results else [out]
 
     assert b.block.sizes is not None    # the number of the platform is among them
-    index = b.convert(b.block.sizes.values[PLATFORM_INDEX], make_aval((), INT32))
+    index = b.convert(b.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
     outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
                   [b.type(a) for a in avals_out])
     return outs if prim.multiple_results else outs[0]

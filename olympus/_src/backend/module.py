@@ -23,9 +23,9 @@ from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
-from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
+from .builder import Block, Builder, lower_equations
 from .devices import incompatible
-from .dims import Sizes, emit_solution, unknown_variable
+from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import hold_report
 from .holds import holds_of, kept_of
 from .manual import ManualAxes
