@@ -56,7 +56,8 @@ class CallExported(Primitive):
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
             _check(exported.in_tree, i, want, have)
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
-        return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
+        return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]),
+                         sharding=a.sharding if a.sharded else None)
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
 
     @staticmethod
