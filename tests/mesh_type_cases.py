@@ -6,6 +6,7 @@ the same calls.
 
 import contextlib
 import pickle
+import warnings
 
 import numpy as np
 from eight_devices import error, names, report
@@ -15,6 +16,7 @@ import olympus.numpy as onp
 from olympus import core, export, lax
 from olympus._src.core.ir import Var
 from olympus.experimental.layout import Format, Layout
+from olympus.experimental.pjit import pjit
 from olympus.sharding import (
     AxisType,
     Mesh,
@@ -329,6 +331,41 @@ def case_exports_of_shard_map_for_several_platforms():
     mapped = olympus.shard_map(lambda a: 2 * a, mesh=mesh(2), in_specs=P("x"), out_specs=P("x"))
     error(NotImplementedError, "the size 'w' is not known",
           lambda: export.export(olympus.jit(mapped))(struct(2 * w)))
+
+
+def case_pjit_runs_on_the_mesh_of_the_block_around():
+    """It was jit: one device, or what XLA chose of None."""
+    around, x = mesh(2), np.arange(4.0, dtype=np.float32)
+    with warnings.catch_warnings(action="ignore"):
+        made = {options: pjit(lambda v: v * 2, **dict(options)) for options in (
+            (), (("in_shardings", None),), (("in_shardings", P("x")), ("out_shardings", None)),
+            (("in_shardings", P("x")),))}
+    for options, f in made.items():
+        with around:
+            y = f(x)
+            assert f.lower(x).compile()(x).sharding == y.sharding
+        spec = P("x") if options == (("in_shardings", P("x")),) else P()
+        assert y.sharding == NamedSharding(around, spec) and np.array_equal(y, 2 * x), options
+    for options in ((), (("in_shardings", None),)):
+        assert made[options](x).devices() == {olympus.devices()[0]}
+    with around:
+        assert olympus.jit(lambda v: v * 2)(x).devices() == {olympus.devices()[0]}
+        elsewhere = olympus.device_put(x, olympus.devices()[3])
+        error(ValueError, "incompatible devices", lambda: made[()](elsewhere))
+
+
+def case_data_of_a_process_may_be_for_one_device():
+    device = olympus.devices()[1]
+    x = olympus.make_array_from_process_local_data(device, {"a": np.ones(3)})["a"]
+    assert x.devices() == {device} and np.array_equal(x, np.ones(3))
+
+
+def case_specifications_with_sums_are_joined_with_others_only():
+    """`spec + tuple` kept the sums, `tuple + spec` was refused."""
+    spec = P("x", unreduced={"z"})
+    assert spec + P("y") == P("x", "y", unreduced={"z"}) and P("x") + ("y",) == P("x", "y")
+    for join in (lambda: spec + ("y",), lambda: ("y",) + spec):
+        error(TypeError, "use update(partitions=", join)
 
 
 @contextlib.contextmanager

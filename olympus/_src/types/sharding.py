@@ -130,13 +130,17 @@ class PartitionSpec:
         if isinstance(other, PartitionSpec):
             return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
                                  reduced=self.reduced | other.reduced)
+        self._check_plain(f"{self} + {other!r}")
         return self.update(partitions=(*self, *other))
 
     def __radd__(self, other: Any) -> PartitionSpec:
-        if self.unreduced or self.reduced:
-            raise TypeError(f"PartitionSpec: {other!r} + {self} given; a PartitionSpec is required "
-                            "before one that has unreduced or reduced axes.")
+        self._check_plain(f"{other!r} + {self}")
         return self.update(partitions=(*other, *self))
+
+    def _check_plain(self, given: str) -> None:
+        if self.unreduced or self.reduced:
+            raise TypeError(f"PartitionSpec: {given} given; a PartitionSpec is required beside one "
+                            "that has unreduced or reduced axes; use update(partitions=…).")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionSpec) and self._key() == other._key()
