@@ -6,10 +6,13 @@ the same calls.
 
 import contextlib
 import pickle
+import random
 import warnings
 
 import numpy as np
 from eight_devices import error, names, report
+from explicit_sweep import points
+from type_sweep import compare
 
 import olympus
 import olympus.numpy as onp
@@ -331,6 +334,14 @@ def case_exports_of_shard_map_for_several_platforms():
     mapped = olympus.shard_map(lambda a: 2 * a, mesh=mesh(2), in_specs=P("x"), out_specs=P("x"))
     error(NotImplementedError, "the size 'w' is not known",
           lambda: export.export(olympus.jit(mapped))(struct(2 * w)))
+
+
+def case_calls_have_one_type_whichever_way():
+    """A sample; all calls are a slow test. Calls of exports without operands lost theirs."""
+    calls = points(1, 24)
+    found = compare([*random.Random(24).sample(calls, 6),
+                     ("np.zeros((8, 2), out_sharding=S('x', 'y'))", [])])
+    assert not found, "\n".join(found)
 
 
 def case_pjit_runs_on_the_mesh_of_the_block_around():

@@ -13,3 +13,9 @@ def results():
 @pytest.mark.parametrize("case", mesh_type_cases.CASES)
 def test_on_eight_devices(results, case):
     assert not results[case], results[case]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_calls_have_one_type_whichever_way(part):
+    eight_devices.python("tools/type_sweep.py", "--part", str(part))

@@ -32,8 +32,8 @@ from .ir import Literal
 from .trace import is_literal, typeof
 
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "body", "broadcast",
-           "check_varying", "concatenate", "contract", "convolve", "declared", "elementwise",
-           "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
+           "check_varying", "concatenate", "contract", "convolve", "elementwise", "gather",
+           "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
            "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
            "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
@@ -396,12 +396,6 @@ def body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any
          ) -> list[Entries]:
     """Results are as the body says; `tagged` does not ask."""
     raise AssertionError
-
-
-def declared(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
-             ) -> list[Entries]:
-    """Results are as what `infer` gives says: it has their types from somewhere."""
-    return [a.sharding.spec.partitions for a in outs]
 
 
 def as_first(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]

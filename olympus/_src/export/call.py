@@ -15,7 +15,7 @@ from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
 from ..core.primitive import Axis, Primitive
-from ..core.tags import Operand, ShardingTypeError, declared
+from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
 from ..lax.sharding import reshard
 from ..types import dtypes
@@ -23,7 +23,7 @@ from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import evaluated
 from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, definitely_equal
-from ..types.sharding import NamedSharding, axes_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from ..types.tree import argument_path
 from .module import ANY_PLATFORM, read_module
 
@@ -41,14 +41,14 @@ class CallExported(Primitive):
     transpose = None
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
-        # What is a sum not taken yet is so within, and results are as the export says.
-        taken, given = params["exported"].in_avals, params["exported"].out_avals
-        for have, want in zip(avals, taken, strict=True):
+        exported = params["exported"]
+        for have, want in zip(avals, exported.in_avals, strict=True):
             if have.sharded and have.sums != want.sums:
                 raise ShardingTypeError(f"call_exported: {have} given; {want} is required; use "
                                         "olympus.reshard.")
-        outs = super().inferred([_with_sums(a, None) for a in avals], params)
-        return list(map(_with_sums, outs, given))
+        # How operands are spread, and whether they are sums, says the export, and of results, too.
+        outs = super().inferred([_spread_as(a, PartitionSpec()) for a in avals], params)
+        return [_as_exported(exported, *pair) for pair in zip(outs, exported.out_avals)]
 
     result_avals = inferred     # not memoised: the artifact would be kept alive
 
@@ -56,24 +56,8 @@ class CallExported(Primitive):
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
             _check(exported.in_tree, i, want, have)
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
-        return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]),
-                         sharding=a.sharding if a.sharded else None)
+        return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
-
-    @staticmethod
-    def spread(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
-               ) -> list[Any]:
-        """Results are cut as the export says, by axes of those names; else they are whole."""
-        found = declared(operands, outs, params)
-        names = [n for entries in found for e in entries for n in axes_of(e)]
-        names += [n for a in params["exported"].out_avals if a.sharded for each in a.sums
-                  for n in each]
-        if not {*names} <= {*operands[0].mesh.axis_names}:
-            raise ShardingTypeError(
-                f"results of {params['exported'].fun_name} are cut along "
-                f"{', '.join(map(repr, dict.fromkeys(names)))}; a mesh of such axes is required; "
-                "move the arguments to it with olympus.device_put.")
-        return found
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         exported = params["exported"]
@@ -123,13 +107,23 @@ class CallExported(Primitive):
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
 
 
-def _with_sums(aval: Any, like: Any) -> Any:
-    """A type that is unreduced and reduced as another; neither if that is None."""
-    if not aval.sharded:
-        return aval
-    unreduced, reduced = ((), ()) if like is None or not like.sharded else like.sums
-    spec = aval.sharding.spec.update(unreduced=frozenset(unreduced), reduced=frozenset(reduced))
-    return aval.update(sharding=aval.sharding.update(spec=spec))
+def _spread_as(aval: Any, spec: PartitionSpec) -> Any:
+    """A type, if it is over a mesh, cut so along its axes."""
+    return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
+
+
+def _as_exported(exported: Any, out: Any, told: Any) -> Any:
+    """The type of a result: cut as the export says, by axes of those names."""
+    if not (out.sharded and told.sharded):
+        return out
+    spec, mesh = told.sharding.spec, out.sharding.mesh
+    names = [n for e in spec for n in axes_of(e)] + [n for each in told.sums for n in each]
+    if not {*names} <= {*mesh.axis_names}:
+        raise ShardingTypeError(
+            f"results of {exported.fun_name} are cut along "
+            f"{', '.join(map(repr, dict.fromkeys(names)))}; a mesh of such axes is required; "
+            "move the arguments to it with olympus.device_put.")
+    return _spread_as(out, spec)
 
 
 def as_exported(x: Any, want: Any) -> Any:
