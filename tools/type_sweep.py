@@ -2,10 +2,10 @@
 
     PYTHONPATH=. python tools/type_sweep.py [--part 0] [--seed 0]
 
-Draws calls and specifications as tools/explicit_sweep.py does, and compares what `typeof` says of the
-results (shape, dtype, weak type, sharding and mesh, varying axes, memory) of the eager call with
-those of `jit`, `eval_shape`, an export that is called and `vmap`, whose axis comes in front; and the
-types of cotangents with those of the operands. Where the eager call is refused, so must the others be.
+Draws calls and specifications as tools/explicit_sweep.py does, and compares what `typeof` says of
+the results (shape, dtype, weak type, sharding and mesh, varying axes, memory) of the eager call
+with those of `jit`, `eval_shape`, an export that is called and `vmap`, whose axis comes in front;
+and the types of cotangents with those of the operands. Where one is refused, so must the others be.
 KNOWN has the calls whose difference is meant. Needs eight devices; exits with 1 for a difference.
 """
 
@@ -21,7 +21,7 @@ from explicit_sweep import points
 
 import olympus
 from olympus import export, lax, nn, tree
-from olympus.sharding import AxisType, NamedSharding, PartitionSpec, set_mesh
+from olympus.sharding import AxisType, PartitionSpec, set_mesh
 
 PARTS = 4
 NAMES = {"lax": lax, "np": olympus.numpy, "nn": nn, "P": olympus, "S": PartitionSpec}

@@ -21,7 +21,6 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
-from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec
 from . import dims
@@ -590,14 +589,14 @@ class Builder:
         return self.slice_at(self.constant(table, make_aval(table.shape, table.dtype)),
                              self.convert(number, make_aval((), table.dtype)))
 
-    def manual_computation(self, mesh: Mesh, names: Sequence[Any], args: Sequence[Any],
+    def manual_computation(self, mesh: Any, names: Sequence[Any], args: Sequence[Any],
                            in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec],
                            parts: Sequence[Any], types: Sequence[Any],
                            body: Callable[..., Sequence[Any]]) -> list[Any]:
         """sdy.manual_computation: `body(*parts)`, the program of one device along further axes.
 
         Args:
-          mesh: with its devices.
+          mesh: a `Mesh`, or an `AbstractMesh` in a program that is not compiled here.
           names: the axes that become manual, in the order of the mesh.
           args: MLIR values; `in_specs` cut them along `names`.
           parts: the MLIR types of the parts, which the body takes.

@@ -120,7 +120,7 @@ class ModuleContext:
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.reordered = False      # whether some name them in another order
-        self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
+        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
         self.given: list[Mesh] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
         self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
@@ -422,7 +422,7 @@ def _dimension(entry: Any) -> str:
     return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
 
 
-def _cut(symbol: str, mesh: Mesh, spec: PartitionSpec, ndim: int, open: bool = False,
+def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
          manual: Sequence[Any] = ()) -> str:
     """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..base import errors, source
 from ..types.avals import ShapedArray
 from ..types.mesh import mesh_of_types
-from ..types.sharding import axes_of, entry_of
+from ..types.sharding import axes_of, entry_of, told_axes
 from .effects import of_equations
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .trace import typeof
@@ -196,7 +196,7 @@ def _strict(aval: Any) -> Any:
         return aval
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
-    where, sizes = aval.sharding, aval.sharding.mesh.shape
+    where, told = aval.sharding, told_axes(aval.sharding.mesh, True)
     spec = where.spec.update(partitions=[
-        entry_of([n for n in axes_of(e) if sizes[n] > 1]) for e in where.spec])
+        entry_of([n for n in axes_of(e) if n in told]) for e in where.spec])
     return aval.update(weak_type=False, sharding=where.update(spec=spec))

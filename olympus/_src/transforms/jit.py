@@ -173,8 +173,8 @@ def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
     """
     source.warn("pjit: experimental.pjit.pjit has been deprecated; olympus.jit does the same under "
                 "olympus.set_mesh; use these instead.", DeprecationWarning)
-    ins, outs = [tree_map(lambda s: WHOLE if s is None else s, shardings, is_leaf=lambda s: s is None)
-                 for shardings in (in_shardings, out_shardings)]
+    ins, outs = [tree_map(lambda s: WHOLE if s is None else s, given, is_leaf=lambda s: s is None)
+                 for given in (in_shardings, out_shardings)]
     return make_jit(fun, {
         "in_shardings": ins, "out_shardings": outs, "static_argnums": static_argnums,
         "static_argnames": static_argnames, "donate_argnums": donate_argnums,

@@ -24,7 +24,6 @@ from ..base.logs import timed
 from ..base.util import lazy_module
 from ..core import reuse
 from ..core.trace import Tracer, typeof
-from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten

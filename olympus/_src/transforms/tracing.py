@@ -152,7 +152,8 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
     """
     check_callable("eval_shape", fun)
     if type(fun) is lib.PjitFunction:       # it knows where its results are to be
-        return fun.eval_shape(*args, **kwargs)
+        jitted: Any = fun
+        return jitted.eval_shape(*args, **kwargs)
     return _structs(*_trace("eval_shape", fun, args, kwargs))
 
 

@@ -176,9 +176,10 @@ class _Solver:
             return
         if unknown:
             raise ValueError(
-                f"Encountered dimension variable {unknown[0]!r} that is not appearing in the shapes "
-                f"of the function arguments, in the symbolic shape constraint {constraint.text}. "
-                f"The following dimension variables are appearing: {sorted(known)}.{self.specs} "
+                f"Encountered dimension variable {unknown[0]!r} that is not appearing in the "
+                "shapes of the function arguments, in the symbolic shape constraint "
+                f"{constraint.text}. The following dimension variables are appearing: "
+                f"{sorted(known)}.{self.specs} "
                 "Give an argument with an axis of that size, or leave out the constraint.")
         value = evaluated(constraint.value, self.found.variables)
         self.require(
