@@ -374,6 +374,8 @@ def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -
     entries = found.spec if not abstract.explicit_axes else [   # of keys, one axis more is found
         _named_as_told(*pair, abstract.auto_axes) for pair in itertools.zip_longest(
             told, found.spec)]
+    while len(entries) > len(found.spec) and entries[-1] is None:
+        entries = entries[:-1]
     return found.update(mesh=found.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
         *entries, unreduced=told.unreduced, reduced=told.reduced))
 

@@ -387,7 +387,7 @@ def of_mesh(sharding: NamedSharding, mesh: Any) -> NamedSharding:
     return NamedSharding(mesh.of_types(sharding.mesh.axis_types), spec)
 
 
-def told_axes(mesh: AbstractMesh, larger: bool | None = None) -> tuple[Any, ...]:
+def told_axes(mesh: Mesh | AbstractMesh, larger: bool | None = None) -> tuple[Any, ...]:
     """The axes of a mesh that types name: the explicit ones, or only those of several devices.
 
     `larger`: whether those of several only; None: as the option says.
