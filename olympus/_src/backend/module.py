@@ -573,7 +573,7 @@ def _names_devices(pr: Olympuspr) -> bool:
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return not kinds.isdisjoint((Mesh, NamedSharding))
+    return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
 
 
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
@@ -616,8 +616,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    if platform == "cpu" and not (
-            platforms or devices or mesh is not None or arg_names or deviceless):
+    # What may be of explicit axes without devices is for a platform, and not for this machine's CPU.
+    if platform == "cpu" and not (platforms or devices or mesh is not None or arg_names
+                                  or AxisType.Explicit in deviceless):
         context.alone, context.hold = closed, hold
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     context.deviceless, context.given = deviceless, given
