@@ -605,7 +605,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       mesh: the one around, on which what is made of nothing is.
       rules: lowering rules by primitive, in place of its own.
       arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
-      deviceless: types of axes of which meshes may have no devices, since nothing is compiled.
+      deviceless: types of axes of which meshes may have no devices; all, if it is for a platform.
       platforms: several in place of one; the module's first argument is the number of the one that
         it runs on.
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
@@ -616,7 +616,6 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    # What may be of explicit axes without devices is for a platform, and not for this machine's CPU.
     if platform == "cpu" and not (platforms or devices or mesh is not None or arg_names
                                   or AxisType.Explicit in deviceless):
         context.alone, context.hold = closed, hold
