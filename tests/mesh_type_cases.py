@@ -336,6 +336,18 @@ def case_exports_of_shard_map_for_several_platforms():
           lambda: export.export(olympus.jit(mapped))(struct(2 * w)))
 
 
+def case_gradients_of_settled_updates_beside_auto_axes():
+    """The zeros of the rule were on the mesh around, the rest was left to XLA: two meshes."""
+    mixed = Mesh(mesh(2, 2).devices, ("x", "y"), (EXPLICIT, AUTO))
+    with olympus.set_mesh(mixed):
+        a = olympus.device_put(np.zeros((4, 2), np.float32), P())
+        b = olympus.device_put(np.ones((2, 2), np.float32), P(None, "x"))
+        put = lambda b: a.at[onp.array([0, 2])].set(b, out_sharding=P("x")).sum()
+        for g in (olympus.grad(put), olympus.jit(olympus.grad(put))):
+            assert np.array_equal(g(b), np.ones((2, 2)))
+            assert str(olympus.typeof(g(b))) == "float32[2,2@x]"
+
+
 def case_calls_have_one_type_whichever_way():
     """A sample; all calls are a slow test. Calls of exports without operands lost theirs."""
     calls = points(1, 24)

@@ -16,6 +16,6 @@ def test_on_eight_devices(results, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
-def test_calls_have_one_type_whichever_way(part):
-    eight_devices.python("tools/type_sweep.py", "--part", str(part))
+@pytest.mark.parametrize("options", ["0", "1", "2", "3", "1 --auto"])
+def test_calls_have_one_type_whichever_way(options):
+    eight_devices.python("tools/type_sweep.py", "--part", *options.split())

@@ -1,12 +1,13 @@
 """One type whichever way: calls on explicit mesh axes, eagerly and by every transformation.
 
-    PYTHONPATH=. python tools/type_sweep.py [--part 0] [--seed 0]
+    PYTHONPATH=. python tools/type_sweep.py [--part 0] [--seed 0] [--auto]
 
 Draws calls and specifications as tools/explicit_sweep.py does, and compares what `typeof` says of
 the results (shape, dtype, weak type, sharding and mesh, varying axes, memory) of the eager call
 with those of `jit`, `eval_shape`, an export that is called and `vmap`, whose axis comes in front;
 and the types of cotangents with those of the operands. Where one is refused, so must the others be.
-KNOWN has the calls whose difference is meant. Needs eight devices; exits with 1 for a difference.
+With --auto one axis of the mesh is left to XLA. KNOWN has the calls whose difference is meant.
+Needs eight devices; exits with 1 for a difference.
 """
 
 from __future__ import annotations
@@ -109,10 +110,18 @@ def differences(text: str, operands: Sequence[Any]) -> list[str]:
     return found
 
 
-def compare(calls: Sequence[Any]) -> list[str]:
-    """The differences of calls on a mesh of eight devices, each with its lines."""
+def along_x(calls: Sequence[Any]) -> list[Any]:
+    """The calls that name no other axis, with operands that are cut along it alone."""
+    return [(text, [(shape, [e if e == "x" else None for e in entries], dtype)
+                    for shape, entries, dtype in operands])
+            for text, operands in calls if "'y'" not in text]
+
+
+def compare(calls: Sequence[Any], last: AxisType = AxisType.Explicit) -> list[str]:
+    """The differences of calls on a mesh of eight devices, each with its lines; `last` is the type
+    of its axis y."""
     found = []
-    mesh = olympus.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
+    mesh = olympus.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, last))
     with set_mesh(mesh):
         for text, operands in calls:
             try:
@@ -129,9 +138,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", type=int, choices=range(PARTS), help="a part of the calls only")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--auto", action="store_true", help="leave the axis y to XLA")
     args = parser.parse_args()
-    calls = points(1, args.seed)
-    found = compare(calls if args.part is None else calls[args.part::PARTS])
+    calls = points(1, args.seed)[args.part or 0::1 if args.part is None else PARTS]
+    found = compare(along_x(calls), AxisType.Auto) if args.auto else compare(calls)
     print(*found, f"{len(found)} calls differ", sep="\n")
     return int(bool(found))
 

@@ -225,7 +225,7 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     if len(meshes) > 1 and len({m.shape_tuple for m in meshes}) == 1:
         # Axis types alone differ. What is whole is whole under all of them: zeros that a rule makes
         # for an operation within `auto_axes`, but outside of it.
-        meshes = [m for m in meshes if not m.are_all_axes_explicit or any(
+        meshes = [m for m in meshes if not m.explicit_axes or any(
             a.sharding.mesh == m and any(a.sharding.spec) for a in arrays)] or meshes[:1]
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
