@@ -348,6 +348,28 @@ def case_gradients_of_settled_updates_beside_auto_axes():
             assert str(olympus.typeof(g(b))) == "float32[2,2@x]"
 
 
+def case_gradients_of_kernels_sum_over_a_batch_that_is_cut():
+    """They were refused. What XLA computes wrongly stays so: cut spatial axes, groups."""
+    a = np.random.default_rng(0).normal(size=(8, 8, 4)).astype(np.float32)
+
+    def loss(a, b, **options):
+        return onp.sin(lax.conv_general_dilated(a, b, (1,), "SAME", dimension_numbers=(
+            "NWC", "WIO", "NWC"), **options)).sum()
+
+    def cut(*spec, **options):
+        return olympus.grad(lambda b: loss(olympus.device_put(a, P(*spec)), b, **options))
+
+    b = np.random.default_rng(1).normal(size=(3, 4, 4)).astype(np.float32)
+    want = olympus.grad(lambda b: loss(a, b))(b)
+    with olympus.set_mesh(mesh(2, 2, types=EXPLICIT)):
+        for spec in ("x", ("x", "y")):
+            for g in (cut(spec), olympus.jit(cut(spec))):
+                assert np.allclose(g(onp.asarray(b)), want, atol=1e-4)
+        error(TypeError, "axis 1 is cut", lambda: cut(None, "x")(onp.asarray(b)))
+        error(TypeError, "axis 0 is cut",
+              lambda: cut("x", feature_group_count=2)(onp.asarray(b[:, :2])))
+
+
 def case_calls_have_one_type_whichever_way():
     """A sample; all calls are a slow test. Calls of exports without operands lost theirs."""
     calls = points(1, 24)
