@@ -42,7 +42,9 @@ def python(*args):
         " --xla_cpu_collective_call_terminate_timeout_seconds=120")
     done = subprocess.run(
         [sys.executable, *args], capture_output=True, text=True, cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)}, timeout=600, check=False)
+        env={**os.environ, "XLA_FLAGS": flags,
+             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tools")])},
+        timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

@@ -552,6 +552,26 @@ def test_constraints_go_with_the_artifact():
             read.call(np.ones(n, np.float32))
 
 
+def test_integers_of_symbolic_sizes_have_float0_for_their_derivatives():
+    """Zeros of float0 asked for a number."""
+    (q,) = export.symbolic_shape("q")
+    args = [olympus.ShapeDtypeStruct((q,), kind) for kind in ("int32", "float32")]
+    read = round_trip(lambda n, x: (n + 1, x * x), *args, vjp_order=1)
+    assert [str(a) for a in read.vjp().out_avals] == ["float0[q]", "float32[q]"]
+    n, x = np.arange(3, dtype=np.int32), np.array([1.0, 2.0, 3.0], np.float32)
+    assert np.array_equal(olympus.grad(lambda x: read.call(n, x)[1].sum())(x), 2 * x)
+
+
+def test_empty_matrices_of_symbolic_batches_have_all_singular_vectors():
+    """The identities asked for a number."""
+    (b,) = export.symbolic_shape("b")
+    read = round_trip(functools.partial(olympus.lax.linalg.svd, full_matrices=True),
+                      olympus.ShapeDtypeStruct((b, 0, 3), "float32"))
+    u, s, vh = read.call(np.zeros((2, 0, 3), np.float32))
+    assert u.shape == (2, 0, 0) and s.shape == (2, 0)
+    assert np.array_equal(vh, np.broadcast_to(np.eye(3), (2, 3, 3)))
+
+
 def test_symbols_of_two_scopes_do_not_mix():
     with pytest.raises(ValueError, match=r"(?s)Invalid mixing of symbolic scopes when exporting f"
                                          r".*from args\[0\].*'w' \(args\[1\]\)"):

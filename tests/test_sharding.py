@@ -121,7 +121,7 @@ def test_mesh_says_what_it_is():
     (lambda: P("x", unreduced={"x"}), ValueError, "may be in one of them"),
     (lambda: P(reduced={"x"}, unreduced={"x"}), ValueError, "may be in one of them"),
     (lambda: P(unreduced="x"), TypeError, "a set of names"),
-    (lambda: ("y",) + P(unreduced={"x"}), TypeError, "required before one"),
+    (lambda: ("y",) + P(unreduced={"x"}), TypeError, "required beside one"),
     (lambda: ManualAxisType(varying={"x"}, reduced={"x"}), ValueError, "one of both"),
     (lambda: olympus.jit(lambda: olympus.set_mesh(None))(), ValueError, "set_mesh: .*outside"),
     (lambda: olympus.jit(lambda: olympus.sharding.get_mesh().size)(), ValueError, "get_mesh: "),

@@ -48,6 +48,9 @@ def test_constraints_are_checked():
     with pytest.raises(ValueError, match="constraint a >= b.*found -1"):
         solved("a, b", (2, 3), ["a >= b"])
     assert solved("a, b", (4, 8), ["b == 2*a"]) == {"a": 4}
+    assert solved("a", (4,), ["b >= c", "c >= 5"]) == {"a": 4}
+    with pytest.raises(ValueError, match="'b' that is not appearing.*constraint a >= b"):
+        solved("a", (4,), ["a >= b", "b >= 5"])     # it was traced as if a were 5 or more
     with pytest.raises(ValueError, match="inconsistency"):
         solved("a, b", (4, 9), ["b == 2*a"])
 

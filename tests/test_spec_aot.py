@@ -306,7 +306,8 @@ def test_what_a_backend_lacks_is_none():
         get_compiled_memory_stats = hlo_modules = cost_analysis
 
     compiled = olympus.jit(f).trace(x, y).lower().compile()
-    lacking = stages.Compiled(compiled._program, SimpleNamespace(xla=Lacking(), exclusive=()))
+    lacking = stages.Compiled(compiled._program, SimpleNamespace(xla=Lacking(), exclusive=(),
+                                                                  placement=None))
     assert lacking.cost_analysis() is None
     assert lacking.memory_analysis() is None
     assert lacking.as_text() is None

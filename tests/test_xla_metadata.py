@@ -108,6 +108,6 @@ def test_values_are_computed_in_a_demanded_order():
 
 
 def test_pjit_is_jit():
-    with pytest.warns(DeprecationWarning, match=r"use it instead"):
+    with pytest.warns(DeprecationWarning, match=r"use these instead"):
         f = pjit(lambda x, n: x * n, None, None, 1)
     assert f(2.0, 3) == 6

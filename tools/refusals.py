@@ -26,7 +26,8 @@ REASONS = {
     "a program of several platforms runs on one": r"stages\.py:compile:|"
                                                     r"module\.py:_check_donation:",
     "a compiled program cannot raise": r": \w+: bounds_error given",
-    "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over",
+    "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over|"
+                                               r"dims\.py:__getitem__: shard_map",
     "methods of SciPy's that others stand in for": r"solve_ivp\.py:solve_ivp:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "what the plugin or the partitioner does": r"(topologies|partitioning)\.py:",

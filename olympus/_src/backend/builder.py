@@ -21,7 +21,6 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
-from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec
 from . import dims
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from .module import ModuleContext
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
-PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
@@ -252,7 +250,8 @@ class Builder:
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
         self.module.nest.enter(self.eqn)
-        self.block = Block(ir.InsertionPoint(block), outer.sizes and outer.sizes.inner())
+        self.block = Block(ir.InsertionPoint(block), outer.sizes and (
+            outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
         try:
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
@@ -590,14 +589,14 @@ class Builder:
         return self.slice_at(self.constant(table, make_aval(table.shape, table.dtype)),
                              self.convert(number, make_aval((), table.dtype)))
 
-    def manual_computation(self, mesh: Mesh, names: Sequence[Any], args: Sequence[Any],
+    def manual_computation(self, mesh: Any, names: Sequence[Any], args: Sequence[Any],
                            in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec],
                            parts: Sequence[Any], types: Sequence[Any],
                            body: Callable[..., Sequence[Any]]) -> list[Any]:
         """sdy.manual_computation: `body(*parts)`, the program of one device along further axes.
 
         Args:
-          mesh: with its devices.
+          mesh: a `Mesh`, or an `AbstractMesh` in a program that is not compiled here.
           names: the axes that become manual, in the order of the mesh.
           args: MLIR values; `in_specs` cut them along `names`.
           parts: the MLIR types of the parts, which the body takes.
@@ -609,6 +608,8 @@ class Builder:
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
                 return list(body(*args))
+            args, parts, in_specs, body = dims.into_region(
+                self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
                 token = self.take_token()
                 args, body = [token, *args], self.threaded(body)
@@ -775,7 +776,7 @@ def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
         return list(out) if prim.multiple_results else [out]
 
     assert b.block.sizes is not None    # the number of the platform is among them
-    index = b.convert(b.block.sizes.values[PLATFORM_INDEX], make_aval((), INT32))
+    index = b.convert(b.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
     outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
                   [b.type(a) for a in avals_out])
     return outs if prim.multiple_results else outs[0]

@@ -23,7 +23,13 @@ from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physic
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import prod
-from ..types.sharding import NamedSharding, PartitionSpec, demanded_memory
+from ..types.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    demanded_memory,
+    entry_of,
+)
 from .agreement import check_same_program, spans_processes
 from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
 from .devices import check_process, client
@@ -364,9 +370,26 @@ def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -
                              memory_kind=kind)
     if type(found) is not NamedSharding or found.mesh.shape_tuple != abstract.shape_tuple:
         return found
-    spec = found.spec       # of Auto axes nothing is said: a value that is reduced is whole
-    return found.update(mesh=found.mesh.of_types(abstract.axis_types),
-                        spec=spec.update(reduced=spec.reduced.intersection(abstract.explicit_axes)))
+    told = aval.sharding.spec
+    entries = found.spec if not abstract.explicit_axes else [   # of keys, one axis more is found
+        _named_as_told(*pair, abstract.auto_axes) for pair in itertools.zip_longest(
+            told, found.spec)]
+    while len(entries) > len(found.spec) and entries[-1] is None:
+        entries = entries[:-1]
+    return found.update(mesh=found.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
+        *entries, unreduced=told.unreduced, reduced=told.reduced))
+
+
+def _named_as_told(told: Any, found: Any, auto: Sequence[Any]) -> Any:
+    """How an axis is cut: along the explicit axes of a mesh that its type names, and the Auto ones
+    that XLA chose. What XLA chose does not show axes of one device.
+    """
+    names, at = [n for n in axes_of(found) if n in auto or n in axes_of(told)], 0
+    for name in axes_of(told):
+        if name not in names:
+            names.insert(at, name)
+        at = names.index(name) + 1
+    return entry_of(names)
 
 
 _COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute|"

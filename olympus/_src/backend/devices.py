@@ -405,4 +405,5 @@ def incompatible(first: str, here: Sequence[Device], second: str, there: Sequenc
               for where in (here, there)]
     return IncompatibleDevicesError(
         f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
-        f"{second} {places[1]}; one set of devices is required; move arguments with device_put.")
+        f"{second} {places[1]}; one set of devices, in one order, is "
+        "required; move arguments with device_put.")

@@ -22,10 +22,12 @@ from ..types.shape import SymbolicDim, is_static
 from ..types.symbolic import Dimension, Factor, is_symbolic_dim
 from .attributes import attr, constant_attr, tensor_type
 
-__all__ = ["DYNAMIC", "Sizes", "as_row", "emit_solution", "is_dynamic", "operand",
+__all__ = ["DYNAMIC", "PLATFORM_INDEX", "Sizes", "as_row", "emit_solution", "into_region",
+           "is_dynamic", "operand",
            "shape_operands", "size", "sizes_of", "slice_at",
            "unknown_variable", "vector"]
 
+PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
 BOOL, I32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
 
@@ -39,7 +41,44 @@ class Sizes:
 
     def inner(self) -> Sizes:
         """For a region, which sees what is around it; what it adds ends with it."""
-        return Sizes(dict(self.values), dict(self.vectors))
+        return Sizes(self.values.copy(), dict(self.vectors))
+
+    def alone(self) -> Sizes:
+        """For a region that sees nothing of what is around it."""
+        return Sizes(_Unseen(self.values))
+
+
+class _Unseen(dict[Any, Any]):
+    """Values that are known of, and not to be had."""
+
+    def __getitem__(self, name: Any) -> Any:
+        if name == PLATFORM_INDEX:
+            return super().__getitem__(name)
+        raise NotImplementedError(
+            f"shard_map: the size {name!r} is not known while the program is traced, and its body "
+            "computes with it: StableHLO's refinement does not go into regions of manual axes; "
+            "give this size as a number, or use lax.with_sharding_constraint.")
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        return default      # it is made of those that are asked for
+
+    def copy(self) -> _Unseen:
+        return _Unseen(self)
+
+
+def into_region(b: Any, args: Sequence[Any], types: Sequence[Any], specs: Sequence[Any],
+                whole: Any, body: Callable[..., Any]) -> tuple[Any, ...]:
+    """Operands, their types and specifications, and the body, of a region that sees nothing of what
+    is around it: the number of the platform goes in, if there are several."""
+    if b.block.sizes is None or PLATFORM_INDEX not in b.block.sizes.values:
+        return args, types, specs, body
+    number = b.block.sizes.values[PLATFORM_INDEX]
+
+    def inner(own: Any, *xs: Any) -> Any:
+        b.block.sizes.values[PLATFORM_INDEX] = own
+        return body(*xs)
+
+    return [number, *args], [number.type, *types], [whole, *specs], inner
 
 
 def is_dynamic(x: Any) -> bool:

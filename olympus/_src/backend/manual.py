@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.lib import mlir
-from ..types.mesh import Mesh
+from ..types.mesh import AbstractMesh, Mesh
 
 __all__ = ["ManualAxes", "groups_attr"]
 
@@ -23,7 +23,7 @@ __all__ = ["ManualAxes", "groups_attr"]
 class ManualAxes(NamedTuple):
     """The axes of a mesh that are manual where operations are emitted, and its partitions."""
 
-    mesh: Mesh
+    mesh: Mesh | AbstractMesh       # the latter of a program that is not compiled here
     names: tuple[Any, ...]          # in the order of the mesh
     partitions: np.ndarray          # in the shape of the mesh
 

@@ -19,13 +19,13 @@ from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
-from ..types.mesh import AbstractMesh, Mesh, current_mesh, mesh_of
+from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
-from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
+from .builder import Block, Builder, lower_equations
 from .devices import incompatible
-from .dims import Sizes, emit_solution, unknown_variable
+from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import hold_report
 from .holds import holds_of, kept_of
 from .manual import ManualAxes
@@ -81,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values")
+                 "kept", "identities", "held_values", "reordered")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -119,10 +119,11 @@ class ModuleContext:
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
-        self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
+        self.reordered = False      # whether some name them in another order
+        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
         self.given: list[Mesh] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
-        self.deviceless = False     # whether meshes may have no devices, since nothing is compiled
+        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
@@ -179,10 +180,19 @@ class ModuleContext:
         return self.uses[id(pr)] == 1
 
     def use_devices(self, devices: tuple[Any, ...]) -> None:
-        """Take note of the devices that a sharding names: all must name the same."""
-        if self.devices and set(self.devices) != set(devices):
+        """Take note of the devices that a sharding names: all must name the same in one order."""
+        if self.devices and self.devices != devices and not (
+                self.reordered and set(self.devices) == set(devices)):
             raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
         self.devices = self.devices or devices
+
+    def _use_mesh(self, mesh: Any) -> str:
+        """Take note of a mesh, and its devices if it has any; its name in the module."""
+        if isinstance(mesh, Mesh):
+            self.use_devices(mesh.device_tuple)
+        else:
+            self.parts = mesh.size
+        return self.declare_mesh(mesh)
 
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
@@ -191,11 +201,7 @@ class ModuleContext:
         mesh = self.mesh_of(sharding.mesh)
         # The devices first: a mesh's ids are places among them. Both are noted even where one
         # device leaves nothing to say, because the program's results are named by its meshes.
-        if isinstance(mesh, Mesh):
-            self.use_devices(mesh.device_tuple)
-        else:
-            self.parts = mesh.size
-        symbol = self.declare_mesh(mesh)
+        symbol = self._use_mesh(mesh)
         if mesh.size == 1:
             return {}
         manual = () if self.manual is None else self.manual.names
@@ -210,26 +216,30 @@ class ModuleContext:
         known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
         for found in known:
             if found.shape_tuple == mesh.shape_tuple and (
-                    self.deviceless or isinstance(found, Mesh)):
+                    isinstance(found, Mesh) or self._may_lack_devices(found)):
                 return found
         for found in known:     # the same devices, by other names
             if isinstance(found, Mesh) and found.size == mesh.size:
                 return mesh_of(mesh, found.device_tuple)
-        if self.deviceless:
+        if self._may_lack_devices(mesh):
             return mesh
         raise ValueError(f"{self.name}: a part of the program is over {mesh}, and nothing names "
                          "its devices; an argument on such a mesh is required, or that mesh around "
                          "(olympus.set_mesh). Passing lowering_platforms to trace(…).lower is "
                          "required to lower it without.")
 
-    def manual_over(self, mesh: Mesh, names: Sequence[Any]) -> ManualAxes:
+    def _may_lack_devices(self, mesh: AbstractMesh) -> bool:
+        return bool(self.deviceless) and {*mesh.axis_types} <= {*self.deviceless, AxisType.Manual}
+
+    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Any]) -> ManualAxes:
         """What is manual where `names` of a mesh become so."""
         if self.manual is not None:
             names = [*self.manual.names, *names]
-        self.use_devices(mesh.device_tuple)
-        self.declare_mesh(mesh)
-        place = {d: i for i, d in enumerate(self.devices)}
-        ids = np.array([place[d] for d in mesh.device_tuple], np.int64)
+        self._use_mesh(mesh)
+        ids = np.arange(mesh.size)
+        if isinstance(mesh, Mesh):
+            place = {d: i for i, d in enumerate(self.devices)}
+            ids = np.array([place[d] for d in mesh.device_tuple], np.int64)
         return ManualAxes(mesh, tuple([n for n in mesh.axis_names if n in names]),
                           ids.reshape(mesh.axis_sizes))
 
@@ -412,7 +422,7 @@ def _dimension(entry: Any) -> str:
     return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
 
 
-def _cut(symbol: str, mesh: Mesh, spec: PartitionSpec, ndim: int, open: bool = False,
+def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
          manual: Sequence[Any] = ()) -> str:
     """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
 
@@ -563,7 +573,7 @@ def _names_devices(pr: Olympuspr) -> bool:
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return not kinds.isdisjoint((Mesh, NamedSharding))
+    return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
 
 
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
@@ -574,7 +584,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   out_memories: Sequence[str | None] = (), layouts: Sequence[str | None] = (),
                   out_layouts: Sequence[str | None] = (), mesh: Mesh | None = None,
                   rules: dict[Any, Any] | None = None,
-                  arg_names: Sequence[str] = (), deviceless: bool = False,
+                  arg_names: Sequence[str] = (), deviceless: Collection[AxisType] = (),
                   platforms: Sequence[str] = (), ordered: int | None = None, hold: str = "off"
                   ) -> tuple[Any, ModuleContext]:
     """The verified StableHLO module of a program, with the module's context.
@@ -595,7 +605,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       mesh: the one around, on which what is made of nothing is.
       rules: lowering rules by primitive, in place of its own.
       arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
-      deviceless: whether meshes that types name may have no devices.
+      deviceless: types of axes of which meshes may have no devices; all, if it is for a platform.
       platforms: several in place of one; the module's first argument is the number of the one that
         it runs on.
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
@@ -606,8 +616,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    if platform == "cpu" and not (
-            platforms or devices or mesh is not None or arg_names or deviceless):
+    if platform == "cpu" and not (platforms or devices or mesh is not None or arg_names
+                                  or AxisType.Explicit in deviceless):
         context.alone, context.hold = closed, hold
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     context.deviceless, context.given = deviceless, given

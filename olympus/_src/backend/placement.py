@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import lib
 from ..types.avals import ShapeDtypeStruct
-from ..types.mesh import AbstractMesh, mesh_around, mesh_of
+from ..types.mesh import AbstractMesh, Mesh, mesh_around, mesh_of
 from ..types.sharding import NamedSharding, demanded_memory, device_tuple
 from . import devices
 from .array import layout_of, stored
@@ -44,12 +44,13 @@ def layouts_of(args: Sequence[Any]) -> tuple[str | None, ...]:
 
 
 def placement_of(shardings: Sequence[Any], default: Any = None,
-                 named: Callable[[int], str] | None = None) -> Placement:
+                 named: Callable[[int], str] | None = None, mesh: Mesh | None = None) -> Placement:
     """Where a program runs whose arguments must stay where these shardings say.
 
-    Those that say nothing are on the mesh around. `named` says what to call an argument.
+    Those that say nothing are on `mesh`, or else on the one around. `named` says what to call an
+    argument.
     """
-    mesh = mesh_around()
+    mesh = mesh or mesh_around()
     # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
     # and mostly one object.
     found: tuple[Any, ...] = ()

@@ -219,6 +219,7 @@ class ShardMap(Higher):
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, mesh: Any, in_specs: Specs,
               out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool) -> list[Any]:
+        mesh = b.module.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
         if ordered and not b.module.manual_over(mesh, names).all_manual:
@@ -228,9 +229,14 @@ class ShardMap(Higher):
                 f"({', '.join(ordered)}), and of the axes of {mesh} only {tuple(names)} are "
                 "manual; all axes are required to be; leave out axis_names, or use ordered=False.")
         parts, results = map(b.type, olympuspr.in_avals), map(b.type, b.avals_out)
-        return b.manual_computation(
-            b.module.mesh_of(mesh), names, args, in_specs, out_specs, list(parts), list(results),
+        outs = b.manual_computation(
+            mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))
+        if b.module.manual is None and mesh.are_all_axes_auto and len(names) == len(
+                mesh.axis_names):       # else types say where results are, or XLA has a say
+            b.module.constrained.update({x: NamedSharding(mesh, spec)
+                                         for x, spec in zip(outs, out_specs, strict=True)})
+        return outs
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             in_specs: Specs, out_specs: Specs, **params: Any) -> Any:

@@ -12,6 +12,8 @@ from typing import Any
 
 from ..base import errors, source
 from ..types.avals import ShapedArray
+from ..types.mesh import mesh_of_types
+from ..types.sharding import axes_of, entry_of, told_axes
 from .effects import of_equations
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .trace import typeof
@@ -119,10 +121,8 @@ def _shape_problems(eqn: Any) -> Iterator[str]:
 
 
 def _type_problems(eqn: Any) -> Iterator[str]:
-    avals = tuple(a.aval for a in eqn.invars)
     try:
-        # Not `result_avals`, whose memo would answer with what was recorded.
-        inferred = eqn.primitive.inferred(avals, eqn.params)
+        inferred = _inferred(eqn)
     except (TypeError, ValueError) as error:
         yield f"is refused by its primitive: {error}"
         return
@@ -132,7 +132,23 @@ def _type_problems(eqn: Any) -> Iterator[str]:
         yield f"binds {len(eqn.outvars)} variables; the primitive gives {len(inferred)} results"
     for i, (want, var) in enumerate(zip(inferred, eqn.outvars, strict=False)):
         if not _equal(want, var.aval):
-            yield f"binds result {i} as {var.aval}; the primitive gives {want}"
+            have, want = _told_apart(var.aval, want)
+            yield f"binds result {i} as {have}; the primitive gives {want}"
+
+
+def _inferred(eqn: Any) -> Any:
+    """What the primitive infers, under the mesh under which the equation was recorded.
+
+    Results of operands on no mesh were on it, so they say which it was; programs are checked, and
+    bodies are, where another may be around.
+    """
+    recorded = [v.aval.sharding.mesh for v in eqn.outvars if getattr(v.aval, "sharded", False)]
+    outer = mesh_of_types.swap_local(recorded[0] if recorded else None)
+    try:
+        # Not `result_avals`, whose memo would answer with what was recorded.
+        return eqn.primitive.inferred(tuple([a.aval for a in eqn.invars]), eqn.params)
+    finally:
+        mesh_of_types.set_local(outer)
 
 
 def _body_problems(eqn: Any) -> Iterator[str]:
@@ -147,8 +163,16 @@ def _body_problems(eqn: Any) -> Iterator[str]:
         if len(operands) != len(body.in_avals):
             yield f"applies {what} of {len(body.in_avals)} inputs to {len(operands)} operands"
         for i, (have, want) in enumerate(zip(operands, body.in_avals, strict=False)):
-            if not _equal(have, want):
+            if not _equal(have, want) and not _whole_alike(have, want):
+                have, want = _told_apart(have, want)
                 yield f"applies {what}, whose input {i} is {want}, to {have}"
+
+
+def _told_apart(a: Any, b: Any) -> tuple[str, str]:
+    """Two types as texts that differ: with their meshes, if the rest is the same."""
+    first, second = [str(x) if str(a) != str(b) or not isinstance(x, ShapedArray) else
+                     f"{x} over {x.sharding.mesh}" for x in (a, b)]
+    return first, second
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -156,8 +180,23 @@ def _equal(a: Any, b: Any) -> bool:
     return a is b or _strict(a) == _strict(b)
 
 
+def _whole_alike(a: Any, b: Any) -> bool:
+    """Whether two avals differ by one being on no mesh, and the other whole on one: what is on
+    none may be applied to it, and it to what is."""
+    both = [x for x in (a, b) if isinstance(x, ShapedArray)]
+    return len(both) == 2 and any(not x.sharded for x in both) and not any(
+        any(x.sharding.spec) or any(x.sums) for x in both) and _equal(
+            *[x.update(sharding=None) for x in both])
+
+
 def _strict(aval: Any) -> Any:
     # Shardings over Auto axes are what XLA chose last; only explicit ones are part of the program.
+    # Whether types name axes of one device is an option, which may have changed meanwhile.
     if not isinstance(aval, ShapedArray):
         return aval
-    return aval.update(weak_type=False, sharding=aval.sharding if aval.explicit else None)
+    if not aval.explicit:
+        return aval.update(weak_type=False, sharding=None)
+    where, told = aval.sharding, told_axes(aval.sharding.mesh, True)
+    spec = where.spec.update(partitions=[
+        entry_of([n for n in axes_of(e) if n in told]) for e in where.spec])
+    return aval.update(weak_type=False, sharding=where.update(spec=spec))

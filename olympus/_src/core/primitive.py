@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequen
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue, is_float0
@@ -257,7 +258,7 @@ class Primitive:
         """
         key = (avals, *params.items()) if params else avals
         if mesh_of_types.value is not None:
-            key = key, mesh_of_types.value
+            key = key, mesh_of_types.value, remove_size_one_mesh_axis_from_type.value
         try:
             return self._inferred[key]
         except KeyError:

@@ -32,10 +32,10 @@ from .ir import Literal
 from .trace import is_literal, typeof
 
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "body", "broadcast",
-           "check_varying", "concatenate", "contract", "convolve", "declared", "elementwise",
-           "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
-           "matrix", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack", "tagged",
-           "transpose", "unstack", "update_slice", "vary_alike", "whole"]
+           "check_varying", "concatenate", "contract", "convolve", "elementwise", "gather",
+           "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
+           "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
+           "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
 Entries = tuple[Any, ...]
 
@@ -225,7 +225,7 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     if len(meshes) > 1 and len({m.shape_tuple for m in meshes}) == 1:
         # Axis types alone differ. What is whole is whole under all of them: zeros that a rule makes
         # for an operation within `auto_axes`, but outside of it.
-        meshes = [m for m in meshes if not m.are_all_axes_explicit or any(
+        meshes = [m for m in meshes if not m.explicit_axes or any(
             a.sharding.mesh == m and any(a.sharding.spec) for a in arrays)] or meshes[:1]
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
@@ -236,9 +236,16 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
             f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
             "the aval mesh.")
+    around = mesh_of_types.value
     if meshes:
+        if around is not None and around.size not in (0, meshes[0].size) and (
+                meshes[0].explicit_axes):
+            raise MeshMismatchError(
+                f"For primitive {prim.name}, context mesh {around} should match the aval mesh "
+                f"{meshes[0]} for shape {_listed(arrays)}; operands on the mesh around are "
+                "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
-    around = mesh_of_types.value    # what operands do not say
+    # What operands do not say, the mesh around does.
     return None if around is None or around.manual_axes or around.empty else around
 
 
@@ -390,12 +397,6 @@ def body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any
          ) -> list[Entries]:
     """Results are as the body says; `tagged` does not ask."""
     raise AssertionError
-
-
-def declared(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
-             ) -> list[Entries]:
-    """Results are as what `infer` gives says: it has their types from somewhere."""
-    return [a.sharding.spec.partitions for a in outs]
 
 
 def as_first(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]

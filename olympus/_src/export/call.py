@@ -15,17 +15,19 @@ from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
 from ..core.primitive import Axis, Primitive
-from ..core.tags import Operand, ShardingTypeError, declared
+from ..core.tags import ShardingTypeError
+from ..core.trace import typeof
+from ..lax.sharding import reshard
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import evaluated
 from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, definitely_equal
-from ..types.sharding import axes_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from ..types.tree import argument_path
 from .module import ANY_PLATFORM, read_module
 
-__all__ = ["call_exported_p"]
+__all__ = ["as_exported", "call_exported_p"]
 
 _OF_LAPACK = (b"lapack_", b"tridiagonal_solve_perturbed")
 INT32 = dtypes.as_dtype("int32")
@@ -36,8 +38,19 @@ class CallExported(Primitive):
 
     multiple_results = True
     memory = staticmethod(tags.in_memory_inferred)
-    result_avals = Primitive.inferred   # not memoised: the artifact would be kept alive
     transpose = None
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        exported = params["exported"]
+        for have, want in zip(avals, exported.in_avals, strict=True):
+            if have.sharded and have.sums != want.sums:
+                raise ShardingTypeError(f"call_exported: {have} given; {want} is required; use "
+                                        "olympus.reshard.")
+        # How operands are spread, and whether they are sums, says the export, and of results, too.
+        outs = super().inferred([_spread_as(a, PartitionSpec()) for a in avals], params)
+        return [_as_exported(exported, *pair) for pair in zip(outs, exported.out_avals)]
+
+    result_avals = inferred     # not memoised: the artifact would be kept alive
 
     def infer(self, *avals: Any, exported: Any) -> list[Any]:
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
@@ -45,19 +58,6 @@ class CallExported(Primitive):
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
         return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
-
-    @staticmethod
-    def spread(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
-               ) -> list[Any]:
-        """Results are cut as the export says, by axes of those names; else they are whole."""
-        found = declared(operands, outs, params)
-        names = [n for entries in found for e in entries for n in axes_of(e)]
-        if not {*names} <= {*operands[0].mesh.axis_names}:
-            raise ShardingTypeError(
-                f"results of {params['exported'].fun_name} are cut along "
-                f"{', '.join(map(repr, dict.fromkeys(names)))}; a mesh of such axes is required; "
-                "move the arguments to it with olympus.device_put.")
-        return found
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         exported = params["exported"]
@@ -105,6 +105,33 @@ class CallExported(Primitive):
         outs = [_converted(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
         return [_spread(b, *each) for each in zip(
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
+
+
+def _spread_as(aval: Any, spec: PartitionSpec) -> Any:
+    """A type, if it is over a mesh, cut so along its axes."""
+    return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
+
+
+def _as_exported(exported: Any, out: Any, told: Any) -> Any:
+    """The type of a result: cut as the export says, by axes of those names."""
+    if not (out.sharded and told.sharded):
+        return out
+    spec, mesh = told.sharding.spec, out.sharding.mesh
+    names = [n for e in spec for n in axes_of(e)] + [n for each in told.sums for n in each]
+    if not {*names} <= {*mesh.axis_names}:
+        raise ShardingTypeError(
+            f"results of {exported.fun_name} are cut along "
+            f"{', '.join(map(repr, dict.fromkeys(names)))}; a mesh of such axes is required; "
+            "move the arguments to it with olympus.device_put.")
+    return _spread_as(out, spec)
+
+
+def as_exported(x: Any, want: Any) -> Any:
+    """An operand as the sum, taken or not, that an export was made for."""
+    have = typeof(x)
+    if not have.sharded or not have.explicit or have.sums == want.sums:
+        return x
+    return reshard(x, NamedSharding(have.sharding.mesh, want.sharding.spec))
 
 
 def _check(in_tree: Any, i: int, want: Any, have: Any) -> None:

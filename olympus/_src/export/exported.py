@@ -28,7 +28,7 @@ from ..types.sharding import NamedSharding
 from ..types.symbolic import Dimension
 from ..types.tree import argument_path, explain_mismatch, tree_flatten
 from .artifact import decode, encode
-from .call import call_exported_p
+from .call import as_exported, call_exported_p
 from .container import unpack
 from .module import ANY_PLATFORM, check_custom_calls, check_in_child, portable, read_module
 
@@ -206,7 +206,7 @@ class Exported:
         """The call of flat arguments: compiled once, and with the derivative that there is."""
         @custom_vjp
         def flat(*leaves: Any) -> list[Any]:
-            return call_exported_p.bind(*leaves, exported=self)
+            return call_exported_p.bind(*map(as_exported, leaves, self.in_avals), exported=self)
 
         def bwd(leaves: Any, cts: Sequence[Any]) -> tuple[Any, ...]:
             found = self.vjp()._flat(*leaves, *cts)
@@ -352,6 +352,10 @@ def _abstract(sharding: Any, aval: Any) -> NamedSharding | None:
     return aval.sharding if isinstance(aval, ShapedArray) and aval.explicit else None
 
 
+def _cotangent(aval: Any) -> Any:
+    return aval.to_cotangent_aval() if isinstance(aval, ShapedArray) else aval.to_tangent_aval()
+
+
 def _vjp(primal: Exported, closed: Any, ins: Sequence[Any], outs: Sequence[Any]) -> Exported:
     """The export of the derivative of an exported program, spread as that is."""
     def fun_vjp(*args: Any) -> Any:
@@ -361,7 +365,7 @@ def _vjp(primal: Exported, closed: Any, ins: Sequence[Any], outs: Sequence[Any])
     # What is over a mesh without devices, types say.
     ins, outs = ([None if isinstance(getattr(s, "mesh", None), AbstractMesh) else s for s in each]
                  for each in (ins, outs))
-    avals = [*primal.in_avals, *(a.to_tangent_aval() for a in primal.out_avals)]
+    avals = [*primal.in_avals, *map(_cotangent, primal.out_avals)]
     fun: Any = jit(fun_vjp)
     if any(s is not None for s in (*ins, *outs)):
         fun = jit(fun_vjp, in_shardings=(*ins, *outs), out_shardings=tuple(ins))

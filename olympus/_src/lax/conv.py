@@ -36,7 +36,7 @@ from .contract import unmixed
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import align, cut, merge, move_axis, rev, transpose
-from .sharding import settled
+from .sharding import as_typed, settled, undecided
 from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from .windows import canonical_pads, dilated, padtype_to_pads
 
@@ -196,7 +196,14 @@ class ConvGeneralDilated(Primitive):
             params = {**params, "preferred_element_type": target}
         if type(lhs) is Linear:
             return [_transpose_lhs(self, ct, lhs.aval, rhs, **params), None]
-        return [None, _transpose_rhs(self, ct, lhs, rhs.aval, **params)]
+        spec = params["dimension_numbers"]
+        if params["feature_group_count"] == params["batch_group_count"] == 1 and _is_whole(
+                lhs, spec.lhs_spec[2:]) and _is_whole(ct, spec.out_spec[2:]):
+            # Each device has a term for what the batch is cut along. Of spatial axes that are cut,
+            # and of groups, XLA's partitioner gives wrong sums; types refuse those.
+            ct, lhs = undecided(ct), undecided(lhs)
+        return [None, as_typed(_transpose_rhs(self, ct, lhs, rhs.aval, **params),
+                               rhs.aval.to_cotangent_aval())]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
@@ -225,6 +232,12 @@ class ConvGeneralDilated(Primitive):
             out = self.bind(lhs, rhs, dimension_numbers=spec, batch_group_count=1,
                             feature_group_count=groups * axis.size, **params)
         return _split_axis(out, spec.out_spec[1], axis.size), spec.out_spec[1]
+
+
+def _is_whole(x: Any, axes: Sequence[int]) -> bool:
+    """Whether no explicit axis of a mesh cuts these axes."""
+    aval = typeof(x)
+    return not (aval.tagged and any(aval.sharding.spec[i] is not None for i in axes))
 
 
 def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:

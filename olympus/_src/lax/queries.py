@@ -16,6 +16,7 @@ from ..types.shape import canonical_shape
 from ..types.tree import tree_leaves
 from .creation import full
 from .shape import broadcast_in_dim
+from .sharding import sharding_like
 from .slicing import concatenate
 
 __all__ = ["broadcast_like", "dce_sink", "dce_sink_p", "dtype", "shape_as_value"]
@@ -146,4 +147,5 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
                         for n, m in zip(aval.shape, like.shape[first:], strict=True)):
         raise ValueError(f"broadcast_like: array {aval} given to be broadcast like {like}; sizes, "
                          "aligned at the right, must be equal or 1; reshape the array.")
-    return broadcast_in_dim(arr, like.shape, tuple(range(first, like.ndim)))
+    return broadcast_in_dim(arr, like.shape, tuple(range(first, like.ndim)),
+                            out_sharding=sharding_like(like_arr) if like.explicit else None)

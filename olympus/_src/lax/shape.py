@@ -25,6 +25,7 @@ from ..types.shape import (
     canonical_shape,
     definitely_equal,
     front_axes,
+    is_static,
     prod,
     sequence,
     static_int,
@@ -625,9 +626,13 @@ def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None 
 
 
 def zeros_of(aval: ShapedArray) -> Any:
-    """An array of zeros with this aval. Of float0 NumPy has them: no device does."""
-    if is_float0(aval):
+    """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
+    device does."""
+    if is_float0(aval) and is_static(aval.shape):
         return np.zeros(aval.shape, aval.dtype)
+    if is_float0(aval):
+        return broadcast_in_dim_p.bind(np.zeros((), aval.dtype), shape=aval.shape,
+                                       broadcast_dimensions=(), sharding=None)
     out = broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
                                   broadcast_dimensions=(), sharding=None)
     return as_typed(tags.pvary(out, aval.vma), aval) if aval.tagged else out

@@ -39,7 +39,7 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-__all__ = ["as_typed", "auto_axes", "constrain", "device_put_p", "explicit_axes", "move",
+__all__ = ["as_typed", "auto_axes", "constrain", "deal_p", "device_put_p", "explicit_axes", "move",
            "reshard", "reshard_p", "resolve_sharding", "settled", "sharding_constraint_p",
            "sharding_like", "undecided", "with_sharding_constraint"]
 
@@ -109,6 +109,21 @@ def _divides(sharding: NamedSharding, aval: Any) -> bool:
 
 
 sharding_constraint_p = ShardingConstraint("sharding_constraint")
+
+
+class Deal(ShardingConstraint):
+    """params: sharding, over the devices of the operand in another order.
+
+    The result has its parts in the order of the operand's devices, which no mesh names: whoever
+    binds it puts them together anew.
+    """
+
+    def lower(self, b: Any, x: Any, *, sharding: Any) -> Any:
+        b.module.reordered = True
+        return super().lower(b, x, sharding=sharding)
+
+
+deal_p = Deal("deal")
 
 
 class Reshard(Primitive):
@@ -243,7 +258,7 @@ def _asserted(x: Any, sharding: Any) -> Any:
         if mesh.auto_axes and mesh.explicit_axes and isinstance(aval, ShapedArray) and (
                 aval.explicit):
             return _cut_further(what, x, aval, sharding)
-        return constrain(what, x, sharding)
+        return constrain(what, x, sharding, padded=True)
     if aval.sharding != sharding_in_types(sharding, aval.ndim):
         raise AssertionError(f"{what}: {aval} and {sharding} given. `with_sharding_constraint` "
                              "acts as an assert when all axes of mesh are of type `Explicit`, "
@@ -258,7 +273,7 @@ def _cut_further(what: str, x: Any, aval: ShapedArray, sharding: NamedSharding) 
     merged = [entry if entry is PartitionSpec.UNCONSTRAINED and own is None else
               entry_of([*axes_of(own), *axes_of(entry)])
               for own, entry in zip(aval.sharding.spec, entries, strict=True)]
-    _check_shape(what, x, sharding)
+    _check_shape(what, x, sharding, True)
     return sharding_constraint_p.bind(x, sharding=sharding.update(
         spec=sharding.spec.update(partitions=merged)))
 
@@ -478,10 +493,13 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
     return run
 
 
-def constrain(what: str, x: Any, sharding: Any) -> Any:
-    """One array, spread as demanded; itself if `sharding` is None, or of an array of no mesh."""
+def constrain(what: str, x: Any, sharding: Any, *, padded: bool = False) -> Any:
+    """One array, spread as demanded; itself if `sharding` is None, or of an array of no mesh.
+
+    `padded`: within programs XLA pads what Auto axes do not divide.
+    """
     if isinstance(sharding, Format):
-        x = constrain(what, x, sharding.sharding)
+        x = constrain(what, x, sharding.sharding, padded=padded)
         return lay_out(what, x, sharding.layout) if isinstance(sharding.layout, Layout) else x
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
         return x
@@ -498,7 +516,7 @@ def constrain(what: str, x: Any, sharding: Any) -> Any:
         raise TypeError(f"{what}: {sharding} given; a NamedSharding is required for what a program "
                         "computes: XLA's own notation names no mesh; use device_put outside.")
     mesh = sharding.mesh if type(sharding) is NamedSharding else NO_MESH
-    _check_shape(what, x, sharding)
+    _check_shape(what, x, sharding, padded)
     x = (reshard_p if mesh.explicit_axes else sharding_constraint_p).bind(x, sharding=sharding)
     if mesh is not NO_MESH and isinstance(mesh, AbstractMesh):
         return x
@@ -526,10 +544,10 @@ def _over_devices(what: str, x: Any, sharding: Any) -> Any:
     return sharding.update(mesh=x._sharding.mesh)
 
 
-def _check_shape(what: str, x: Any, sharding: Any) -> None:
-    """ValueError unless a sharding fits; within programs XLA pads what Auto axes do not divide."""
-    padded = type(sharding) is NamedSharding and ctx.trace is not ThreadState.trace and not (
-        sharding.mesh.explicit_axes)
+def _check_shape(what: str, x: Any, sharding: Any, padded: bool) -> None:
+    """ValueError unless a sharding fits, or what does not fit is padded."""
+    padded = padded and type(sharding) is NamedSharding and (
+        ctx.trace is not ThreadState.trace and not sharding.mesh.explicit_axes)
     try:
         (sharding.check_rank if padded else sharding.check_compatible_aval)(typeof(x).shape)
     except ValueError as error:
@@ -559,7 +577,8 @@ def sharding_like(x: Any) -> Any:
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:
         found, mesh = x.sharding, current_mesh()
-        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh):
+        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh) or (
+                found.mesh.explicit_axes and ctx.trace is not ThreadState.trace):
             return found
         return None if mesh is None or mesh.abstract_mesh != found.mesh else (
             found.update(mesh=mesh))

@@ -24,7 +24,7 @@ from ..transforms.device import device_put
 from ..transforms.fused import begin_with
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
-from ..types.sharding import PartitionSpec
+from ..types.sharding import NamedSharding
 from . import (
     array_memory,
     logic,
@@ -102,8 +102,7 @@ def _iterate(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
                         "use x.item(), or x[None].")
-    if self.aval.tagged and self.aval.sharding.spec[0] is not None:
-        self = reshard(self, PartitionSpec(None, *self.aval.sharding.spec[1:]))
+    self = _with_whole_rows(self)
     if type(self) is lib.ArrayImpl and not exceeds(self.aval.shape[0], _UNROLLED):
         return iter(unstack(self))      # one program
     size = static_int(self.aval.shape[0], "iteration", "size")
@@ -115,7 +114,18 @@ def _reversed(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError(f"reversed(): {self.aval} given; an array with an axis is required.")
     size = static_int(self.aval.shape[0], "reversed()", "size")
+    self = _with_whole_rows(self)
     return (getitem(self, i) for i in range(size - 1, -1, -1))
+
+
+def _with_whole_rows(self: Any) -> Any:
+    """An array of which each device has a part of all slices along the first axis."""
+    if not self.aval.tagged or self.aval.sharding.spec[0] is None:
+        return self
+    where = self.aval.sharding
+    mesh = self.sharding.mesh if type(self) is lib.ArrayImpl else where.mesh
+    spec = where.spec.update(partitions=(None, *where.spec[1:]))
+    return reshard(self, NamedSharding(mesh, spec))
 
 
 def _contains(self: Any, item: Any) -> bool:

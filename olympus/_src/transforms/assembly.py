@@ -10,7 +10,7 @@ import numpy as np
 from ..backend.array import HOLDERS, numpy_value, stored
 from ..base import errors, lib
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
+from ..base.typing import Array, ArrayLike, Device, DTypeLike, PyTree
 from ..core.trace import Tracer, typeof
 from ..lax.sharding import resolve_sharding
 from ..types import dtypes
@@ -165,12 +165,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 
 
 @api_boundary
-def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree,
+def make_array_from_process_local_data(sharding: Sharding | Device, local_data: PyTree,
                                        global_shape: PyTree = None) -> PyTree:
     """An array of the devices of all processes, of which each process gives its own rows.
 
     Args:
-      sharding: how the whole array is cut over devices.
+      sharding: how the whole array is cut over devices, or one device.
       local_data: this process' data, as a NumPy array, or an array that can be read here: the
         parts of its devices side by side, in their order in the whole array. Processes whose
         devices hold the same parts must give the same data. Or a pytree of such.
@@ -206,7 +206,8 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree,
         raise TypeError(f"{what}: local_data is {local_data}; an array with a value is required; "
                         "call this outside of jit and other transforms.")
     data = numpy_value(local_data) if type(local_data) is lib.ArrayImpl else np.asarray(local_data)
-    sharding = resolve_sharding(what, sharding)
+    sharding = (make_single_device_sharding(sharding) if isinstance(sharding, lib.Device) else
+                resolve_sharding(what, sharding))
     if type(sharding) is NamedSharding and len(sharding.spec) > data.ndim:
         sharding.check_compatible_aval(data.shape)      # raises: it has too few axes
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(data.ndim), data.ndim)

@@ -20,6 +20,7 @@ from ..base.source import api_boundary, filter_traceback
 from ..base.typing import AxisName, P, PyTree, R
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
+from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
@@ -164,6 +165,8 @@ def one(aval: ShapedArray, out: Any) -> Any:
         unit = Literal(1, aval)     # what computes with it finds it on the device
         if aval.tagged and aval.explicit:
             while isinstance(out, Tracer):      # the array below it knows the devices
+                if isinstance(out, ManualTracer):       # within shard_map none is named
+                    return unit
                 out = out.val if isinstance(out, BatchTracer) else out.primal
             where = NamedSharding(out.sharding.mesh, aval.sharding.spec)
             return reshard_p.bind(result_array(unit), sharding=where.of_cotangent())

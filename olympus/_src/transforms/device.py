@@ -19,7 +19,7 @@ from ..base.typing import Array, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..lax.layout import lay_out
-from ..lax.sharding import constrain, move, reshard_p, resolve_sharding
+from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding
 from ..lax.slicing import slice as slice_of
 from ..types.avals import make_aval
 from ..types.dtypes import is_float0
@@ -227,7 +227,7 @@ def _moved_in_job(x: Any, sharding: Any) -> Any:
     source = x._sharding
     if source.device_set == sharding.device_set:
         with transfer_guard("allow"):
-            moved = constrain("device_put", x, sharding)
+            moved = deal_p.bind(x, sharding=sharding)
         # The program has its parts in the order of the devices of `x`.
         held = {part.device: part for part in lib.shards(moved)}
         return lib.make_array(x.aval.at(sharding), sharding, [

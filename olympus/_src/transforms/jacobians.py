@@ -22,7 +22,7 @@ from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.families import add
 from ..lax.shape import reshape, zeros_of
-from ..lax.sharding import move
+from ..lax.sharding import as_typed
 from ..lax.slicing import split
 from ..types import dtypes
 from ..types.tree import tree_flatten
@@ -189,7 +189,7 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
         hit = cast(eq(rows, add(columns, offset)), aval)
-        units.append(move(reshape(hit, (total, *aval.shape)), aval.memory_space))
+        units.append(as_typed(reshape(hit, (total, *aval.shape)), aval.with_axis(0, total)))
         offset += aval.size
     return units, total
 
@@ -208,21 +208,29 @@ def _columns(lin: Linearized) -> list[list[Any]]:
 
 def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
-    shapes = [(*out.shape, *a.shape) for a in avals]
     tangent = out.to_tangent_aval()
     if dtypes.scalar_kind(out.dtype) in "iu":
-        return [zeros_of(out.update(shape=s)) for s in shapes]
+        return [_zeros(out, (), a.shape) for a in avals]
     if column is None:
-        return [zeros_of(tangent.update(shape=s)) for s in shapes]
+        return [_zeros(tangent, (), a.shape) for a in avals]
     array, dim = column
     value = to_axis(array, dim, out.ndim, total)
     parts = split(value, [a.size for a in avals], out.ndim) if len(avals) > 1 else [value]
-    return [reshape(part, s) for part, s in zip(parts, shapes)]
+    return [reshape(part, (*out.shape, *a.shape)) for part, a in zip(parts, avals)]
+
+
+def _zeros(aval: Any, before: Sequence[Any], behind: Sequence[Any]) -> Any:
+    """Zeros of a type, with more axes in front and at the end, which are not cut."""
+    for n in reversed(before):
+        aval = aval.with_axis(0, n)
+    for n in behind:
+        aval = aval.with_axis(aval.ndim, n)
+    return zeros_of(aval)
 
 
 def _rows(lin: Linearized) -> list[list[Any]]:
     """Reverse mode: the backward pass, mapped over the unit cotangents."""
-    units, total = _units(lin.out_avals)
+    units, total = _units([a.to_cotangent_aval() for a in lin.out_avals])
     places = [i for i, active in enumerate(lin.active_in) if active]
     ins: list[Any] = [None] * len(lin.avals)
     if total and places:
@@ -240,9 +248,8 @@ def _rows(lin: Linearized) -> list[list[Any]]:
 
 def _stack(value: Any, aval: Any, outs: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
     """The derivatives of each output by one input, from those of all of them along axis 0."""
-    shapes = [(*out.shape, *aval.shape) for out in outs]
     tangent = aval.to_tangent_aval()
     if value is None:
-        return [zeros_of(tangent.update(shape=s)) for s in shapes]
+        return [_zeros(tangent, out.shape, ()) for out in outs]
     parts = split(value, sizes, 0) if len(sizes) > 1 else [value]
-    return [reshape(part, s) for part, s in zip(parts, shapes)]
+    return [reshape(part, (*out.shape, *aval.shape)) for part, out in zip(parts, outs)]

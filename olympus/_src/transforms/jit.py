@@ -40,13 +40,13 @@ from ..core.staging import recorder
 from ..lax.sharding import constrain
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import demanded_layout
-from ..types.mesh import mesh_around
+from ..types.mesh import current_mesh, mesh_around
 from ..types.sharding import DeviceLike, demanded_memory, make_single_device_sharding
-from ..types.tree import UNSPECIFIED, tree_unflatten
+from ..types.tree import UNSPECIFIED, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, shares_programs, trace_program
-from .signature import Call, Item, Signature
+from .signature import WHOLE, Call, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 __all__ = ["JitFunction", "jit", "make_jit", "pjit"]
@@ -152,15 +152,17 @@ def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
          donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
          device: DeviceLike = None, backend: str | None = None, inline: bool = False,
          compiler_options: dict[str, Any] | None = None) -> Any:
-    """`jit` by its older name, which is deprecated.
+    """`jit` on the mesh of `with mesh:`, for programs from before `set_mesh`; it is deprecated.
 
     Args:
       fun: a function of pytrees of arrays.
-      in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums, donate_argnames,
-        keep_unused, device, backend, inline, compiler_options: as `jit` takes them.
+      in_shardings, out_shardings: as `jit` takes them, but that None is not cut, if a mesh is
+        around.
+      static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, device,
+        backend, inline, compiler_options: as `jit` takes them.
 
     Returns:
-      What `jit` returns.
+      What `jit` returns. Called in a `with mesh:` block, it runs on the devices of the mesh.
 
     >>> import warnings
     >>> from olympus.experimental.pjit import pjit
@@ -169,13 +171,16 @@ def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
     >>> f(1)
     Array(2, dtype=int32, weak_type=True)
     """
-    source.warn("pjit: experimental.pjit.pjit has been deprecated; olympus.jit does the same; use "
-                "it instead.", DeprecationWarning)
-    return jit(fun, in_shardings=in_shardings, out_shardings=out_shardings,
-               static_argnums=static_argnums, static_argnames=static_argnames,
-               donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-               keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-               compiler_options=compiler_options)
+    source.warn("pjit: experimental.pjit.pjit has been deprecated; olympus.jit does the same under "
+                "olympus.set_mesh; use these instead.", DeprecationWarning)
+    ins, outs = [tree_map(lambda s: WHOLE if s is None else s, given, is_leaf=lambda s: s is None)
+                 for given in (in_shardings, out_shardings)]
+    return make_jit(fun, {
+        "in_shardings": ins, "out_shardings": outs, "static_argnums": static_argnums,
+        "static_argnames": static_argnames, "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device,
+        "backend": backend, "inline": inline, "compiler_options": compiler_options,
+        "on_mesh": True})
 
 
 def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> Any:
@@ -215,7 +220,7 @@ class JitFunction:
                  backend: str | None = None, inline: bool = False,
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
                  out_shardings: Any = UNSPECIFIED, persist: bool = False,
-                 hold: str | None = None) -> None:
+                 hold: str | None = None, on_mesh: bool = False) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -231,6 +236,7 @@ class JitFunction:
                              "olympus_hold says, is required.")
         self.keep_unused, self.inline, self.hold = bool(keep_unused), bool(inline), hold
         self.device = device
+        self.on_mesh = on_mesh      # whether `with mesh:` says where it runs, and not set_mesh only
         self.options = None if compiler_options is None else dict(compiler_options)
         for what, given in (("in", in_shardings), ("out", out_shardings)):
             if given is not UNSPECIFIED and given is not None and (
@@ -243,7 +249,7 @@ class JitFunction:
                 raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
                                  "specify both a device and a backend for jit; leave one out.")
             self.device = devices.client(backend).local_devices()[0]
-        key = (*self.signature.key, self.keep_unused, hold,
+        key = (*self.signature.key, self.keep_unused, hold, on_mesh,
                repr(sorted(compiler_options.items())) if compiler_options else None)
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
@@ -324,7 +330,8 @@ class JitFunction:
                     f"{wanted} for arg shape {call.avals[i].str_short()}; move it with "
                     "device_put.")
             where[i] = wanted
-        found = placement_of(where, self.device, lambda i: self._argument(call, i))._replace(
+        found = placement_of(where, self.device, lambda i: self._argument(call, i),
+                             current_mesh() if self.on_mesh else None)._replace(
             layouts=self._layouts(call, leaves))
         if not self.signature.donates:
             return found
@@ -531,7 +538,8 @@ class JitFunction:
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
-        return self.trace(*args, **kwargs).out_info
+        program = self.program(self.signature.call(args, kwargs))
+        return tree_unflatten(program.out_tree, program.out_structs)
 
 
 def _method(name: str) -> Callable[..., Any]:

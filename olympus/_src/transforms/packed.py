@@ -60,8 +60,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     if lapack:      # lowering registers it
         lib.lapack_names()
     on = interface.place(placed).devices
-    program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None,
-                      (), (), ())
+    program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
     # What `jit(persist=True)` finds is not written again.

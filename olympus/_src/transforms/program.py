@@ -21,7 +21,8 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..lax.sharding import constrain
-from ..types.layout import demanded_layout
+from ..types.avals import ShapeDtypeStruct
+from ..types.layout import Format, Layout, demanded_layout
 from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -37,24 +38,27 @@ class Program:
     """A traced function for one key, with what is made from it later."""
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
-                 "executables", "keep_unused", "options", "out_shardings", "out_layouts",
-                 "out_memories", "hold")
+                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], in_tree: Any, out_tree: Any,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
                  keep_unused: bool, options: dict[str, Any] | None,
-                 out_shardings: Sequence[Any], out_layouts: Sequence[str | None],
-                 out_memories: Sequence[str | None], hold: str | None = None) -> None:
+                 demanded: Sequence[Format] = (), hold: str | None = None) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_names, self.donated, self.name = arg_names, donated, name
-        self.keep_unused, self.options, self.out_shardings = keep_unused, options, out_shardings
-        self.out_layouts, self.out_memories = out_layouts, out_memories
+        self.keep_unused, self.options = keep_unused, options
+        self.demanded = demanded        # of each result; empty where nothing is
+        self.out_shardings = [f.sharding if type(f.sharding) is NamedSharding else None
+                              for f in demanded]
         self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Any, Executable] = {}
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
         """(the arguments of `lower_program`, which inputs the module takes)."""
+        for aval, sharding in zip(self.closed.in_avals, placement.shardings):
+            if sharding is not None:        # of a struct: an array that is cut so there cannot be
+                sharding.check_compatible_aval(aval.shape)
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         # The values of dimension variables are read off the arguments.
         symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]
@@ -80,8 +84,25 @@ class Program:
                 "arg_names": [argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
                 if any(symbolic) else (),
                 "layouts": [m for m, k in zip(placement.layouts, kept) if k],
-                "out_layouts": self.out_layouts, "out_memories": self.out_memories,
+                "out_layouts": [demanded_layout(f.layout) for f in self.demanded],
+                "out_memories": [demanded_memory(f.sharding) for f in self.demanded],
                 "memories": [m for m, k in zip(placement.memories, kept) if k]}, kept
+
+    def in_avals(self, shardings: Sequence[Any]) -> list[Any]:
+        """The types of arguments that are where these shardings, if any, say."""
+        avals = self.closed.in_avals
+        return [a.at(s) if s is not None and s.mesh.explicit_axes else a
+                for a, s in zip(avals, shardings or [None] * len(avals), strict=True)]
+
+    @property
+    def out_structs(self) -> list[ShapeDtypeStruct]:
+        """What is known of the results before anything is compiled."""
+        structs = list(map(ShapeDtypeStruct.like, self.closed.out_avals))
+        if not self.demanded:
+            return structs
+        return [s if f.sharding is None else
+                s.update(sharding=f if isinstance(f.layout, Layout) else f.sharding)
+                for s, f in zip(structs, self.demanded, strict=True)]
 
     def executable(self, placement: Placement) -> Executable:
         """Compile for the devices where the arguments are; once."""
@@ -158,9 +179,7 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
     return Program(
         closed, tracers, call.in_tree, out_tree, ("",) * len(tracers) + names,
         (False,) * len(tracers) + signature.donated(call), name, keep_unused, options,
-        [s if type(s) is NamedSharding else None for s in out_shardings],
-        list(map(demanded_layout, out_layouts)),
-        list(map(demanded_memory, out_shardings)), hold)
+        list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 
 def programs_of(fun: Callable, options: tuple) -> Memo:

@@ -19,7 +19,7 @@ from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 from .arguments import check_callable, leaf_name, structure_path
 
@@ -388,11 +388,10 @@ class _Call:
                     f"in_specs for it, {spec}, cuts axis {i} of size {n} along {entry!r} into "
                     f"{count} parts; sizes that are evenly divisible are required; the mesh is "
                     f"{manual.mesh}; pad the array, or choose other axes.")
-        axes, said = manual.mesh.abstract_mesh.explicit_axes, self._inferred(aval)
+        axes, said = told_axes(manual.mesh.abstract_mesh), self._inferred(aval)
         typed = aval.explicit and not manual.names.isdisjoint(axes)
-        cut = PartitionSpec(*[entry_of([n for n in axes_of(e) if n in axes]) for e in spec])
         if (spec.unreduced, spec.reduced) != aval.sums or typed and (
-                _full(said, aval.ndim) != _full(cut, aval.ndim)):
+                _told(said, axes, aval.ndim) != _told(spec, axes, aval.ndim)):
             raise ValueError(
                 f"{self._applied()}: the entry of in_specs passed to shard_map, {spec}, does not "
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
@@ -442,5 +441,7 @@ class _Call:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _full(spec: PartitionSpec, ndim: int) -> tuple[Any, ...]:
-    return (*spec, *[None] * (ndim - len(spec)))
+def _told(spec: PartitionSpec, axes: Sequence[Any], ndim: int) -> list[Any]:
+    """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
+    entries = (*spec, *[None] * (ndim - len(spec)))
+    return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

@@ -19,11 +19,12 @@ from ..core.context import current_context
 from ..core.trace import Tracer
 from ..lax.sharding import resolve_sharding
 from ..types.layout import AutoLayout, Format, Layout
+from ..types.mesh import current_mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .arguments import abstract, parameter_name, parameters_of, too_large
 
-__all__ = ["Call", "Signature", "indices"]
+__all__ = ["WHOLE", "Call", "Signature", "indices"]
 
 
 class Call:
@@ -43,6 +44,9 @@ class Call:
             return list(dynamic)
         rest = iter(dynamic)
         return [self.statics[i] if i in self.statics else next(rest) for i in range(self.arity)]
+
+
+WHOLE = PartitionSpec()     # what `pjit` takes None for where a mesh is around
 
 
 class Signature:
@@ -327,7 +331,8 @@ def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
     """The sharding of each leaf, or None."""
     found = [s.sharding if isinstance(s, Format) else s
              for s in flatten_axes(f"jit {what}", tree, shardings)]
-    return [None if s is None else resolve_sharding(f"jit {what}", s) for s in found]
+    return [None if s is None or s is WHOLE and current_mesh() is None else
+            resolve_sharding(f"jit {what}", s) for s in found]
 
 
 def _check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[Any], names: Sequence[str]

@@ -24,8 +24,8 @@ from ..base.logs import timed
 from ..base.util import lazy_module
 from ..core import reuse
 from ..core.trace import Tracer, typeof
-from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout
+from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 
@@ -86,10 +86,10 @@ class ArgInfo:
 class Stage:
     """What all stages know: the trees and types of arguments and results."""
 
-    __slots__ = ("_program",)
+    __slots__ = ("_program", "_placement")
 
-    def __init__(self, program: Any) -> None:
-        self._program = program
+    def __init__(self, program: Any, placement: Placement) -> None:
+        self._program, self._placement = program, placement
 
     @property
     def in_tree(self) -> Any:
@@ -104,7 +104,7 @@ class Stage:
     @property
     def in_avals(self) -> Any:
         """The avals of the arguments, in their tree."""
-        return tree_unflatten(self.in_tree, self._program.closed.in_avals)
+        return tree_unflatten(self.in_tree, self._program.in_avals(self._placement.shardings))
 
     @property
     def out_avals(self) -> Any:
@@ -126,8 +126,7 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` per result, in its tree."""
-        return tree_unflatten(self.out_tree, list(map(ShapeDtypeStruct.like,
-                                                      self._program.closed.out_avals)))
+        return tree_unflatten(self.out_tree, self._program.out_structs)
 
     def __reduce__(self) -> Any:
         raise TypeError(f"pickle: a {type(self).__name__} given; it lives in the process that made "
@@ -141,11 +140,11 @@ class Traced(Stage):
     { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
     """
 
-    __slots__ = ("fun_name", "_placement")
+    __slots__ = ("fun_name",)
 
     def __init__(self, program: Any, name: str, placement: Placement) -> None:
-        super().__init__(program)
-        self.fun_name, self._placement = name, placement
+        super().__init__(program, placement)
+        self.fun_name = name
 
     @property
     def olympuspr(self) -> Any:
@@ -178,11 +177,14 @@ class Traced(Stage):
                 "its own is required; pass them as arguments.")
         placement = self._placement
         platforms = lowering_platforms or (placement.platform,)
+        # Programs that name no devices are compiled for those that `compile` is told.
+        deviceless = AxisType if lowering_platforms is not None else (
+            () if placement.committed or placement.shardings else (AxisType.Auto,))
         with timed("lowering", self.fun_name):
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(**program, rules=_private_parameters,
-                                            deviceless=lowering_platforms is not None,
+                                            deviceless=deviceless,
                                             platforms=several, ordered=_ordered_effects)
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
@@ -202,14 +204,14 @@ class Lowered(Stage):
     True
     """
 
-    __slots__ = ("_module", "_context", "_kept", "_placement", "_platforms", "_of")
+    __slots__ = ("_module", "_context", "_kept", "_platforms", "_of")
 
     def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement,
                  platforms: tuple[str, ...], of: dict[str, Any] | None) -> None:
-        super().__init__(program)
+        super().__init__(program, placement)
         self._of = of       # the arguments that `lower_program` had, if they say all of it
         self._module, self._context, self._kept = module, context, kept
-        self._placement, self._platforms = placement, platforms
+        self._platforms = platforms
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -299,7 +301,7 @@ class Compiled(Stage):
     __slots__ = ("_executable", "_cpp")
 
     def __init__(self, program: Any, executable: Executable) -> None:
-        super().__init__(program)
+        super().__init__(program, executable.placement)
         self._executable, self._cpp = executable, _cpp_call(program, executable)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -334,8 +336,9 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
-        return tree_map(lambda info, sharding: info.update(sharding=sharding), super().out_info,
-                        self.output_shardings)
+        return tree_map(lambda info, sharding: info.update(
+            sharding=sharding if info.layout is None else Format(info.layout, sharding)),
+                        super().out_info, self.output_shardings)
 
     @property
     def input_shardings(self) -> Any:

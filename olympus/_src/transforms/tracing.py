@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal, overload
 
+from ..base import lib
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import PyTree
 from ..base.util import name_of, wraps
@@ -150,6 +151,9 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
     ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     check_callable("eval_shape", fun)
+    if type(fun) is lib.PjitFunction:       # it knows where its results are to be
+        jitted: Any = fun
+        return jitted.eval_shape(*args, **kwargs)
     return _structs(*_trace("eval_shape", fun, args, kwargs))
 
 

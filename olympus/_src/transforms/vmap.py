@@ -16,7 +16,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
 from ..types.shape import canonical_dim
-from ..types.sharding import PartitionSpec
+from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
 from .arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 
@@ -249,7 +249,12 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
 def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
     found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
-    if len(found | ({given} - {None})) > 1:
+    told = given
+    if found and given is not None:     # as far as types would name it
+        mesh = next(a.sharding.mesh for a, _ in mapped if a.tagged and a.explicit)
+        told = entry_of([n for n in axes_of(given) if n not in mesh.explicit_axes
+                         or n in told_axes(mesh)])
+    if len(found | ({told} - {None})) > 1:
         avals, dims = zip(*mapped, strict=True)
         why = ("Mapped away dimension of inputs passed to vmap should be sharded the same"
                if len(found) > 1 else

@@ -277,6 +277,8 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     aval = None if found is None else found()
     if aval is not None:
         return aval
+    if sharding is not None:
+        sharding.check_compatible_aval(shape)
     self = object.__new__(ShapedArray)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self._sharding, self.vma, self._memory_space = sharding, vma, memory_space
@@ -472,8 +474,9 @@ class ShapeDtypeStruct:
             raise TypeError(f"ShapeDtypeStruct.like: {x!r:.60} of type {type(x).__name__} given; "
                             "something with a shape and a dtype is required; use eval_shape for "
                             "trees.")
-        there = getattr(x, "committed", True) and getattr(x, "explicit", True)
-        sharding = getattr(x, "sharding", None) if there else None
+        said = x.aval if hasattr(x, "_trace") else x    # of a traced value, its type says where
+        there = getattr(said, "committed", True) and getattr(said, "explicit", True)
+        sharding = getattr(said, "sharding", None) if there else None
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
 
     @property

@@ -165,9 +165,22 @@ class _Solver:
         return True
 
     def constrain(self, constraint: Any) -> None:
-        """The condition that a constraint of the scope is, if its variables are there."""
-        if not symbols(constraint.value) <= self.found.variables.keys():
+        """The condition that a constraint of the scope is, if its variables are there.
+
+        One of other variables says nothing of the arguments, and an equation says what another is;
+        an inequality of both cannot be checked.
+        """
+        named, known = symbols(constraint.value), self.found.variables.keys()
+        unknown = sorted(named - known)
+        if unknown and (constraint.equal or named.isdisjoint(known)):
             return
+        if unknown:
+            raise ValueError(
+                f"Encountered dimension variable {unknown[0]!r} that is not appearing in the "
+                "shapes of the function arguments, in the symbolic shape constraint "
+                f"{constraint.text}. The following dimension variables are appearing: "
+                f"{sorted(known)}.{self.specs} "
+                "Give an argument with an axis of that size, or leave out the constraint.")
         value = evaluated(constraint.value, self.found.variables)
         self.require(
             constraint.equal, value, 0,

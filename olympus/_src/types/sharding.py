@@ -20,13 +20,13 @@ from ..base.typing import Device
 from ..base.util import memoize
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
-from .shape import prod
+from .shape import mod, prod
 
 __all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "PartitionSpec",
            "Sharding", "ShardingLike", "SingleDeviceSharding",
            "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
            "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
-           "sharding_in_types", "space_of", "unreduced", "without_mesh"]
+           "sharding_in_types", "space_of", "told_axes", "unreduced", "without_mesh"]
 
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
@@ -130,13 +130,17 @@ class PartitionSpec:
         if isinstance(other, PartitionSpec):
             return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
                                  reduced=self.reduced | other.reduced)
+        self._check_plain(f"{self} + {other!r}")
         return self.update(partitions=(*self, *other))
 
     def __radd__(self, other: Any) -> PartitionSpec:
-        if self.unreduced or self.reduced:
-            raise TypeError(f"PartitionSpec: {other!r} + {self} given; a PartitionSpec is required "
-                            "before one that has unreduced or reduced axes.")
+        self._check_plain(f"{other!r} + {self}")
         return self.update(partitions=(*other, *self))
+
+    def _check_plain(self, given: str) -> None:
+        if self.unreduced or self.reduced:
+            raise TypeError(f"PartitionSpec: {given} given; a PartitionSpec is required beside one "
+                            "that has unreduced or reduced axes; use update(partitions=…).")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionSpec) and self._key() == other._key()
@@ -255,7 +259,7 @@ class NamedSharding(lib.GSPMDSharding):
         # A spec may be shorter: it leaves the last axes whole.
         counts = [prod([self.mesh.shape[n] for n in axes_of(entry)]) for entry in self.spec]
         for i, (size, count) in enumerate(zip(aval_shape, counts, strict=False)):
-            if size % count:
+            if mod(size, count):
                 counts += [1] * (len(aval_shape) - len(counts))
                 raise ValueError(f"Sharding {self} implies that array axis {i} is partitioned "
                                  f"{count} times, but the dimension size is {size} (full shape: "
@@ -300,12 +304,13 @@ class NamedSharding(lib.GSPMDSharding):
 
     def __reduce__(self) -> Any:
         if isinstance(self.mesh, AbstractMesh):
-            return NamedSharding, (self.mesh, self.spec)
+            return functools.partial(NamedSharding, memory_kind=self._key[2]), (self.mesh,
+                                                                                self.spec)
         raise TypeError(f"pickle: {self} given; it names devices of this process; pickle the "
                         "names and sizes of the mesh.")
 
     def __repr__(self) -> str:
-        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        kind = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
@@ -382,10 +387,19 @@ def of_mesh(sharding: NamedSharding, mesh: Any) -> NamedSharding:
     return NamedSharding(mesh.of_types(sharding.mesh.axis_types), spec)
 
 
+def told_axes(mesh: Mesh | AbstractMesh, larger: bool | None = None) -> tuple[Any, ...]:
+    """The axes of a mesh that types name: the explicit ones, or only those of several devices.
+
+    `larger`: whether those of several only; None: as the option says.
+    """
+    if remove_size_one_mesh_axis_from_type.value if larger is None else larger:
+        return tuple([n for n in mesh.explicit_axes if mesh.shape[n] > 1])
+    return mesh.explicit_axes
+
+
 @memoize()
 def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int, larger: bool) -> NamedSharding:
-    sizes = mesh.shape
-    explicit = [n for n in mesh.explicit_axes if not (larger and sizes[n] == 1)]
+    explicit = told_axes(mesh, larger)
     summed = (*explicit, *mesh.manual_axes)
     entries = [entry_of([n for n in axes_of(e) if n in explicit]) for e in spec]
     return NamedSharding(mesh, PartitionSpec(
@@ -427,8 +441,13 @@ def check_memory_kind(what: str, device: Any, kind: str | None) -> None:
 
 def device_tuple(self: Any) -> tuple[Any, ...]:
     """The devices of a sharding, in the order of the parts."""
-    return self.mesh.device_tuple if type(self) is NamedSharding else (
-        tuple(self._internal_device_list))
+    if type(self) is not NamedSharding:
+        return tuple(self._internal_device_list)
+    if isinstance(self.mesh, AbstractMesh):
+        raise ValueError(f"devices of {self} asked for, whose mesh names none: that is not "
+                         "implemented for `olympus.sharding.AbstractMesh`; give a sharding over a "
+                         "Mesh.")
+    return self.mesh.device_tuple
 
 
 @memoize(1024)
@@ -457,14 +476,16 @@ def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, .
 
     ValueError for parts that would differ in size.
     """
+    device_tuple(self)      # or there is none
     check_reduced("devices_indices_map", self)
     return _cut(self, tuple(global_shape))
 
 
 def _own_indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
     """The part of an array of a shape that each device of this process holds."""
+    found = _indices(self, global_shape)
     own = set(self._internal_device_list.addressable_device_list)
-    return {d: index for d, index in _indices(self, global_shape).items() if d in own}
+    return {d: index for d, index in found.items() if d in own}
 
 
 def unreduced(sharding: Any) -> frozenset[Any]:
@@ -504,8 +525,14 @@ def _local(self: Any) -> set[Any]:
     return {d for d in device_tuple(self) if d.process_index == d.client.process_index()}
 
 
-def _memory_kind(self: Any) -> str:
+def _memory_kind(self: Any) -> str | None:
+    if type(self) is NamedSharding and isinstance(self.mesh, AbstractMesh):
+        return self._key[2]     # the default one is that of devices
     return self._memory_kind or _default_memory_kind(self)
+
+
+def _num_devices(self: Any) -> int:
+    return self.mesh.size if type(self) is NamedSharding else len(device_tuple(self))
 
 
 def _default_memory_kind(self: Any) -> str:
@@ -519,7 +546,7 @@ def _place(self: Any) -> tuple[Any, str]:
 def _install() -> None:
     properties = {
         "device_set": lambda self: set(device_tuple(self)),
-        "num_devices": lambda self: len(device_tuple(self)),
+        "num_devices": _num_devices,
         "addressable_devices": _local,
         "has_addressable_devices": lambda self: bool(_local(self)),
         "is_fully_addressable": lambda self: len(_local(self)) == len(device_tuple(self)),

@@ -107,8 +107,11 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
             hlo.StablehloCompatibilityRequirement.WEEK_12
         )
     # Shardy's operations become StableHLO's, but XLA ends the process where it reads a region of
-    # manual axes so: with one they stay Shardy's.
-    mixed = b"manual_computation" in bytecode(module)
+    # manual axes so, and refinement does not know the type of a constraint: with those they stay
+    # Shardy's.
+    code = bytecode(module)
+    mixed = b"manual_computation" in code or (
+        b"sharding_constraint" in code and b"get_dimension_size" in code)
     return _jax.mlir.serialize_portable_artifact(module, target, mixed)
 
 

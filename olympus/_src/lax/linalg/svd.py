@@ -6,8 +6,6 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...base.typing import Array, ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
@@ -27,6 +25,7 @@ from .core import (
     adjoint,
     columns,
     diagonal,
+    eye,
     matmul,
     on_diagonal,
     real_dtype,
@@ -109,8 +108,9 @@ class Svd(MatrixOperation):
 
     def emit_empty(self, b: Any, x: Any, **params: Any) -> list[Any]:
         """No singular values, and any unitary matrices: identities."""
-        return [b.full(a, 0) if a.size == 0 else
-                b.constant(np.broadcast_to(np.eye(a.shape[-1]), a.shape), a) for a in b.avals_out]
+        zeros = [b.full(a, 0) for a in b.avals_out]
+        return [x if a.size == 0 else b.traced(eye, [x], [a])[0]
+                for a, x in zip(b.avals_out, zeros, strict=True)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool,
             compute_uv: bool, algorithm: Any) -> Any:

@@ -217,7 +217,15 @@ class Polynomial(Primitive):
     Horner's rule, in a loop of `unroll` steps at a time; None: all at once up to 64 terms.
     """
 
-    spread = staticmethod(tags.elementwise)
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[Any], params: dict[str, Any]
+               ) -> list[Any]:
+        """As x; the axes that both have agree, and that of the coefficients is whole."""
+        x, coeffs = operands
+        batch = len(coeffs.shape) - 1
+        tags.whole(coeffs, [batch])
+        return [(*tags.merged([each._replace(entries=each.entries[:batch]) for each in operands]),
+                 *x.entries[batch:])]
 
     def infer(self, x: ShapedArray, coeffs: ShapedArray, *, unroll: int | None) -> ShapedArray:
         check_dtypes("polynomial", (x, coeffs), NUMERIC)
