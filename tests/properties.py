@@ -21,7 +21,7 @@ import pytest
 from ops import KINDS, Effect, Op, Refusal
 
 import olympus
-from olympus import jit, jvp, make_olympuspr, tree, vjp, vmap
+from olympus import jit, jvp, linear_transpose, make_olympuspr, tree, vjp, vmap
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.interpreters.dce import dce_closed
 
@@ -248,7 +248,9 @@ def smooth(op: Op, kind: str, wanted: set[str]) -> tuple[Any, ...]:
         out, tangents = jvp(fun, xs, ts)
         cts = [y * 0.3 + 1.1 for y in out]
         again, pull = vjp(fun, *xs)
-        return (product(cts, tangents), out), (product(pull(cts), ts), again)
+        turned = linear_transpose(lambda *ts: jvp(fun, xs, [*ts])[1], *ts)(cts)
+        return (product(cts, tangents), out), (product(pull(cts), ts), again), (
+            product(turned, ts), out)
 
     parts = {
         "value": lambda xs, *_: fun(*xs),
@@ -306,8 +308,9 @@ def test_jvp_is_the_central_difference(op: Op, kind: str) -> None:
 def test_vjp_is_the_transpose_of_jvp(op: Op, kind: str) -> None:
     with olympus.enable_x64(True):
         program, xs, ts, ss, *_ = smooth(op, kind)
-        [(forward, backward)] = program(["products"], xs, ts, ss)
+        [(forward, backward, turned)] = program(["products"], xs, ts, ss)
         same(backward, forward, 1e-9)
+        same(turned, forward, 1e-9)
 
 
 @cases(lambda op: doubles(op) if op.name.startswith("lax.") and op.twice else "",

@@ -393,6 +393,10 @@ class Higher(Primitive, abstract=True):
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
 
+    def depends(self, flags: Sequence[bool], eqn: Any) -> Sequence[bool]:
+        """Which results are computed from any of the flagged operands."""
+        return [any(flags)] * len(eqn.outvars)
+
     def stays(self, params: dict[str, Any]) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""
         return False

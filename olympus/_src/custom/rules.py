@@ -25,11 +25,12 @@ from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Var
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import BatchTrace, to_axis
+from ..interpreters.partial_eval import depends
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
@@ -646,6 +647,9 @@ class CustomCall(Higher, abstract=True):
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return of_body(params["call_olympuspr"])
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        return depends(eqn.params["call_olympuspr"], flags)
 
     def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         return b.call_inline(call_olympuspr, args)

@@ -13,14 +13,37 @@ import numpy as np
 
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, read
+from ..core.linear_util import wrap_init
 from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
 from ..lax.shape import broadcast_in_dim_p, instantiate
 from ..lax.sharding import as_typed
+from .partial_eval import PartialVal, reached, trace_to_olympuspr_nounits
 
-__all__ = ["backward_pass", "transpose_program"]
+__all__ = ["apply_transpose", "backward_pass", "transpose_program"]
+
+
+def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
+                    cts: Sequence[Any], name: str | None = None) -> list[Any]:
+    """`backward_pass` of any program that is linear in the `Linear` inputs.
+
+    The equations of one that comes off a tape are linear throughout. A loop or call of another may
+    give results of which some are coefficients: those are computed first.
+    """
+    found = reached(pr, [type(a) is Linear for a in args])
+    if not any(isinstance(eqn.primitive, Higher) and len({v in found for v in eqn.outvars}) > 1
+               for eqn in pr.eqns):
+        return backward_pass(pr, consts, args, cts, name)
+    given = [PartialVal.unknown(a.aval) if type(a) is Linear else PartialVal.known(a)
+             for a in args]
+    rest, outs, rest_consts = trace_to_olympuspr_nounits(
+        wrap_init(lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs)), given)
+    left = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known()]
+    back = iter(backward_pass(rest, rest_consts, [Linear(v.aval) for v in rest.invars], left, name))
+    return [next(back) if type(a) is Linear else None for a in args]
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
@@ -169,7 +192,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
                for v, lin in zip(pr.invars, linear_in, strict=True)]
         cts = [next(given) if nz else Zero(v.aval.to_cotangent_aval())
                for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
-        out = backward_pass(pr, closed.consts, ins, cts)
+        out = apply_transpose(pr, closed.consts, ins, cts)
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]
         if instantiate_out:
             out = [instantiate(ct) for ct in out]
