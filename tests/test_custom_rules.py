@@ -443,3 +443,42 @@ def test_a_symbolic_zero_of_another_shape_is_no_cotangent():
              symbolic_zeros=True)
     with pytest.raises(ValueError, match="returning a None"):
         grad(lambda x: f(x, onp.ones(2))[0].sum())(onp.ones(3))
+
+
+@pytest.mark.parametrize("after", [lambda y: y ** 2, lax.square, onp.square, lax.abs])
+@pytest.mark.parametrize("wrap", [lambda d: d, jit])
+def test_rules_may_return_numbers(after, wrap):
+    forward = custom_jvp(lambda a: 2.0 * a)
+    forward.defjvp(lambda primals, tangents: (9.0, tangents[0]))
+    back = custom_vjp(lambda a: 2.0 * a)
+    back.defvjp(lambda a: (9.0, None), lambda _, ct: (ct,))
+    for h in (forward, back):
+        close(wrap(grad(lambda a: after(wrap(h)(a))))(4.0), 1 if after is lax.abs else 18)
+
+
+@pytest.mark.parametrize("loop", [
+    jit, lambda d: lambda x: scan(lambda c, _: (d(c), None), x, None, 1)[0],
+    lambda d: lambda x: cond(True, d, lambda v: v, x)])
+def test_a_rule_that_raises_does_so_where_it_is_used(loop):
+    def make(w):
+        h = custom_jvp(lambda y: mul(y, w))
+        h.defjvp(lambda primals, tangents: (h(*primals), no_derivative()))
+        back = custom_vjp(lambda y: mul(h(y), w))
+        back.defvjp(lambda y: no_derivative(), lambda _, ct: (ct,))
+        return back
+
+    def no_derivative():
+        raise NotImplementedError("no derivative")
+
+    close(loop(lambda x: make(x)(2.0))(X), 2 * X * X)
+    with pytest.raises(NotImplementedError, match="no derivative"):
+        grad(loop(lambda x: make(stop_gradient(x))(x)))(X)
+
+
+def test_a_rule_that_gives_a_wrong_type_is_refused_where_it_is_used():
+    def fun(x):
+        h = custom_jvp(lambda: mul(x, 2.0))
+        h.defjvp(lambda primals, tangents: (h(*primals), sum(tangents)))
+        return h()
+
+    close(jit(fun)(X), 2 * X)

@@ -17,7 +17,7 @@ from ..base.util import Memo
 from ..types.avals import AbstractValue, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
-from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn
+from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
 from .tags import body, check_varying, tagged
 from .trace import ctx, typeof
 
@@ -234,6 +234,11 @@ class Primitive:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, args, params)
 
+    def def_impl(self, impl: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
+        self.impl = impl
+        return impl
+
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
@@ -242,7 +247,7 @@ class Primitive:
     # the custom primitives pack a function's rules into them and unpack them here.
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         """Apply an equation's operation to new operands in the current trace."""
-        return ctx.trace.process(self, tuple(args), params)
+        return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         """The avals of results, with their tags."""
@@ -314,11 +319,6 @@ class OpenPrimitive(Primitive):
     _effects: Any = None
     effectful = False
     programs = None
-
-    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Evaluate with `impl(*arrays, **params)`; without, the lowering is compiled and run."""
-        self.impl = impl
-        return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
@@ -440,6 +440,7 @@ class RuleView(MutableMapping[Primitive, Any]):
 
     def __setitem__(self, prim: Primitive, rule: Any) -> None:
         setattr(prim, self.rule, self.store(rule))
+        prim.foreign = True
 
     def __delitem__(self, prim: Primitive) -> None:
         if prim not in self:

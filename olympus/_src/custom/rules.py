@@ -17,7 +17,6 @@ from typing import Any, Generic
 import numpy as np
 
 from ..backend.eager import result_array
-from ..base.errors import UnexpectedTracerError
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
@@ -25,7 +24,7 @@ from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
@@ -115,20 +114,11 @@ class Rule:
         return self.name
 
 
-def python_value(x: Any) -> Any:
-    """A literal of a program as the scalar that it stands for; anything else as it is."""
-    if type(x) is not Literal:
-        return x
-    # Weak values and bools become Python's scalars, others NumPy's, which keep the dtype.
-    value = x.value()
-    return value.item() if x.aval.weak_type or type(x.val) is bool else value[()]
-
-
 def results(outs: Sequence[Any]) -> list[Any]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
     if ctx.trace is ThreadState.trace:
         return list(map(result_array, outs))
-    return list(map(python_value, outs))
+    return numbers(outs)
 
 
 def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:
@@ -671,7 +661,7 @@ class CustomCall(Higher, abstract=True):
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
-                                        tuple(map(python_value, args)), rest)
+                                        tuple(numbers(args)), rest)
 
     #   operands   tracers of the function | consts of the rules | arguments
     # The body does not read the second group; rules shifted by the first do not see that one.
@@ -701,8 +691,9 @@ class CustomCall(Higher, abstract=True):
     def _staged(self, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
         try:
             return stage_rules(self.staged, rules, avals)
-        except UnexpectedTracerError:
-            # They close over what is being differentiated outside: an error only if they are used.
+        except Exception:
+            # They raise, or close over what is being differentiated outside: an error only if they
+            # are used, which runs them again.
             return rules, []
 
     def differentiate(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],

@@ -17,7 +17,7 @@ from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
@@ -42,7 +42,6 @@ from .rules import (
     leaf_paths,
     merged,
     packed,
-    python_value,
     run_batched,
     unbatched,
     with_consts,
@@ -464,7 +463,7 @@ class CustomLin(Primitive):
                   perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
-        found = bwd(list(map(python_value, args[:num_res])), with_zeros(out_avals, given))
+        found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None

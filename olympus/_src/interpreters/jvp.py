@@ -16,7 +16,8 @@ from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..lax.shape import instantiate
+from ..lax.shape import as_array, instantiate
+from ..types.tree import tree_map
 from .partial_eval import TapeTrace
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
@@ -147,6 +148,8 @@ class JVPTrace(Trace):
                                        "olympus.lax.stop_gradient to its operands, or wrap the "
                                        "function that uses it in olympus.custom_jvp.")
                 found = prim.jvp(primals, tangents, **params)
+                if prim.foreign:
+                    found = tree_map(as_array, found)
         finally:
             ctx.trace = self
             if record is not None:
@@ -168,7 +171,8 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
-            found = prim.jvp(fun, rules, primals, tangents, **params)
+            # Rules of ours take arrays: users' may return numbers.
+            found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))

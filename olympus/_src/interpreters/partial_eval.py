@@ -26,8 +26,8 @@ from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
-__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "depends", "partial_eval_program", "reached",
-           "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
+__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "depends", "partial_eval_program",
+           "reached", "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
 
 
 class TapeTracer(StagingTracer):

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, read
+from ..core.ir import ClosedOlympuspr, Olympuspr, numbers, read
 from ..core.linear_util import wrap_init
 from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
-from ..lax.shape import broadcast_in_dim_p, instantiate
+from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
 from .partial_eval import PartialVal, reached, trace_to_olympuspr_nounits
 
@@ -140,9 +138,10 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             ctx.eqn = scopes[eqn.ctx]
             if prim.transpose is None:
                 raise no_transpose(prim)
-            if prim.foreign:    # functions of users get arrays
-                out_cts = (list(map(_array, out_cts)) if prim.multiple_results else
-                           _array(out_cts))
+            if prim.foreign:    # functions of users get arrays, and numbers for constants
+                out_cts = (list(map(as_array, out_cts)) if prim.multiple_results else
+                           as_array(out_cts))
+                ins = numbers(ins)
             if record is not None:
                 record.where = outer if prim.foreign or isinstance(prim, Higher) else here
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
@@ -154,13 +153,6 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             record.where = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
-
-
-def _array(ct: Any) -> Any:
-    """A cotangent as an array, if it is a number."""
-    number = type(ct) is Literal or isinstance(ct, (float, complex, np.generic))
-    return broadcast_in_dim_p.bind(
-        ct, shape=(), broadcast_dimensions=(), sharding=None) if number else ct
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
