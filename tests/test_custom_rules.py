@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from olympus import checkpoint, grad, jit, jvp, lax, tree, vjp, vmap
+from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, tree, vjp, vmap
 from olympus import numpy as onp
 from olympus._src.control.cond import cond
+from olympus._src.core.evaluate import eval_closed
 from olympus._src.custom.jvp import custom_jvp
 from olympus._src.custom.rules import SymbolicZero
 from olympus._src.custom.vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
+from olympus._src.interpreters.dce import dce_closed
 from olympus._src.lax.arithmetic import mul, neg
 from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
@@ -482,3 +484,21 @@ def test_a_rule_that_gives_a_wrong_type_is_refused_where_it_is_used():
         return h()
 
     close(jit(fun)(X), 2 * X)
+
+
+@pytest.mark.parametrize("rule", [custom_jvp, custom_vjp])
+@pytest.mark.parametrize("used", [(True, False), (False, True)])
+@pytest.mark.parametrize("wrap", [lambda d: d, jit, lambda d: lambda x: vmap(d)(x[None])[0]])
+def test_rules_hold_for_the_results_that_are_left(rule, used, wrap):
+    """Rules are three times, and five times, the derivative."""
+    h = rule(lambda x: (sin(x), mul(x, x)))
+    if rule is custom_jvp:
+        h.defjvp(lambda p, t: (h(*p), (3 * cos(p[0]) * t[0], 10 * p[0] * t[0])))
+    else:
+        h.defvjp(lambda x: (h(x), x), lambda x, cts: (3 * cos(x) * cts[0] + 10 * x * cts[1],))
+    less, _ = dce_closed(make_olympuspr(jit(h))(X), used)
+    left = wrap(lambda x: eval_closed(less, x)[0])
+    x = np.asarray(X)
+    close(left(x), (np.sin(X), X * X)[used[1]])
+    close(grad(left)(x), (3 * np.cos(X), 10 * X)[used[1]])
+    assert str(less).count(" = sin ") == used[0]

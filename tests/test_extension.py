@@ -323,7 +323,7 @@ def test_tangents_and_zeros():
 def test_programs_cut_and_closed():
     closed = olympus.make_olympuspr(lambda x, y: (onp.sin(x), onp.cos(y) + Z))(X, Y)
     pr, used = partial_eval.dce_olympuspr(closed.olympuspr, [True, False])
-    assert used == [False, True, False] and len(pr.eqns) == 1 and len(pr.invars) == 1
+    assert used == [True, False] and len(pr.eqns) == len(pr.invars) == len(pr.constvars) == 1
     pr, consts, used = partial_eval.dce_olympuspr_consts(closed.olympuspr, [False, True], True)
     assert consts == [True] and used == [True, True] and len(pr.invars) == 2
     opened = partial_eval.convert_constvars_olympuspr(closed.olympuspr)
@@ -619,6 +619,7 @@ def test_donation_and_axes_by_leaf():
     assert api_util.donation_vector((1,), (), olympus.tree.structure((1, 2)), False) == (
         False, True)
     assert api_util.rebase_donate_argnums((3, 4), (0, 1)) == (1, 2)
+    assert api_util.rebase_donate_argnums((4, 4), (0, 2)) == (2,)
     with pytest.raises(ValueError, match="no position may be in both"):
         api_util.rebase_donate_argnums((1,), (1,))
     assert api_util.flatten_axes("test", olympus.tree.structure((1, (2, 3))), (None, 0)) == [

@@ -612,12 +612,27 @@ def test_one_way_of_saying_what_is_static_is_read_from_the_other_only_where_that
             jit(f, **options)
 
 
+def test_names_alone_donate_nothing_of_a_function_whose_signature_cannot_be_read():
+    class Opaque:
+        __signature__ = "none"
+
+        def __call__(self, a, b):
+            return a + b
+
+    with pytest.raises(ValueError, match="Pass donate_argnums instead"):
+        jit(Opaque(), donate_argnames="a")
+    assert jit(Opaque(), donate_argnames="a", donate_argnums=0)(1.0, 2.0) == 3.0
+
+
 def test_names_and_copies_of_jitted_functions():
     def double(x, by):
         return x * by
 
-    fun = jit(functools.partial(functools.partial(double), by=2))
+    partly = functools.partial(functools.partial(double), by=2)
+    fun = jit(partly)
     assert fun.__name__ == "double" and "@jit_double" in fun.lower(1.0).as_text()
+    partly.__name__ = "twice"
+    assert "@jit_twice" in jit(partly).lower(1.0).as_text()
 
     class Model:
         def __init__(self):

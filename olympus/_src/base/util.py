@@ -130,10 +130,10 @@ def name_of(fun: Any) -> str:
     >>> name_of(functools.partial(len)), name_of(functools.partial)
     ('len', 'partial')
     """
-    if isinstance(fun, functools.partial):
-        return name_of(fun.func)
     name = getattr(fun, "__name__", None)
-    return name if isinstance(name, str) and name else type(fun).__name__
+    if isinstance(name, str) and name:
+        return name
+    return name_of(fun.func) if isinstance(fun, functools.partial) else type(fun).__name__
 
 
 def module_name(name: str) -> str:

@@ -11,6 +11,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from itertools import compress
 from types import FunctionType, MethodType
 from typing import Any, Generic
 
@@ -29,6 +30,7 @@ from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import BatchTrace, to_axis
+from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import depends
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
@@ -479,6 +481,20 @@ class Batched(Rules):
         return 0 if self.mapped else None
 
 
+class Chosen(Rules):
+    """The rules of a call of which only some outputs are `used`."""
+
+    __slots__ = ("code", "identity", "own", "rules", "used")
+
+    def __init__(self, rules: Rules, used: Sequence[bool]) -> None:
+        super().__init__(rules)
+        self.rules, self.used = rules, tuple(used)
+        self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
+
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
+
+
 def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]
            ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
@@ -615,7 +631,8 @@ class CustomCall(Higher, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
-    programs, under vmap, and behind the operands that the function closes over.
+    programs, under vmap, behind the operands that the function closes over, and where only some
+    outputs are used.
     """
 
     what = ""
@@ -623,6 +640,7 @@ class CustomCall(Higher, abstract=True):
     staged: Any = None
     batched: Any = None
     shifted: Any = Shifted
+    chosen: Any = None
     programs = lowered = ("call_olympuspr",)
     cells = staticmethod(reuse.body)
     partial_eval = None     # see on_tape
@@ -728,6 +746,14 @@ class CustomCall(Higher, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        if self.chosen is None:
+            return super().dce(used, eqn)
+        rules, rest = self.unpack(eqn.params)
+        body, _ = dce_closed(eqn.params["call_olympuspr"], used)
+        return eqn.replace(outvars=[*compress(eqn.outvars, used)],
+                           params=self.pack(self.chosen(rules, used), body, rest))
 
     def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
         """The params of an equation: all of `kept` are the rules, under the users' names."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ..base.errors import UnexpectedTracerError
@@ -30,6 +31,7 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, 
 from .rules import (
     Batched,
     Call,
+    Chosen,
     CustomCall,
     Ruled,
     Rules,
@@ -355,12 +357,22 @@ def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_eleme
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
 
 
+class _ChosenVjp(Chosen):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        outs, res, bwd = self.rules(primals, perturbed)
+        zeros = [None if u else Zero(typeof(x).to_tangent_aval())
+                 for x, u in zip(outs, self.used, strict=True)]
+        return [*compress(outs, self.used)], res, lambda res, cts: bwd(res, merged(zeros, cts))
+
+
 class CustomVjpCall(CustomCall):
     """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
 
     what = "custom_vjp"
     kept = ("fwd", "bwd")
-    staged, batched, shifted = _StagedVjp, _BatchedVjp, _ShiftedVjp
+    staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:
