@@ -210,6 +210,18 @@ def test_vmap_is_a_loop(op: Op) -> None:
         same(out, tree.map(lambda *leaves: np.stack(leaves), *each), 2e-5)
 
 
+@rows(lambda op: any(hasattr(a, "dtype") for a in op.args))
+def test_vmap_of_no_elements_has_their_types(op: Op) -> None:
+    """Rules divide by no number of elements, and look at none of them. Nothing is compiled."""
+    program, args, stacks, mapped, pairs = plain(op, "")
+    none = [[np.take(x, [], axes[i]) if i in axes else x for i, x in zip(pairs, xs, strict=True)]
+            for axes, xs in zip(mapped, stacks, strict=True)]
+    value, batched = program.parts["value"], program.parts["batched"]
+    element = types(olympus.eval_shape(lambda: value(args)))
+    for out in olympus.eval_shape(lambda: batched(args, none)):
+        assert types(out) == [((0, *shape), dtype, weak) for shape, dtype, weak in element]
+
+
 @shared
 def smooth(op: Op, kind: str, wanted: set[str]) -> tuple[Any, ...]:
     """The program of the operation's derivatives, as a function of what is differentiated, there,
