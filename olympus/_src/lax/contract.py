@@ -203,7 +203,8 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
 
     Args:
-      lhs, rhs: arrays; different dtypes are promoted.
+      lhs, rhs: arrays; different dtypes are promoted, as by operators: of float16 and bfloat16
+        the result is float32.
       dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
