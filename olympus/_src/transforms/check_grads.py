@@ -132,7 +132,8 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
       err_msg: what a failure says besides.
       equal_nan: whether a derivative may be NaN where the differences are.
 
-    AssertionError where the values, or the derivatives, differ; a NaN is right by `equal_nan` alone.
+    AssertionError where the values, or the derivatives, differ; a NaN is never right but by
+    `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> from olympus import test_util
@@ -174,7 +175,8 @@ def check_vjp(f: Callable[..., PyTree],
       err_msg: what a failure says besides.
       equal_nan: whether a derivative may be NaN where the differences are.
 
-    AssertionError where the values, or the products, differ; a NaN is right by `equal_nan` alone.
+    AssertionError where the values, or the products, differ; a NaN is never right but by
+    `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> from olympus import test_util
