@@ -595,8 +595,8 @@ CACHES = {
         "function | 4096, code in all 2 GiB",
     ("base/lib/executables.py", "shared_signatures"): "options, types, tree, statics | the "
         "function | 8192",
-    ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
-        "function | 64",
+    ("control/bodies.py", "stage_body"): "types, tree, what is done with it, what it reads, "
+        "Context | the function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
     ("backend/eager.py", "_programs"): "primitive and params | process | 16384",
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",

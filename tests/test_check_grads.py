@@ -69,9 +69,8 @@ def test_tolerances_may_be_given_by_dtype():
         test_util.check_grads(halved, (2.0,), 1, **how)
         with pytest.raises(AssertionError):
             test_util.check_grads(halved, (2.0,), 1, **{k: {"float64": 2.0} for k in how})
-    with olympus.enable_x64():
-        with pytest.raises(AssertionError):
-            test_util.check_grads(halved, (np.float64(2),), 1, atol=wide)
+    with olympus.enable_x64(), pytest.raises(AssertionError):
+        test_util.check_grads(halved, (np.float64(2),), 1, atol=wide)
 
 
 def test_wrong_values_structures_and_shapes_are_found():

@@ -470,3 +470,25 @@ def test_gradients_of_a_checkpointed_while_loop_have_gradients(checkpoints):
                                    [expected(0.7), expected(0.2)], rtol=1e-4)
         np.testing.assert_allclose(jit(jvp, static_argnums=0)(grad(looped), (0.7,), (1.0,))[1],
                                    expected(0.7), rtol=1e-4)
+
+
+SCALE = 2.0
+
+
+@pytest.mark.parametrize("loop", [
+    lambda f: lax.map(f, onp.ones(2))[0], lambda f: lax.map(f, onp.ones(3), batch_size=2)[0],
+    lambda f: lax.scan(lambda c, _: (f(c), None), 1.0, None, length=1)[0],
+    lambda f: lax.fori_loop(0, 1, lambda _, c: f(c), 1.0),
+    lambda f: lax.cond(True, f, lambda x: x, 1.0),
+    lambda f: lax.while_loop(lambda c: c == 1, f, 1.0)])
+def test_a_body_is_traced_again_where_what_it_reads_has_changed(loop, monkeypatch):
+    factor = 3.0
+
+    def f(x):
+        return x * factor * SCALE
+
+    assert loop(f) == 6.0
+    factor = 5.0
+    assert loop(f) == 10.0
+    monkeypatch.setitem(globals(), "SCALE", 4.0)
+    assert loop(f) == 20.0
