@@ -298,3 +298,20 @@ def test_a_scope_called_like_a_transformation_is_a_scope():
             return onp.sin(x)
 
     assert "jvp/sin" in op_names(f, 1.0) and "jvp(jvp)/cos" in op_names(olympus.grad(f), 1.0)
+
+
+@pytest.mark.parametrize("static, call", [
+    (True, lambda f: olympus.jit(f)(1.0)), (True, lambda f: olympus.jit(olympus.grad(f))(1.0)),
+    (True, lambda f: olympus.checkpoint(f)(1.0)), (True, lambda f: olympus.make_olympuspr(f)(1.0)),
+    (False, lambda f: olympus.vmap(f)(onp.ones(2))), (False, lambda f: onp.vectorize(f)(onp.ones(2))),
+    (False, lambda f: lax.scan(lambda c, _: (f(c), None), 1.0, None, 2)),
+    (False, lambda f: lax.cond(True, f, f, 1.0)), (False, lambda f: lax.map(f, onp.ones(2))),
+    (False, lambda f: lax.while_loop(lambda c: c < 2, f, 1.0)),
+    (False, lambda f: olympus.eval_shape(f, 1.0)),
+], ids=["jit", "grad in jit", "checkpoint", "make_olympuspr", "vmap", "vectorize", "scan", "cond",
+        "map", "while", "eval_shape"])
+def test_static_arguments_are_advised_where_there_are_any(static, call):
+    for f in (lambda x: 1.0 if x > 0 else x, lambda x: onp.zeros(x.astype(int)).sum()):
+        with pytest.raises(TypeError) as told:
+            call(f)
+        assert ("mark the argument static" in str(told.value)) is static

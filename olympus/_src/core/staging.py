@@ -90,6 +90,10 @@ class StagingTracer(Tracer):
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])
 
+    def may_be_static(self) -> bool:
+        found = source.traced_function(stage.__code__, self._trace)
+        return found is not None and found[1] in ("jit", "make_olympuspr", "checkpoint")
+
     def setting(self) -> str:
         found = source.traced_function(stage.__code__, self._trace)
         return "" if found is None else (

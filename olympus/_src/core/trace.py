@@ -171,6 +171,10 @@ class Tracer(ArrayBase):
         """Which function is being traced, and for what: a clause of messages, or nothing."""
         return ""
 
+    def may_be_static(self) -> bool:
+        """Whether what traces the function takes static arguments, one of which it could be."""
+        return False
+
     def concrete(self) -> Any:
         """The value itself where the trace knows it (grad, jvp), else None."""
         return None
@@ -283,7 +287,7 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     if value is not None:
         return value
     why = tracer.unknown_because()
-    if what in ATTEMPTS and (not why or why.startswith(DEPENDS)):
+    if what in ATTEMPTS and tracer.may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
                 f"{tracer.aval}. {why}It is {describe(tracer)} given at "

@@ -69,6 +69,9 @@ class JVPTracer(Tracer):
     def unknown_because(self) -> str:
         return self.primal.unknown_because() if isinstance(self.primal, Tracer) else ""
 
+    def may_be_static(self) -> bool:
+        return isinstance(self.primal, Tracer) and self.primal.may_be_static()
+
     def setting(self) -> str:
         return self.primal.setting() if isinstance(self.primal, Tracer) else ""
 

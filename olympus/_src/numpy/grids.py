@@ -134,7 +134,7 @@ def _concrete(name: str, x: Any) -> Any:
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
             f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
-            "mark the argument static, or use lax.iota with a fixed size.")
+            f"{'mark the argument static, or ' * x.may_be_static()}use lax.iota with a fixed size.")
     try:
         value = np.asarray(x)
     except TypeError as error:
