@@ -677,6 +677,7 @@ CACHES = {
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
+    ("transforms/jit.py", "_met"): "code of functions that are explained | weak",
     ("transforms/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",

@@ -534,6 +534,16 @@ def test_explain_cache_misses(caplog, again, why):
     assert re.search(r"jit: <lambda> is traced again at .*test_jit.py:\d+.*: " + why, caplog.text)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: functools.partial(f)])
+def test_a_function_that_is_made_anew_is_explained(caplog, wrap):
+    with olympus.explain_cache_misses(True), caplog.at_level(logging.WARNING, logger="olympus"):
+        for n in range(3):
+            jit(wrap(lambda x: x + 1))(float(n))
+            assert caplog.text.count("though of the same code") == n
+    assert re.search(r"jit: <lambda> is traced again at .*test_jit.py:\d+.*: it is another function "
+                     r"than before, .*test_jit.py:\d+; make it and jit it once", caplog.text)
+
+
 def test_control_flow_inside_jit():
     f = jit(lambda n: lax.fori_loop(0, n, lambda i, s: s + i, 0))
     assert int(f(5)) == 10

@@ -12,7 +12,9 @@ import inspect
 import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from weakref import WeakSet
 
 from ..backend import devices
 from ..backend.array import stored
@@ -203,6 +205,9 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
+_met: WeakSet[CodeType] = WeakSet()     # of functions traced under olympus_explain_cache_misses
+
+
 class JitFunction:
     """A function with its options and its programs; C++ calls `miss` when it has no executable."""
 
@@ -273,12 +278,27 @@ class JitFunction:
         if config.log_compiles.value:
             LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
                            ", ".join(map(str, call.avals)))
-        if config.explain_cache_misses.value and self.programs and not self.library:
-            LOGGER.warning("%s", self._why_again(call))
+        if config.explain_cache_misses.value and not self.library:
+            self._explain(call)
         program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
         if not program.tracers:
             self.programs[call.key] = program
         return program
+
+    def _explain(self, call: Call) -> None:
+        """Log why the function is traced, if it, or another of its code, has been before."""
+        fun = self.signature.fun
+        while isinstance(fun, functools.partial):
+            fun = fun.func
+        code = getattr(inspect.unwrap(fun), "__code__", None)
+        why = self._why_again(call) if self.programs else (
+            f"it is another function than before, though of the same code, {source.written_at(code)}"
+            "; make it and jit it once, outside of the loop or function" if code in _met else "")
+        if why:
+            LOGGER.warning("jit: %s is traced again at %s: %s", self.name,
+                           source.summarize(source.user_frame()), why)
+        if code is not None:
+            _met.add(code)
 
     def _why_again(self, call: Call) -> str:
         """How the call differs from the most similar one that there is a program for."""
@@ -297,8 +317,7 @@ class JitFunction:
             found.append(f"the static arguments are {values}")
         if context is not call.key[4]:
             found.append("options or named axes differ")
-        return (f"jit: {self.name} is traced again at {source.summarize(source.user_frame())}: "
-                + "; ".join(found))
+        return "; ".join(found)
 
     def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
