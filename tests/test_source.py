@@ -303,7 +303,8 @@ def test_a_scope_called_like_a_transformation_is_a_scope():
 @pytest.mark.parametrize("static, call", [
     (True, lambda f: olympus.jit(f)(1.0)), (True, lambda f: olympus.jit(olympus.grad(f))(1.0)),
     (True, lambda f: olympus.checkpoint(f)(1.0)), (True, lambda f: olympus.make_olympuspr(f)(1.0)),
-    (False, lambda f: olympus.vmap(f)(onp.ones(2))), (False, lambda f: onp.vectorize(f)(onp.ones(2))),
+    (False, lambda f: olympus.vmap(f)(onp.ones(2))),
+    (False, lambda f: onp.vectorize(f)(onp.ones(2))),
     (False, lambda f: lax.scan(lambda c, _: (f(c), None), 1.0, None, 2)),
     (False, lambda f: lax.cond(True, f, f, 1.0)), (False, lambda f: lax.map(f, onp.ones(2))),
     (False, lambda f: lax.while_loop(lambda c: c < 2, f, 1.0)),

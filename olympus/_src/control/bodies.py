@@ -3,8 +3,8 @@
 Every value that the function closes over becomes a leading operand, so that programs hold no
 tracers, one program serves all values of an array, and transformations see all there is.
 
-A function is staged once per types of its arguments and context, as a jitted function is; again where
-a name that it reads means another object than then.
+A function is staged once per types of its arguments and context, as a jitted function is; again
+where a name that it reads means another object than then.
 """
 
 from __future__ import annotations

@@ -291,9 +291,11 @@ class JitFunction:
         while isinstance(fun, functools.partial):
             fun = fun.func
         code = getattr(inspect.unwrap(fun), "__code__", None)
-        why = self._why_again(call) if self.programs else (
-            f"it is another function than before, though of the same code, {source.written_at(code)}"
-            "; make it and jit it once, outside of the loop or function" if code in _met else "")
+        why = self._why_again(call) if self.programs else ""
+        if not why and code in _met:
+            why = (f"it is another function than before, though of the same code, at "
+                   f"{source.written_at(code)}; make it and jit it once, outside of the loop or "
+                   "function around it")
         if why:
             LOGGER.warning("jit: %s is traced again at %s: %s", self.name,
                            source.summarize(source.user_frame()), why)
