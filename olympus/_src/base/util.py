@@ -124,6 +124,15 @@ def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
                    "required.") from None
 
 
+def quoted(names: Iterable[Any]) -> str:
+    """The names of a set for messages, in an order that is always the same.
+
+    >>> quoted({"b", "a"})
+    "'a', 'b'"
+    """
+    return ", ".join(sorted(map(repr, names)))
+
+
 def name_of(fun: Any) -> str:
     """What a function is called in messages and programs.
 

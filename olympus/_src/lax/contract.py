@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike
-from ..base.util import memoize
+from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
@@ -259,7 +259,7 @@ def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,
         return
     raise ShardingTypeError(
         f"{what}: {wrong}: operands {', '.join(map(str, avals))} and out_sharding {out_sharding} "
-        f"given; contracted axes that are cut along all of {', '.join(map(repr, spec.unreduced))} "
+        f"given; contracted axes that are cut along all of {quoted(spec.unreduced)} "
         "in both are required; reshard the operands, or leave unreduced away.")
 
 
