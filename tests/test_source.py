@@ -316,3 +316,21 @@ def test_static_arguments_are_advised_where_there_are_any(static, call):
         with pytest.raises(TypeError) as told:
             call(f)
         assert ("mark the argument static" in str(told.value)) is static
+
+
+def test_what_users_see_has_public_names():
+    """`hasattr(x, "name")` told whether a function is jitted; messages spoke of private classes."""
+    seen = []
+
+    def f(x):
+        seen.append({name for name in ("name", "known", "bound", "origin") if hasattr(x, name)})
+        return x
+
+    for transform in (olympus.jit, olympus.grad, lambda f: lambda x: olympus.vmap(f)(x[None])[0]):
+        transform(f)(onp.float32(1.0))
+    assert seen == [set()] * 3
+    for error in (errors.ShardingTypeError, errors.RuleMissingError, errors.DonatedArgumentError):
+        assert error.__module__ == "olympus.errors"
+    traced = olympus.jit(lambda x: x * 2).trace(1.0)
+    assert str(traced) == "Traced(<lambda>: (float32[]) -> (float32[]))"
+    assert str(traced.lower().compile()) == "Compiled(<lambda>: (float32[]) -> (float32[]))"

@@ -88,7 +88,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         closed, tracers = closure_convert(stage(flat, avals, DebugInfo(name)))
         if tracers:
             raise errors.UnexpectedTracerError(
-                f"composite {name}: Found an OLYMPUS Tracer as a constant in the decomposition for "
+                f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "
                 f"the composite op '{name}': it closes over {describe(tracers[0])}; traced "
                 "values are operands of the operation; pass it as a positional argument.")
         # Sorted, as the order of keywords does not make another operation; None is left out.
@@ -103,7 +103,7 @@ def attribute_text(what: str, value: Any) -> str:
     """A Python value as MLIR writes it; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
-            f"{what} is {describe(value)}: Found an OLYMPUS Tracer as an attribute in the "
+            f"{what} is {describe(value)}: Found an Olympus Tracer as an attribute in the "
             "decomposition for the composite op; a static value is required; pass the array as a "
             "positional argument.")
     if value is None:

@@ -51,7 +51,7 @@ class JVPTracer(Tracer):
 
     def __repr__(self) -> str:
         t = self.tangent
-        if isinstance(t, Tracer) and not t.known:
+        if isinstance(t, Tracer) and not t._known:
             return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
         return f"JVPTracer(primal={self.primal}, tangent={t})"
 
@@ -62,9 +62,9 @@ class JVPTracer(Tracer):
     def differentiated(self) -> bool:
         return True
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         primal = self.primal
-        return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+        return primal._origin() if isinstance(primal, Tracer) else "differentiated"
 
     def unknown_because(self) -> str:
         return self.primal.unknown_because() if isinstance(self.primal, Tracer) else ""

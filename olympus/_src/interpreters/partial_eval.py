@@ -41,7 +41,7 @@ class TapeTracer(StagingTracer):
     """
 
     __slots__ = ()
-    shown, known = "TapeTracer", False
+    shown, _known = "TapeTracer", False
 
 
 class TapeTrace(StagingTrace):

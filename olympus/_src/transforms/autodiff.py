@@ -488,7 +488,7 @@ class Pullback(LinearMap):
             return
         path = structure_path(self.meta.out_tree, index)
         given = f"of type {type(ct).__name__}" if found is None else str(found)
-        raise ValueError(f"vjp: unexpected OLYMPUS type: the cotangent of result{path} of "
+        raise ValueError(f"vjp: unexpected Olympus type: the cotangent of result{path} of "
                          f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
                          "and dtype are required; convert it with astype or broadcast it.")
 

@@ -493,7 +493,7 @@ class JitFunction:
         i = next(i for i, x in enumerate(call.leaves) if type(x) is ShapeDtypeStruct)
         return TypeError(
             f"jit: Argument '{self.signature.leaf_names(call)[i]}' of shape "
-            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid OLYMPUS type: "
+            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus type: "
             "it has no value; pass an array, or lower the function for it.")
 
     def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:
