@@ -403,6 +403,32 @@ def test_breakpoint(monkeypatch):
         olympus.debug.breakpoint(backend="web")
 
 
+def test_breakpoint_takes_streams():
+    given, out = io.StringIO("x\nc\n"), io.StringIO()
+
+    def f(x):
+        olympus.debug.breakpoint(num_frames=1, stdin=given, stdout=out)
+        return x
+
+    jit(f)(2.0)
+    olympus.effects_barrier()
+    assert "Array(2., " in out.getvalue()
+    with pytest.raises(TypeError, match="'input' given; stdin, stdout and completekey"):
+        olympus.debug.breakpoint(input=given)
+
+
+def test_copies_to_the_host_are_begun_by_what_can():
+    class Own:
+        def copy_to_host_async(self):
+            begun.append(self.begins)
+
+    begun, own = [], Own()
+    with pytest.raises(AttributeError, match="begins"):
+        olympus.copy_to_host_async([onp.ones(2), own, 3])
+    own.begins = True
+    assert olympus.copy_to_host_async([own])[0] is own and begun == [True]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.filterwarnings("ignore:os.fork")      # the child begins another program
 def test_breakpoint_on_a_pseudo_terminal(tmp_path):
