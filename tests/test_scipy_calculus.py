@@ -62,6 +62,12 @@ def test_odeint_under_vmap_and_jit_is_a_loop_of_itself():
     np.testing.assert_allclose(run(rates), np.exp(-rates[:, None] * T), atol=2e-5)
 
 
+def test_odeint_takes_lists_of_slopes():
+    t = onp.linspace(0.0, 1.0, 4)
+    found = odeint(lambda y, t: [y[1], -y[0]], onp.array([0.0, 1.0]), t)
+    np.testing.assert_allclose(found, np.stack([np.sin(t), np.cos(t)], -1), atol=1e-5)
+
+
 def test_odeint_of_complex_states():
     y = odeint(lambda y, t: 2j * y, 1 + 0j, T)
     np.testing.assert_allclose(y, np.exp(2j * T), atol=2e-5)

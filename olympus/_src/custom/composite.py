@@ -51,8 +51,8 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
 
     Args:
       decomposition: the definition, a function of pytrees of arrays; keyword arguments are static
-        and become attributes of the operation: numbers, strings, NumPy arrays, and lists and dicts
-        of these (None is left out).
+        and become attributes of the operation: numbers, strings, dtypes, NumPy arrays, and
+        lists and dicts of these (None is left out).
       name: "namespace.operation".
       version: of the operation, an int.
 
@@ -122,9 +122,11 @@ def attribute_text(what: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float, np.generic, np.ndarray)):
         return _number_text(what, np.asarray(value))
-    raise TypeError(f"{what} is {value!r} of type {type(value).__name__}; numbers, strings, NumPy "
-                    "arrays, and lists and dicts of those are required; pass arrays as positional "
-                    "arguments.")
+    if isinstance(value, np.dtype):
+        return str(element_type(dtypes.as_dtype(value)))
+    raise TypeError(f"{what} is {value!r} of type {type(value).__name__}; numbers, strings, "
+                    "dtypes, NumPy arrays, and lists and dicts of those are required; pass arrays "
+                    "as positional arguments.")
 
 
 def _key(what: str, key: Any) -> str:
