@@ -815,3 +815,16 @@ def test_operations_of_ours_may_be_evaluated_by_others():
     finally:
         lax.cbrt_p.def_impl(None)
     assert lax.cbrt(8.0) == 2.0
+
+
+def test_checkpoint_of_an_operation_that_only_python_evaluates():
+    """It was compiled for the second computation, which needs a lowering."""
+    cosine_p = Primitive("cosine")
+    cosine_p.def_impl(lambda x: np.cos(x))
+    cosine_p.def_abstract_eval(lambda x: core.ShapedArray(x.shape, x.dtype))
+    ad.primitive_jvps[cosine_p] = lambda primals, tangents: (
+        cosine_p.bind(*primals), lax.mul(tangents[0], cosine_p.bind(*primals)))
+    slope = olympus.grad(olympus.checkpoint(lambda x: cosine_p.bind(onp.sin(x))))
+    np.testing.assert_allclose(slope(2.0), np.cos(np.sin(2.0)) * np.cos(2.0), rtol=1e-6)
+    mlir.register_lowering(cosine_p, mlir.lower_fun(onp.cos, multiple_results=False))
+    np.testing.assert_allclose(olympus.jit(slope)(2.0), slope(2.0), rtol=1e-6)

@@ -187,6 +187,7 @@ class Primitive:
     endless = False         # whether it may run for ever, depending on its operands
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    uncompiled = False      # whether it can be evaluated in no other way
     abstract_eval: Any = None   # what an outsider's operation infers by
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
@@ -320,6 +321,10 @@ class OpenPrimitive(Primitive):
     effectful = False
     programs = None
 
+    @property
+    def uncompiled(self) -> bool:       # type: ignore[override]
+        return self.impl is not None and "lower" not in vars(self) and not self.platform_rules
+
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
         self.abstract_eval = rule
@@ -396,6 +401,10 @@ class Higher(Primitive, abstract=True):
     def depends(self, flags: Sequence[bool], eqn: Any) -> Sequence[bool]:
         """Which results are computed from any of the flagged operands."""
         return [any(flags)] * len(eqn.outvars)
+
+    def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
+        """What evaluates it operation by operation; None if it is compiled as a whole."""
+        return None
 
     def stays(self, params: dict[str, Any]) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""
