@@ -322,7 +322,7 @@ class OpenPrimitive(Primitive):
     programs = None
 
     @property
-    def uncompiled(self) -> bool:       # type: ignore[override]
+    def uncompiled(self) -> bool:
         return self.impl is not None and "lower" not in vars(self) and not self.platform_rules
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:

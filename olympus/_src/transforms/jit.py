@@ -292,7 +292,7 @@ class JitFunction:
             fun = fun.func
         code = getattr(inspect.unwrap(fun), "__code__", None)
         why = self._why_again(call) if self.programs else ""
-        if not why and code in _met:
+        if not why and code is not None and code in _met:
             why = (f"it is another function than before, though of the same code, at "
                    f"{source.written_at(code)}; make it and jit it once, outside of the loop or "
                    "function around it")
