@@ -31,9 +31,9 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
     give results of which some are coefficients: those are computed first.
     """
-    found = reached(pr, [type(a) is Linear for a in args])
-    if not any(isinstance(eqn.primitive, Higher) and len({v in found for v in eqn.outvars}) > 1
-               for eqn in pr.eqns):
+    whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
+    found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
+    if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
         return backward_pass(pr, consts, args, cts, name)
     given = [PartialVal.unknown(a.aval) if type(a) is Linear else PartialVal.known(a)
              for a in args]
