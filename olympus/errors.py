@@ -2,16 +2,19 @@
 
 from ._src.base.util import publish as _publish
 from ._src.base.errors import (
-    ConcretizationTypeError, InconclusiveDimensionOperation, KeyReuseError,
-    NonConcreteBooleanIndexError, OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError,
-    OLYMPUSTypeError, TracerArrayConversionError, TracerBoolConversionError,
+    ConcretizationTypeError, DonatedArgumentError, FormatError, InconclusiveDimensionOperation,
+    IndexTypeError, IndexValueError, KeyReuseError, LeakError, NonConcreteBooleanIndexError,
+    OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError, OLYMPUSTypeError, RuleMissingError,
+    ShardingTypeError, TracerArrayConversionError, TracerBoolConversionError,
     TracerIntegerConversionError, UnexpectedTracerError,
 )
 
 __all__ = [
-    "ConcretizationTypeError", "InconclusiveDimensionOperation", "KeyReuseError",
-    "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError", "OlympusRuntimeError",
-    "OlympusprTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
+    "InconclusiveDimensionOperation", "IndexTypeError", "IndexValueError", "KeyReuseError",
+    "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
+    "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RuleMissingError",
+    "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "UnexpectedTracerError",
 ]
 

@@ -21,7 +21,7 @@ import pytest
 from ops import KINDS, Effect, Op, Refusal
 
 import olympus
-from olympus import jit, jvp, make_olympuspr, tree, vjp, vmap
+from olympus import jit, jvp, linear_transpose, make_olympuspr, tree, vjp, vmap
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.interpreters.dce import dce_closed
 
@@ -210,6 +210,18 @@ def test_vmap_is_a_loop(op: Op) -> None:
         same(out, tree.map(lambda *leaves: np.stack(leaves), *each), 2e-5)
 
 
+@rows(lambda op: any(hasattr(a, "dtype") for a in op.args))
+def test_vmap_of_no_elements_has_their_types(op: Op) -> None:
+    """Rules divide by no number of elements, and look at none of them. Nothing is compiled."""
+    program, args, stacks, mapped, pairs = plain(op, "")
+    none = [[np.take(x, [], axes[i]) if i in axes else x for i, x in zip(pairs, xs, strict=True)]
+            for axes, xs in zip(mapped, stacks, strict=True)]
+    value, batched = program.parts["value"], program.parts["batched"]
+    element = types(olympus.eval_shape(lambda: value(args)))
+    for out in olympus.eval_shape(lambda: batched(args, none)):
+        assert types(out) == [((0, *shape), dtype, weak) for shape, dtype, weak in element]
+
+
 @shared
 def smooth(op: Op, kind: str, wanted: set[str]) -> tuple[Any, ...]:
     """The program of the operation's derivatives, as a function of what is differentiated, there,
@@ -248,7 +260,9 @@ def smooth(op: Op, kind: str, wanted: set[str]) -> tuple[Any, ...]:
         out, tangents = jvp(fun, xs, ts)
         cts = [y * 0.3 + 1.1 for y in out]
         again, pull = vjp(fun, *xs)
-        return (product(cts, tangents), out), (product(pull(cts), ts), again)
+        turned = linear_transpose(lambda *ts: jvp(fun, xs, [*ts])[1], *ts)(cts)
+        return (product(cts, tangents), out), (product(pull(cts), ts), again), (
+            product(turned, ts), out)
 
     parts = {
         "value": lambda xs, *_: fun(*xs),
@@ -306,8 +320,9 @@ def test_jvp_is_the_central_difference(op: Op, kind: str) -> None:
 def test_vjp_is_the_transpose_of_jvp(op: Op, kind: str) -> None:
     with olympus.enable_x64(True):
         program, xs, ts, ss, *_ = smooth(op, kind)
-        [(forward, backward)] = program(["products"], xs, ts, ss)
+        [(forward, backward, turned)] = program(["products"], xs, ts, ss)
         same(backward, forward, 1e-9)
+        same(turned, forward, 1e-9)
 
 
 @cases(lambda op: doubles(op) if op.name.startswith("lax.") and op.twice else "",

@@ -29,7 +29,10 @@ BEYOND = {  # where names that JAX lacks may come from: NumPy or SciPy
 KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspect's kinds
 
 
-OURS = {"olympus.debug": {"holds"}}    # what nobody else has a name for
+OURS = {    # what nobody else has a name for
+    "olympus.debug": {"holds"},
+    "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
+                       "LeakError", "RuleMissingError", "ShardingTypeError"}}
 
 
 def public_modules():

@@ -595,8 +595,8 @@ CACHES = {
         "function | 4096, code in all 2 GiB",
     ("base/lib/executables.py", "shared_signatures"): "options, types, tree, statics | the "
         "function | 8192",
-    ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
-        "function | 64",
+    ("control/bodies.py", "stage_body"): "types, tree, what is done with it, what it reads, "
+        "Context | the function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
     ("backend/eager.py", "_programs"): "primitive and params | process | 16384",
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
@@ -677,6 +677,7 @@ CACHES = {
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
+    ("transforms/jit.py", "_met"): "code of functions that are explained | weak",
     ("transforms/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",

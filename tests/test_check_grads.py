@@ -54,9 +54,23 @@ def test_wrong_derivatives_are_found(fun, order, mode):
         test_util.check_grads(fun, (2.0,), order, [mode])
 
 
-def test_a_nan_is_never_right():
+def test_a_nan_is_right_only_if_asked_for():
     with pytest.raises(AssertionError):
         test_util.check_grads(onp.sqrt, (-1.0,), 1)
+    test_util.check_grads(onp.sqrt, (-1.0,), 2, equal_nan=True)
+    with pytest.raises(AssertionError):
+        test_util.check_grads(halved, (2.0,), 1, equal_nan=True)
+
+
+def test_tolerances_may_be_given_by_dtype():
+    """As the field's other library takes them: those of dtypes that are not named are the usual."""
+    wide = {onp.float32: 2.0, "float64": 1e-9}
+    for how in ({"atol": wide}, {"rtol": wide}):
+        test_util.check_grads(halved, (2.0,), 1, **how)
+        with pytest.raises(AssertionError):
+            test_util.check_grads(halved, (2.0,), 1, **{k: {"float64": 2.0} for k in how})
+    with olympus.enable_x64(), pytest.raises(AssertionError):
+        test_util.check_grads(halved, (np.float64(2),), 1, atol=wide)
 
 
 def test_wrong_values_structures_and_shapes_are_found():

@@ -493,6 +493,33 @@ def test_debug_functions_take_their_options_first(capfd):
     olympus.effects_barrier()
     assert capfd.readouterr().out == "x = 2\n"
     assert seen == [3]
+    # Behind them any name is one of a value.
+    debug.print(ordered=True)("{partitioned}", partitioned=4)
+    debug.callback(ordered=True)(lambda **values: seen.append(sorted(values)), partitioned=4)
+    olympus.effects_barrier()
+    assert capfd.readouterr().out == "4\n" and seen == [3, ["partitioned"]]
+    with pytest.raises(ValueError, match=r"Unused keyword arguments: \['partitioned'\]"):
+        debug.print(ordered=True)("x", partitioned=False)
+
+
+def test_debug_print_has_the_options_of_numpy_where_it_is_called(capfd):
+    x = onp.array([1.23456, 1e-9])
+    with np.printoptions(precision=3, suppress=True):
+        for transform in (lambda f: f, jit):
+            transform(lambda x: debug.print("{}", x))(x)
+    jit(lambda x: debug.print("{}", x))(x)
+    olympus.effects_barrier()
+    assert capfd.readouterr().out == "[1.235 0.   ]\n" * 2 + "[1.23456e+00 1.00000e-09]\n"
+
+
+@pytest.mark.parametrize("call", [pure_callback, io_callback])
+def test_integers_of_callbacks_are_not_cut(call):
+    promised = olympus.ShapeDtypeStruct((), np.int64)
+    for transform in (lambda f: f, jit):
+        power = transform(lambda x: call(lambda x: np.int64(2) ** int(x), promised, x))
+        assert power(30) == 2 ** 30
+        with pytest.raises(OverflowError, match="returned int64 .*does not hold"):
+            power(40).block_until_ready()
 
 
 def test_debug_print_formats(capfd):

@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from olympus import checkpoint, grad, jit, jvp, lax, tree, vjp, vmap
+from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, tree, vjp, vmap
 from olympus import numpy as onp
 from olympus._src.control.cond import cond
+from olympus._src.core.evaluate import eval_closed
 from olympus._src.custom.jvp import custom_jvp
 from olympus._src.custom.rules import SymbolicZero
 from olympus._src.custom.vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
+from olympus._src.interpreters.dce import dce_closed
 from olympus._src.lax.arithmetic import mul, neg
 from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
@@ -443,3 +445,60 @@ def test_a_symbolic_zero_of_another_shape_is_no_cotangent():
              symbolic_zeros=True)
     with pytest.raises(ValueError, match="returning a None"):
         grad(lambda x: f(x, onp.ones(2))[0].sum())(onp.ones(3))
+
+
+@pytest.mark.parametrize("after", [lambda y: y ** 2, lax.square, onp.square, lax.abs])
+@pytest.mark.parametrize("wrap", [lambda d: d, jit])
+def test_rules_may_return_numbers(after, wrap):
+    forward = custom_jvp(lambda a: 2.0 * a)
+    forward.defjvp(lambda primals, tangents: (9.0, tangents[0]))
+    back = custom_vjp(lambda a: 2.0 * a)
+    back.defvjp(lambda a: (9.0, None), lambda _, ct: (ct,))
+    for h in (forward, back):
+        close(wrap(grad(lambda a: after(wrap(h)(a))))(4.0), 1 if after is lax.abs else 18)
+
+
+@pytest.mark.parametrize("loop", [
+    jit, lambda d: lambda x: scan(lambda c, _: (d(c), None), x, None, 1)[0],
+    lambda d: lambda x: cond(True, d, lambda v: v, x)])
+def test_a_rule_that_raises_does_so_where_it_is_used(loop):
+    def make(w):
+        h = custom_jvp(lambda y: mul(y, w))
+        h.defjvp(lambda primals, tangents: (h(*primals), no_derivative()))
+        back = custom_vjp(lambda y: mul(h(y), w))
+        back.defvjp(lambda y: no_derivative(), lambda _, ct: (ct,))
+        return back
+
+    def no_derivative():
+        raise NotImplementedError("no derivative")
+
+    close(loop(lambda x: make(x)(2.0))(X), 2 * X * X)
+    with pytest.raises(NotImplementedError, match="no derivative"):
+        grad(loop(lambda x: make(stop_gradient(x))(x)))(X)
+
+
+def test_a_rule_that_gives_a_wrong_type_is_refused_where_it_is_used():
+    def fun(x):
+        h = custom_jvp(lambda: mul(x, 2.0))
+        h.defjvp(lambda primals, tangents: (h(*primals), sum(tangents)))
+        return h()
+
+    close(jit(fun)(X), 2 * X)
+
+
+@pytest.mark.parametrize("rule", [custom_jvp, custom_vjp])
+@pytest.mark.parametrize("used", [(True, False), (False, True)])
+@pytest.mark.parametrize("wrap", [lambda d: d, jit, lambda d: lambda x: vmap(d)(x[None])[0]])
+def test_rules_hold_for_the_results_that_are_left(rule, used, wrap):
+    """Rules are three times, and five times, the derivative."""
+    h = rule(lambda x: (sin(x), mul(x, x)))
+    if rule is custom_jvp:
+        h.defjvp(lambda p, t: (h(*p), (3 * cos(p[0]) * t[0], 10 * p[0] * t[0])))
+    else:
+        h.defvjp(lambda x: (h(x), x), lambda x, cts: (3 * cos(x) * cts[0] + 10 * x * cts[1],))
+    less, _ = dce_closed(make_olympuspr(jit(h))(X), used)
+    left = wrap(lambda x: eval_closed(less, x)[0])
+    x = np.asarray(X)
+    close(left(x), (np.sin(X), X * X)[used[1]])
+    close(grad(left)(x), (3 * np.cos(X), 10 * X)[used[1]])
+    assert str(less).count(" = sin ") == used[0]

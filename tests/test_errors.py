@@ -168,7 +168,7 @@ ROWS = {
     "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: Expected a callable"),
     # values that are not there
     "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
-           r"bool\(\): Attempted .*a traced value bool\[\] \(StagingTracer, made by gt at "
+           r"bool\(\): Attempted .*a traced value bool\[\] \(JitTracer, made by gt at "
            r".*test_errors.py:\d+"
            r".*\) given at .*test_errors.py:\d+.*a concrete value is required.*"
            "olympus.numpy.where, olympus.lax.cond.*static_argnums"),
@@ -182,13 +182,13 @@ ROWS = {
     "if of many": (lambda: olympus.jit(lambda: branch(sum(jnp.add(1, 1) for _ in range(6))))(),
                    errors.TracerBoolConversionError, "Additional originating lines are not shown."),
     "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
-                   r"BatchTracer"),
+                   r"VmapTracer"),
     "float": (lambda: olympus.jit(lambda x: float(x))(1.), errors.ConcretizationTypeError,
               r"float\(\): .*the argument x of <lambda>"),
     "item": (lambda: olympus.jit(lambda x: x.item())(1.), errors.ConcretizationTypeError,
              r"item\(\): .*the argument x of <lambda>"),
     "tolist": (lambda: olympus.vmap(lambda x: x.tolist())(jnp.ones(2)),
-               errors.ConcretizationTypeError, r"tolist\(\): .*BatchTracer"),
+               errors.ConcretizationTypeError, r"tolist\(\): .*VmapTracer"),
     "tobytes": (lambda: olympus.jit(lambda x: x.tobytes())(1.), errors.ConcretizationTypeError,
                 r"tobytes\(\): "),
     "format": (lambda: olympus.jit(lambda x: f"{x:.2f}")(1.), errors.ConcretizationTypeError,
@@ -198,7 +198,7 @@ ROWS = {
     "property of arrays": (lambda: olympus.jit(lambda x: x.sharding)(1.), AttributeError,
                            "sharding: .*is on no device"),
     "no attribute": (lambda: olympus.jit(lambda x: x.nonsense)(1.), AttributeError,
-                     "'StagingTracer' object has no attribute 'nonsense'"),
+                     "'JitTracer' object has no attribute 'nonsense'"),
     "stream": (lambda: jnp.ones(3).to_device(olympus.devices()[0], stream=1), TypeError,
                "to_device: stream given"),
     "ShapeDtypeStruct.like": (lambda: olympus.ShapeDtypeStruct.like("a"), TypeError,

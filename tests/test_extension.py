@@ -323,7 +323,7 @@ def test_tangents_and_zeros():
 def test_programs_cut_and_closed():
     closed = olympus.make_olympuspr(lambda x, y: (onp.sin(x), onp.cos(y) + Z))(X, Y)
     pr, used = partial_eval.dce_olympuspr(closed.olympuspr, [True, False])
-    assert used == [False, True, False] and len(pr.eqns) == 1 and len(pr.invars) == 1
+    assert used == [True, False] and len(pr.eqns) == len(pr.invars) == len(pr.constvars) == 1
     pr, consts, used = partial_eval.dce_olympuspr_consts(closed.olympuspr, [False, True], True)
     assert consts == [True] and used == [True, True] and len(pr.invars) == 2
     opened = partial_eval.convert_constvars_olympuspr(closed.olympuspr)
@@ -619,6 +619,7 @@ def test_donation_and_axes_by_leaf():
     assert api_util.donation_vector((1,), (), olympus.tree.structure((1, 2)), False) == (
         False, True)
     assert api_util.rebase_donate_argnums((3, 4), (0, 1)) == (1, 2)
+    assert api_util.rebase_donate_argnums((4, 4), (0, 2)) == (2,)
     with pytest.raises(ValueError, match="no position may be in both"):
         api_util.rebase_donate_argnums((1,), (1,))
     assert api_util.flatten_axes("test", olympus.tree.structure((1, (2, 3))), (None, 0)) == [
@@ -766,3 +767,64 @@ def test_results_kept_for_equal_functions():
         fun, out_tree = api_util.flatten_fun_nokwargs(lu.wrap_init(f), olympus.tree.structure((1,)))
         assert cached(fun, 3) == [3] and out_tree() == olympus.tree.structure([1])
     assert calls == [3]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit, lambda f: lambda x: lax.scan(
+    lambda c, _: (f(c), None), x, None, length=1)[0]], ids=["plain", "jit", "scan"])
+def test_rules_get_numbers_for_the_constants_of_a_program(transform):
+    """They got the program's own objects, which equal no number."""
+    by_p = Primitive("times")
+    by_p.def_abstract_eval(lambda x, n: core.ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(by_p, mlir.lower_fun(lambda x, n: x * n, multiple_results=False))
+    seen = []
+
+    def note(n):
+        seen.append(n == 2)
+        return n
+
+    ad.primitive_jvps[by_p] = lambda primals, tangents: (
+        by_p.bind(*primals), by_p.bind(tangents[0], note(primals[1])))
+    ad.primitive_transposes[by_p] = lambda ct, x, n: (by_p.bind(ct, note(n)), None)
+    batching.primitive_batchers[by_p] = lambda args, dims: (
+        by_p.bind(args[0], note(args[1])), dims[0])
+    fun = transform(lambda x: by_p.bind(x, 2.0))
+    assert float(olympus.grad(fun)(3.0)) == 2.0
+    np.testing.assert_array_equal(olympus.vmap(fun)(X), 2 * X)
+    assert seen == [True] * 3
+
+
+def test_a_rule_given_for_an_operation_of_ours_gets_numbers():
+    old, seen = ad.primitive_jvps[lax.rem_p], []
+
+    def rule(primals, tangents):
+        seen.append(primals[1] == 2)
+        return old(primals, tangents)
+
+    ad.primitive_jvps[lax.rem_p] = rule
+    try:
+        assert float(olympus.grad(olympus.jit(lambda x: lax.rem(x, 2.0)))(3.0)) == 1.0
+    finally:
+        ad.primitive_jvps[lax.rem_p] = old
+    assert seen == [True]
+
+
+def test_operations_of_ours_may_be_evaluated_by_others():
+    lax.cbrt_p.def_impl(lambda x, **params: 7.0)
+    try:
+        assert lax.cbrt(8.0) == 7.0
+    finally:
+        lax.cbrt_p.def_impl(None)
+    assert lax.cbrt(8.0) == 2.0
+
+
+def test_checkpoint_of_an_operation_that_only_python_evaluates():
+    """It was compiled for the second computation, which needs a lowering."""
+    cosine_p = Primitive("cosine")
+    cosine_p.def_impl(lambda x: np.cos(x))
+    cosine_p.def_abstract_eval(lambda x: core.ShapedArray(x.shape, x.dtype))
+    ad.primitive_jvps[cosine_p] = lambda primals, tangents: (
+        cosine_p.bind(*primals), lax.mul(tangents[0], cosine_p.bind(*primals)))
+    slope = olympus.grad(olympus.checkpoint(lambda x: cosine_p.bind(onp.sin(x))))
+    np.testing.assert_allclose(slope(2.0), np.cos(np.sin(2.0)) * np.cos(2.0), rtol=1e-6)
+    mlir.register_lowering(cosine_p, mlir.lower_fun(onp.cos, multiple_results=False))
+    np.testing.assert_allclose(olympus.jit(slope)(2.0), slope(2.0), rtol=1e-6)

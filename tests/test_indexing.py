@@ -1,6 +1,7 @@
 """x[index] and x.at[index]: NumPy is the oracle, eagerly, under jit, vmap and grad."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -533,3 +534,27 @@ def test_a_shape_that_traced_values_decide_is_refused_by_name(name):
     text = str(raised.value)
     assert text.startswith(f"{name}: ") and says in text and "decides the result's shape" in text
     assert f"the argument {argument} of" in text
+
+
+@pytest.mark.parametrize("index", [[0], [0, 1, 1], np.array([True, False, True]), slice(None)])
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "power"])
+@pytest.mark.parametrize("value", [2, 0.5, np.float32(-1), [1.0]])
+def test_numbers_combine_with_bools(index, op, value):
+    """As with 0 and 1; what is not divided or raised is a bool again."""
+    x = np.array([True, False, True])
+    want = x.astype(float)
+    with np.errstate(all="ignore"):
+        getattr(np, op).at(want, index, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        got = getattr(onp.asarray(x).at[index], op)(value)
+    np.testing.assert_allclose(got, want if op in ("divide", "power") else want != 0)
+
+
+def test_bools_have_no_sum():
+    x = onp.array([True, False])
+    for op in ("add", "subtract", "multiply"):
+        with pytest.raises(TypeError, match=rf"at\[...\].{op}: values bool.*numbers are required"):
+            getattr(x.at[0], op)(True)
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        x.at[0].add(1)

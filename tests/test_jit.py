@@ -582,9 +582,21 @@ def test_explain_cache_misses(caplog, again, why):
     f = jit(lambda x, k: x, static_argnums=1)
     with olympus.explain_cache_misses(True), caplog.at_level(logging.WARNING, logger="olympus"):
         f({"a": jnp.ones(2)}, 1)
+        caplog.clear()
+        f({"a": jnp.ones(2)}, 1)
         assert not caplog.text
         again(f)
     assert re.search(r"jit: <lambda> is traced again at .*test_jit.py:\d+.*: " + why, caplog.text)
+
+
+def test_a_function_that_is_made_anew_is_explained(caplog):
+    with olympus.explain_cache_misses(True), caplog.at_level(logging.WARNING, logger="olympus"):
+        for n, wrap in enumerate([jit, lambda f: jit(functools.partial(f)), jit]):
+            wrap(lambda x: x + 1)(float(n))
+            assert caplog.text.count("though of the same code") == n
+    assert re.search(r"jit: <lambda> is traced again at .*test_jit.py:\d+.*: it is another "
+                     r"function than before, .*test_jit.py:\d+; make it and jit it once",
+                     caplog.text)
 
 
 def test_control_flow_inside_jit():
@@ -665,12 +677,27 @@ def test_one_way_of_saying_what_is_static_is_read_from_the_other_only_where_that
             jit(f, **options)
 
 
+def test_names_alone_donate_nothing_of_a_function_whose_signature_cannot_be_read():
+    class Opaque:
+        __signature__ = "none"
+
+        def __call__(self, a, b):
+            return a + b
+
+    with pytest.raises(ValueError, match="Pass donate_argnums instead"):
+        jit(Opaque(), donate_argnames="a")
+    assert jit(Opaque(), donate_argnames="a", donate_argnums=0)(1.0, 2.0) == 3.0
+
+
 def test_names_and_copies_of_jitted_functions():
     def double(x, by):
         return x * by
 
-    fun = jit(functools.partial(functools.partial(double), by=2))
+    partly = functools.partial(functools.partial(double), by=2)
+    fun = jit(partly)
     assert fun.__name__ == "double" and "@jit_double" in fun.lower(1.0).as_text()
+    partly.__name__ = "twice"
+    assert "@jit_twice" in jit(partly).lower(1.0).as_text()
 
     class Model:
         def __init__(self):

@@ -403,6 +403,32 @@ def test_breakpoint(monkeypatch):
         olympus.debug.breakpoint(backend="web")
 
 
+def test_breakpoint_takes_streams():
+    given, out = io.StringIO("x\nc\n"), io.StringIO()
+
+    def f(x):
+        olympus.debug.breakpoint(num_frames=1, stdin=given, stdout=out)
+        return x
+
+    jit(f)(2.0)
+    olympus.effects_barrier()
+    assert "Array(2., " in out.getvalue()
+    with pytest.raises(TypeError, match="'input' given; stdin, stdout and completekey"):
+        olympus.debug.breakpoint(input=given)
+
+
+def test_copies_to_the_host_are_begun_by_what_can():
+    class Own:
+        def copy_to_host_async(self):
+            begun.append(self.begins)
+
+    begun, own = [], Own()
+    with pytest.raises(AttributeError, match="begins"):
+        olympus.copy_to_host_async([onp.ones(2), own, 3])
+    own.begins = True
+    assert olympus.copy_to_host_async([own])[0] is own and begun == [True]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.filterwarnings("ignore:os.fork")      # the child begins another program
 def test_breakpoint_on_a_pseudo_terminal(tmp_path):
@@ -470,3 +496,25 @@ def test_gradients_of_a_checkpointed_while_loop_have_gradients(checkpoints):
                                    [expected(0.7), expected(0.2)], rtol=1e-4)
         np.testing.assert_allclose(jit(jvp, static_argnums=0)(grad(looped), (0.7,), (1.0,))[1],
                                    expected(0.7), rtol=1e-4)
+
+
+SCALE = 2.0
+
+
+@pytest.mark.parametrize("loop", [
+    lambda f: lax.map(f, onp.ones(2))[0], lambda f: lax.map(f, onp.ones(3), batch_size=2)[0],
+    lambda f: lax.scan(lambda c, _: (f(c), None), 1.0, None, length=1)[0],
+    lambda f: lax.fori_loop(0, 1, lambda _, c: f(c), 1.0),
+    lambda f: lax.cond(True, f, lambda x: x, 1.0),
+    lambda f: lax.while_loop(lambda c: c == 1, f, 1.0)])
+def test_a_body_is_traced_again_where_what_it_reads_has_changed(loop, monkeypatch):
+    factor = 3.0
+
+    def f(x):
+        return x * factor * SCALE
+
+    assert loop(f) == 6.0
+    factor = 5.0
+    assert loop(f) == 10.0
+    monkeypatch.setitem(globals(), "SCALE", 4.0)
+    assert loop(f) == 20.0

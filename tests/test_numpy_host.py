@@ -116,6 +116,7 @@ def test_numpys_errors_name_the_operation(call: Any, text: str) -> None:
 
 GRIDS = [
     "mgrid[0:5]", "mgrid[0:5, 0:3]", "mgrid[-1:1:5j]", "mgrid[-1:1:5j, 0:2]", "mgrid[:1:.3, :2]",
+    "mgrid[:]", "mgrid[3:]", "ogrid[::2]",
     "mgrid[5:0:-1, :2]", "mgrid[0:0, :2]", "mgrid[()]", "ogrid[0:5]", "ogrid[:1:3j, :4, 1:7:2]",
     "r_[1, 2, 3]", "r_[0:5]", "r_[X, 0, 0, X]", "r_[-1:1:6j, [0] * 3, 5, 6]", "r_[3:6:2, 7]",
     "r_['0,2', X, X]", "r_['-1', M, M]", "r_['0,2,0', X, X]", "r_['1,2,0', X, X]", "r_['r', X, X]",
@@ -141,7 +142,7 @@ def test_grids_and_rows_are_numpys(text: str) -> None:
 
 @pytest.mark.parametrize(("call", "error", "text"), [
     (lambda: onp.mgrid[3], TypeError, "mgrid: 3 given; a slice"),
-    (lambda: onp.ogrid[:2, :], TypeError, "a slice with an end"),
+    (lambda: onp.ogrid[:2, ::3j], TypeError, "a slice with an end"),
     (lambda: onp.r_["x", 1], ValueError, "directive 'x' given"),
     (lambda: onp.r_[1, "r"], ValueError, "a directive must be the first"),
     (lambda: onp.c_[()], ValueError, "at least one is required"),

@@ -62,6 +62,12 @@ def test_odeint_under_vmap_and_jit_is_a_loop_of_itself():
     np.testing.assert_allclose(run(rates), np.exp(-rates[:, None] * T), atol=2e-5)
 
 
+def test_odeint_takes_lists_of_slopes():
+    t = onp.linspace(0.0, 1.0, 4)
+    found = odeint(lambda y, t: [y[1], -y[0]], onp.array([0.0, 1.0]), t)
+    np.testing.assert_allclose(found, np.stack([np.sin(t), np.cos(t)], -1), atol=1e-5)
+
+
 def test_odeint_of_complex_states():
     y = odeint(lambda y, t: 2j * y, 1 + 0j, T)
     np.testing.assert_allclose(y, np.exp(2j * T), atol=2e-5)
@@ -379,6 +385,19 @@ def test_bounds_hold_and_have_derivatives():
     np.testing.assert_allclose(by_centre, np.diag([0, 1, 0]), atol=1e-5)
 
 
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG"])
+def test_minimize_of_complex_numbers(method):
+    """Of |z² - c|² + |z - 2i|², whose minimum for c = -4 is 2i."""
+    def fun(z, c):
+        return (onp.abs(z ** 2 - c) ** 2 + onp.abs(z - 2j) ** 2).sum()
+
+    guess = onp.array([1 + 1j, 0.5 + 3j])
+    found = minimize(fun, guess, (-4.0,), method=method)
+    np.testing.assert_allclose(found.x, [2j, 2j], atol=1e-4)
+    early = minimize(fun, guess, (-4.0,), method=method, options={"maxiter": 1})
+    np.testing.assert_allclose(early.jac, olympus.grad(fun)(early.x, -4.0), rtol=1e-4)
+
+
 def test_minimize_takes_pytrees_and_says_what_it_takes():
     found = minimize(lambda p, c: (p["a"] - c) ** 2 + (p["b"] ** 2).sum(),
                      {"a": 0.0, "b": onp.ones((2, 2))}, (3.0,), method="BFGS", tol=1e-6)
@@ -391,6 +410,8 @@ def test_minimize_takes_pytrees_and_says_what_it_takes():
                            ({"method": "BFGS", "bounds": (0, 1)}, "bounds")):
         with pytest.raises(ValueError, match=words):
             minimize(rosenbrock, onp.zeros(2), **options)
+    with pytest.raises(TypeError, match="bounds and x0 of dtype complex64"):
+        minimize(rosenbrock, onp.zeros(2, complex), method="L-BFGS-B", bounds=(0, 1))
     with pytest.raises(TypeError, match="real scalar"):
         minimize(lambda x: x, onp.zeros(2), method="BFGS")
 

@@ -84,13 +84,14 @@ def test_rsf2csf_is_triangular_and_the_same_matrix(rng):
     (lambda: linalg.solve(np.eye(2), np.ones(3)), "right side of 2 rows"),
     (lambda: linalg.solve(np.eye(2), np.ones(2), assume_a="odd"), "assume_a 'odd'"),
     (lambda: linalg.leslie(np.ones(3), np.ones(3)), "one rate of survival less"),
+    (lambda: linalg.leslie(np.ones(1), np.ones(0)), "two or more"),
     (lambda: linalg.qr(np.eye(2), mode="raw", pivoting=True), "mode 'raw' and pivoting"),
     (lambda: linalg.eigh_tridiagonal(np.ones(3), np.ones(3)), "n - 1 beside it"),
     (lambda: linalg.solve_sylvester(np.eye(2), np.eye(3), np.eye(2)), r"trailing axes \[2, 3\]"),
     (lambda: linalg.expm_frechet(np.eye(2), np.eye(3)), "equal shapes"),
     (lambda: linalg.polar(np.eye(2), "up"), "side 'up'"),
-], ids=["expm", "hadamard", "companion", "block_diag", "solve", "assume_a", "leslie", "qr",
-        "tridiagonal", "sylvester", "frechet", "polar"])
+], ids=["expm", "hadamard", "companion", "block_diag", "solve", "assume_a", "leslie",
+        "leslie of one", "qr", "tridiagonal", "sylvester", "frechet", "polar"])
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()

@@ -235,6 +235,32 @@ def test_integer_images_are_rounded(rng):
 # Systems -----------------------------------------------------------------------------------------
 
 @pytest.mark.slow
+@olympus.tree_util.register_pytree_node_class
+class Scaling:
+    """An operator that is neither a function nor an array."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def __matmul__(self, x):
+        return olympus.tree.map(lambda x: self.by * x, x)
+
+    def tree_flatten(self):
+        return (self.by,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+def test_iterative_solvers_take_operators(solver):
+    solve = olympus.jit(lambda a: solver(a, {"x": np.ones(2)}, M=Scaling(0.5))[0]["x"])
+    np.testing.assert_allclose(solve(Scaling(2.0)), 0.5, rtol=1e-6)
+    jacobian = olympus.jacobian(lambda by: solve(Scaling(by)))(2.0)
+    np.testing.assert_allclose(jacobian, -0.25, rtol=1e-6)
+
+
 @pytest.mark.parametrize("solver", [cg, bicgstab, gmres], ids=["cg", "bicgstab", "gmres"])
 @pytest.mark.parametrize("kind", ["f8", "c16"])
 def test_solvers_and_their_derivatives_are_those_of_the_system(solver, kind, rng):

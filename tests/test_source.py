@@ -298,3 +298,39 @@ def test_a_scope_called_like_a_transformation_is_a_scope():
             return onp.sin(x)
 
     assert "jvp/sin" in op_names(f, 1.0) and "jvp(jvp)/cos" in op_names(olympus.grad(f), 1.0)
+
+
+@pytest.mark.parametrize("static, call", [
+    (True, lambda f: olympus.jit(f)(1.0)), (True, lambda f: olympus.jit(olympus.grad(f))(1.0)),
+    (True, lambda f: olympus.checkpoint(f)(1.0)), (True, lambda f: olympus.make_olympuspr(f)(1.0)),
+    (False, lambda f: olympus.vmap(f)(onp.ones(2))),
+    (False, lambda f: onp.vectorize(f)(onp.ones(2))),
+    (False, lambda f: lax.scan(lambda c, _: (f(c), None), 1.0, None, 2)),
+    (False, lambda f: lax.cond(True, f, f, 1.0)), (False, lambda f: lax.map(f, onp.ones(2))),
+    (False, lambda f: lax.while_loop(lambda c: c < 2, f, 1.0)),
+    (False, lambda f: olympus.eval_shape(f, 1.0)),
+], ids=["jit", "grad in jit", "checkpoint", "make_olympuspr", "vmap", "vectorize", "scan", "cond",
+        "map", "while", "eval_shape"])
+def test_static_arguments_are_advised_where_there_are_any(static, call):
+    for f in (lambda x: 1.0 if x > 0 else x, lambda x: onp.zeros(x.astype(int)).sum()):
+        with pytest.raises(TypeError) as told:
+            call(f)
+        assert ("mark the argument static" in str(told.value)) is static
+
+
+def test_what_users_see_has_public_names():
+    """`hasattr(x, "name")` told whether a function is jitted; messages spoke of private classes."""
+    seen = []
+
+    def f(x):
+        seen.append({name for name in ("name", "known", "bound", "origin") if hasattr(x, name)})
+        return x
+
+    for transform in (olympus.jit, olympus.grad, lambda f: lambda x: olympus.vmap(f)(x[None])[0]):
+        transform(f)(onp.float32(1.0))
+    assert seen == [set()] * 3
+    for error in (errors.ShardingTypeError, errors.RuleMissingError, errors.DonatedArgumentError):
+        assert error.__module__ == "olympus.errors"
+    traced = olympus.jit(lambda x: x * 2).trace(1.0)
+    assert str(traced) == "Traced(<lambda>: (float32[]) -> (float32[]))"
+    assert str(traced.lower().compile()) == "Compiled(<lambda>: (float32[]) -> (float32[]))"

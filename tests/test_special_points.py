@@ -56,6 +56,11 @@ FIRST: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (lambda x: onp.var(x, where=SOME), ([INF, 1.0, 2.0],), ([0.0, -0.5, 0.5],)),
     (lambda x: onp.nanvar(x, where=SOME), ([INF, 1.0, 2.0],), ([0.0, -0.5, 0.5],)),
     (onp.i0, (0.0,), (0.0,)), (onp.i0, (-0.0,), (0.0,)), (onp.i0, (1.0,), (0.565159103992485,)),
+    # Compiled, (x / y) / y would become x / y², which under- and overflows.
+    (olympus.jit(lax.div), (0.0, 1e-200), (1e200, 0.0)),
+    (olympus.jit(lax.div), (1e300, 1e200), (1e-200, -1e-100)),
+    (lambda x, a: onp.interp(x, onp.stack([a, 3 * a]), np.full(2, 2.0)), (2e-200, 1e-200),
+     (0.0, 0.0)),
 ]
 SECOND: list[tuple[Callable[..., Any], float, float]] = [
     (onp.i0, 0.0, 0.5), (onp.i0, 1.0, 0.7009067737595234), (onp.sinc, 0.0, -np.pi ** 2 / 3),

@@ -15,11 +15,12 @@ X = np.arange(4.0, dtype="f4")
 ATTRIBUTES = {
     "a": (1, 2.5, 'x"\n'), "b": True, "c": None, "d": np.arange(3, dtype="i4"),
     "e": {"q": np.float32(2)}, "f": np.array([True, False]), "g": (), "h": float("inf"),
-    "i": np.int8(-3), "j": np.zeros((0, 2)), "k": np.array([0.5], onp.bfloat16)}
+    "i": np.int8(-3), "j": np.zeros((0, 2)), "k": np.array([0.5], onp.bfloat16),
+    "l": list(map(np.dtype, ("i1", "u1", bool, onp.bfloat16, "c8")))}
 TEXT = ('{a = [1, 2.500000e+00, "x\\22\\0A"], b = true, d = dense<[0, 1, 2]> : tensor<3xi32>, '
         "e = {q = 2.000000e+00 : f32}, f = dense<[true, false]> : tensor<2xi1>, g = [], "
         "h = 0x7FF0000000000000 : f64, i = -3 : i8, j = dense<> : tensor<0x2xf64>, "
-        "k = dense<5.000000e-01> : tensor<1xbf16>}")
+        "k = dense<5.000000e-01> : tensor<1xbf16>, l = [i8, ui8, i1, bf16, complex<f32>]}")
 
 
 def test_composite_is_one_operation_with_attributes():

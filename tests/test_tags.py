@@ -228,3 +228,17 @@ def test_results_are_in_the_memory_of_their_operands():
     assert spaces(lambda x: lax.scan(lambda c, y: (c, y * 2), 0.0, x[None])[1]) == [Space.Host]
     assert spaces(lambda x: lax.scan(lambda c, y: (c, y * 2), 0.0, x)[1]) == [Space.Device]
     assert spaces(lambda x: olympus.device_put(x, Space.Device) + 1) == [Space.Device]
+
+
+def test_names_of_a_set_are_told_in_one_order():
+    """They came in the order of the set, which is another in each process."""
+    names = "fdbgaceh"
+    spec = P(None, unreduced=set(names))
+    listed = ", ".join(map(repr, sorted(names)))
+    assert repr(spec) == f"P(None, unreduced={{{listed}}})"
+    with pytest.raises(ValueError, match=f"unreduced {{{listed}}}"):
+        P("a", unreduced=set(names))
+    mesh = AbstractMesh((1,) * 8, tuple(names), axis_types=(AxisType.Explicit,) * 8)
+    with pytest.raises(ShardingTypeError, match=f"unreduced along {listed}, and"):
+        olympus.eval_shape(lax.sin, olympus.ShapeDtypeStruct(
+            (2,), "float32", sharding=NamedSharding(mesh, spec)))

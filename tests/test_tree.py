@@ -463,6 +463,7 @@ def test_partial_keeps_an_inner_partial_whole():
         assert tree_structure(outer) == tree_structure(Partial(whole, 3))
         assert tree_map(lambda x: x, outer)() == 2
     assert tree_structure(Partial(inner, 2)) != tree_structure(Partial(functools.partial(max, 1)))
+    assert inner == Partial(inner, 2).func == inner
 
 
 # --- broadcasting ---------------------------------------------------------------------------------

@@ -240,7 +240,8 @@ CALLS = (
     Op("jit-nested", lambda x, y: pair(np, *pair(np, x, y)), jit(lambda x, y: jit(
         partial(pair, lax))(*jit(partial(pair, lax))(x, y))), (V, V[::-1])),
     Op("custom_jvp", partial(pair, np), ruled, (V, V[::-1])),
-    Op("custom_jvp-jit", partial(pair, np), jit(ruled), (V, V[::-1])),
+    Op("custom_jvp-jit-part", partial(pair, np), jit(ruled), (V, V[::-1])),
+    Op("custom_vjp-jit-part", partial(pair, np), jit(reversed_rule), (V, V[::-1]), grad=False),
     Op("custom_jvp-transposed", lambda ct: (3 * ct, -2 * ct), partial(transposed, tripled), (V,),
        grad=False),
     Op("custom_jvp-part", lambda x, y: (*pair(np, x, y), np.exp(x)),

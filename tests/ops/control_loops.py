@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus import jit, jvp, lax, linearize, vjp
+from olympus import checkpoint, custom_jvp, jit, jvp, lax, linear_transpose, linearize, vjp
 from olympus import numpy as onp
 from olympus.custom_derivatives import linear_call
+from olympus.scipy.sparse.linalg import cg
 
 from . import Op, reals
 from .control import C, V, forward, linear, pulled
@@ -113,6 +114,28 @@ def root(a: Any) -> Any:
                            lambda g, y: y / g(onp.ones_like(y)))
 
 
+def with_known(t: Any, x: Any) -> Any:
+    return t, lax.sin(x)
+
+
+ruled = custom_jvp(with_known)
+ruled.defjvp(lambda primals, ts: (ruled(*primals), (ts[0], lax.cos(primals[1]) * ts[1])))
+
+# Of (t, x): t and sin x, of which only t is linear in t.
+PARTLY_KNOWN = {
+    "call": jit(with_known), "checkpoint": checkpoint(with_known), "rule": ruled,
+    "scan": lambda t, x: lax.scan(lambda c, _: ((c[0], c[1] + lax.sin(x)), None), (t, 0 * x),
+                                  length=1)[0],
+    "while": lambda t, x: lax.while_loop(lambda s: s[0] < 1, lambda s: (
+        s[0] + 1, s[1], s[2] + lax.sin(x)), (0, t, 0 * x), checkpoints=2)[1:],
+    "cond": lambda t, x: lax.cond(x[0] < 9, with_known, lambda t, x: (2 * t, x), t, x),
+}
+
+
+def pulled_apart(f: Any, x: Any, ct: Any) -> Any:
+    return linear_transpose(jit(lambda t: lax.mul(*f(t, x))), ct)(ct)[0]
+
+
 ALL = (
     Op("lax.custom_root", np.sqrt, root, (np.array([0.5, 2.0, 7.0]),), "fd", tol=1e-5),
     Op("lax.custom_linear_solve-whole", plain_solved, partial(solved, False), (A, V, V[::-1]),
@@ -142,6 +165,13 @@ ALL = (
     *(Op(f"lax.while_loop-checkpoints-pulled-{'jit' if j else 'plain'}", pulled_back,
          lambda *xs, j=j: pull(j, *xs), (LIMIT, FACTOR, C, C, -C), grad=False)
       for j in (False, True)),
+    Op("lax.while_loop-checkpoints-transposed", lambda ct: 8 * ct, lambda ct: linear_transpose(
+        lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, 2 * s[1]), (0, x),
+                                 checkpoints=2)[1], ct)(ct)[0], (V,), grad=False),
+    *(Op(f"linear_transpose-partly-{name}", lambda x, ct: np.sin(x) * ct, partial(pulled_apart, f),
+         (V, V[::-1]), grad=False) for name, f in PARTLY_KNOWN.items()),
+    Op("lax.custom_linear_solve-loop", lambda x, b: b / x ** 3, lambda x, b:
+       cg(lambda v: lax.fori_loop(0, 3, lambda i, c: c * x, v), b)[0], (V * V + 1, V), tol=1e-4),
     Op("lax.while_loop-checkpoints-rounds", plain_rounds, rounds, (np.int32(3), V, V[::-1]),
        tol=5e-5),
     Op("lax.while_loop-checkpoints-curved", lambda f, x: (x * (3 * f * f + 2 * f + 1),

@@ -23,7 +23,7 @@ from ..base.config import default_device, enable_x64, no_execution
 from ..base.util import Memo, bit_key
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Primitive, missing_rule
+from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
 from ..types import dtypes
@@ -269,7 +269,9 @@ class EvalTrace(Trace):
             if prim.open and prim.abstract_eval is None:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
-            call = cache[key] = _eager(prim, params)
+            call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(
+                prim, params)
+            cache[key] = call
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
         # asking beforehand would be paid by every call.
         try:

@@ -124,16 +124,25 @@ def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
                    "required.") from None
 
 
+def quoted(names: Iterable[Any]) -> str:
+    """The names of a set for messages, in an order that is always the same.
+
+    >>> quoted({"b", "a"})
+    "'a', 'b'"
+    """
+    return ", ".join(sorted(map(repr, names)))
+
+
 def name_of(fun: Any) -> str:
     """What a function is called in messages and programs.
 
     >>> name_of(functools.partial(len)), name_of(functools.partial)
     ('len', 'partial')
     """
-    if isinstance(fun, functools.partial):
-        return name_of(fun.func)
     name = getattr(fun, "__name__", None)
-    return name if isinstance(name, str) and name else type(fun).__name__
+    if isinstance(name, str) and name:
+        return name
+    return name_of(fun.func) if isinstance(fun, functools.partial) else type(fun).__name__
 
 
 def module_name(name: str) -> str:

@@ -3,13 +3,14 @@
 Every value that the function closes over becomes a leading operand, so that programs hold no
 tracers, one program serves all values of an array, and transformations see all there is.
 
-A function is staged once per types of its arguments and context, as a jitted function is: what else
-it reads is read then.
+A function is staged once per types of its arguments and context, as a jitted function is; again
+where a name that it reads means another object than then.
 """
 
 from __future__ import annotations
 
 import inspect
+import operator
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -93,13 +94,25 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
         return _stage_body(fun, in_tree, in_avals, finish)
     memo = Owned.memo(of, "bodies", 64)
     key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
-    found = memo.get(key)
-    if found is None:
+    read = _read_by(of)
+    found, known = memo.get(key, (None, []))
+    if found is None or len(read) != len(known) or not all(map(operator.is_, read, known)):
         found = _stage_body(fun, in_tree, in_avals, finish)
         # Tracers belong to one call of one transformation: a body that closes over any is not kept.
-        if not any(isinstance(c, Tracer) for c in found.consts):
-            memo[key] = found
+        if not any(isinstance(c, Tracer) for c in (*found.consts, *read)):
+            memo[key] = found, read
     return found
+
+
+def _read_by(fun: FunctionType) -> list[Any]:
+    """What names mean that the function reads, in the functions around it and in its module."""
+    read = list(map(fun.__globals__.get, fun.__code__.co_names))
+    for cell in fun.__closure__ or ():
+        try:
+            read.append(cell.cell_contents)
+        except ValueError:      # not bound yet
+            read.append(None)
+    return read
 
 
 def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],

@@ -18,7 +18,7 @@ from ..core.trace import ctx
 from ..interpreters.batching import batch_program
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
-from ..interpreters.partial_eval import Split, partial_eval_program, split_program
+from ..interpreters.partial_eval import Split, depends, partial_eval_program, split_program
 from ..interpreters.transpose import transpose_program
 
 __all__ = ["Defined", "call_p"]
@@ -39,6 +39,9 @@ class Call(Higher):
 
     def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
         return [("the program", params["olympuspr"], avals)]
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        return depends(eqn.params["olympuspr"], flags)
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
               **params: Any) -> list[Any]:
@@ -165,6 +168,7 @@ class Defined(Higher, abstract=True):
 
     infer = Call.infer
     effects = Call.effects
+    depends = Call.depends
     step_through = Call.step_through
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,

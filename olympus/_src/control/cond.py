@@ -23,7 +23,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import Split, partial_eval_program
+from ..interpreters.partial_eval import Split, depends, partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
@@ -72,6 +72,11 @@ class Cond(Higher):
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        if flags[0]:
+            return [True] * len(eqn.outvars)
+        return _any(depends(b, flags[1:]) for b in eqn.params["branches"])
 
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:

@@ -76,7 +76,7 @@ class ManualTracer(Tracer):
     def differentiated(self) -> bool:
         return isinstance(self.val, Tracer) and self.val.differentiated()
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         return f"one part of a value, on each device of {self._trace.manual.mesh}"
 
     def __repr__(self) -> str:

@@ -53,6 +53,12 @@ class Checkpoint(Call):
         # What is computed again has used its keys the first time.
         return (reuse.read if eqn.params["differentiated"] else reuse.body)(use, cells, eqn)
 
+    def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
+        # As the function itself would be: an operation of outsiders may have no other way.
+        body = params["olympuspr"]
+        return functools.partial(eval_closed, body) if any(
+            eqn.primitive.uncompiled for eqn in body.eqns) else None
+
     def stays(self, params: dict[str, Any]) -> bool:
         flags = params["prevent_cse"]
         prevented = params["differentiated"] and (any(flags) if type(flags) is tuple else flags)

@@ -20,7 +20,7 @@ from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import partial_eval_program
+from ..interpreters.partial_eval import depends, partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
@@ -29,16 +29,6 @@ from ..types.shape import definitely_equal, maximum
 from .fixpoint import carry_fixpoint
 
 __all__ = ["Scan", "scan_p"]
-
-
-def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> list[bool]:
-    """Which outputs are computed from any of the flagged inputs."""
-    pr = closed.olympuspr
-    found = {v for v, flag in zip(pr.invars, flags, strict=True) if flag}
-    for eqn in pr.eqns:
-        if not found.isdisjoint(variables(eqn.invars)):
-            found.update(eqn.outvars)
-    return [v in found for v in pr.outvars]
 
 
 class Scan(Higher):
@@ -112,6 +102,11 @@ class Scan(Higher):
             return outs
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
             outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        nc, nk = eqn.params["num_consts"], eqn.params["num_carry"]
+        consts, start, xs = cut(flags, nc, nk)
+        return _depends(eqn.params["olympuspr"], consts, start, xs)
 
     def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
                      length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any
@@ -232,12 +227,7 @@ class Scan(Higher):
         # The loop's carry has one type, so it is linear throughout if any iteration makes it of
         # linear values; an ordinary start is then the zero tangent of something constant.
         consts, start, xs = cut([type(a) is Linear for a in args], num_consts, num_carry)
-
-        def step(flags: tuple[bool, ...]) -> Any:
-            out = depends(olympuspr, [*consts, *flags, *xs])
-            return None, tuple(out[:num_carry])
-
-        _, carry = carry_fixpoint(tuple(start), step)
+        carry = _depends(olympuspr, consts, start, xs)[:num_carry]
         if not all(carry):
             raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
         return [*consts, *carry, *xs]
@@ -325,6 +315,17 @@ class Scan(Higher):
             outvars=[v for v, u in zip(eqn.outvars, outs, strict=True) if u],
             params={**params, "olympuspr": body,
                     "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)})
+
+
+def _depends(body: ClosedOlympuspr, consts: Sequence[bool], start: Sequence[bool],
+             xs: Sequence[bool]) -> Sequence[bool]:
+    """Which results of the loop are computed from what is flagged; a carry is, throughout."""
+    def step(carry: tuple[bool, ...]) -> Any:
+        found = depends(body, [*consts, *carry, *xs])
+        return found, found[:len(carry)]
+
+    found, carry = carry_fixpoint(tuple(start), step)
+    return [*carry, *found[len(carry):]]
 
 
 def _scan_residuals(split: Any, num_consts: int, num_carry: int

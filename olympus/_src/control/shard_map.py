@@ -40,7 +40,7 @@ from ..types.avals import ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
-from .call import linearize_program
+from .call import Call, linearize_program
 
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
@@ -198,6 +198,8 @@ class ShardMap(Higher):
     def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
         parts = list(map(_manual(params).part, avals, params["in_specs"]))
         return [("the body", params["olympuspr"], parts)]
+
+    depends = Call.depends
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         # One of the mesh hides one of vmap that has its name.

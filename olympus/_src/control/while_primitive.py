@@ -20,6 +20,7 @@ from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
+from ..interpreters.partial_eval import depends
 from ..lax.bits import bitwise_and
 from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
@@ -73,6 +74,17 @@ class While(Higher):
         found = use.loop(step, carry)
         use.call(params["cond_olympuspr"], [*c_consts, *found])     # which says that it is over
         return found
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        nc, nb = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        c_consts, consts, start = map(tuple, cut(flags, nc, nb))
+
+        def step(carry: tuple[bool, ...]) -> Any:
+            if any(depends(eqn.params["cond_olympuspr"], (*c_consts, *carry))):
+                return None, (True,) * len(carry)
+            return None, depends(eqn.params["body_olympuspr"], (*consts, *carry))
+
+        return carry_fixpoint(start, step)[1]
 
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

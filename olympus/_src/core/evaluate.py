@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .context import ROOT, ctx
-from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, read
+from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
 from .trace import Trace
 
@@ -32,8 +32,7 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
     [13]
     """
-    outs = evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind)
-    return [x.number if type(x) is Literal else x for x in outs]
+    return numbers(evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind))
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:

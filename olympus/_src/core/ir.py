@@ -25,7 +25,7 @@ from .context import current_context
 from .effects import of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
-           "NO_EFFECTS", "read", "variables"]
+           "NO_EFFECTS", "numbers", "read", "variables"]
 
 _DERIVED_LIMIT = 256
 NO_EFFECTS: frozenset[Any] = frozenset()
@@ -116,8 +116,11 @@ class Literal:
 
     @property
     def number(self) -> Any:
-        """The constant as users know one: a Python number if it is weakly typed, or NumPy's."""
-        return self.val if self.aval.weak_type else self.value()[()]
+        """The constant as users know one: Python's if it is weakly typed or a bool, or NumPy's."""
+        if isinstance(self.val, SymbolicDim):
+            return self.val
+        value = self.value()
+        return value.item() if self.aval.weak_type or type(self.val) is bool else value[()]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Literal and self.key == other.key
@@ -139,6 +142,11 @@ def read(atoms: Iterable[Atom], env: Mapping[Var, Any]) -> list[Any]:
     for atom in atoms:
         found.append(atom if type(atom) is Literal else env[atom])
     return found
+
+
+def numbers(values: Iterable[Any]) -> list[Any]:
+    """Values as functions of users get them: numbers for a program's constants."""
+    return [x.number if type(x) is Literal else x for x in values]
 
 
 def variables(atoms: Iterable[Atom]) -> list[Var]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
-from .trace import Trace, Tracer
+from .trace import Trace, Tracer, printed_name
 
 __all__ = ["check_leaks", "note_origins"]
 
@@ -22,7 +22,7 @@ def note_origins(trace: Any) -> dict[int, str] | None:
         return None
     # By id of the variable, which is sound: notes are read of tracers that are still alive, each
     # with its variable.
-    notes = {id(tracer.bound): tracer.origin() for tracer in getattr(trace, "inputs", ())}
+    notes = {id(tracer._bound): tracer._origin() for tracer in getattr(trace, "inputs", ())}
     for eqn in getattr(trace, "eqns", ()):
         origin = f"made by {eqn.primitive} at {source.summarize(eqn.source)}"
         notes.update((id(var), origin) for var in eqn.outvars)
@@ -38,7 +38,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
         return
-    shown = [f"{x.aval} ({type(x).__name__}, {_noted(x, notes)}; "
+    shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; "
              f"held by {_holder(x, leaked)})" for x in leaked[:3]]
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
@@ -48,7 +48,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
 
 
 def _noted(tracer: Any, notes: dict[int, str]) -> str:
-    return notes.get(id(getattr(tracer, "bound", None))) or tracer.origin()
+    return notes.get(id(getattr(tracer, "_bound", None))) or tracer._origin()
 
 
 def _holder(tracer: Any, leaked: list[Any]) -> str:

@@ -18,7 +18,7 @@ from ..base.util import Memo
 from ..types.avals import AbstractValue, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
-from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn
+from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
 from .tags import body, check_varying, tagged
 from .trace import ctx, typeof
 
@@ -189,6 +189,7 @@ class Primitive:
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     by_groups: Any = None   # how it joins many operands, eagerly: those of each group, then all
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    uncompiled = False      # whether it can be evaluated in no other way
     abstract_eval: Any = None   # what an outsider's operation infers by
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
@@ -236,6 +237,11 @@ class Primitive:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, args, params)
 
+    def def_impl(self, impl: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
+        self.impl = impl
+        return impl
+
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
@@ -244,7 +250,7 @@ class Primitive:
     # the custom primitives pack a function's rules into them and unpack them here.
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         """Apply an equation's operation to new operands in the current trace."""
-        return ctx.trace.process(self, tuple(args), params)
+        return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         """The avals of results, with their tags."""
@@ -317,10 +323,9 @@ class OpenPrimitive(Primitive):
     effectful = False
     programs = None
 
-    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Evaluate with `impl(*arrays, **params)`; without, the lowering is compiled and run."""
-        self.impl = impl
-        return impl
+    @property
+    def uncompiled(self) -> bool:
+        return self.impl is not None and "lower" not in vars(self) and not self.platform_rules
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
@@ -395,6 +400,14 @@ class Higher(Primitive, abstract=True):
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
 
+    def depends(self, flags: Sequence[bool], eqn: Any) -> Sequence[bool]:
+        """Which results are computed from any of the flagged operands."""
+        return [any(flags)] * len(eqn.outvars)
+
+    def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
+        """What evaluates it operation by operation; None if it is compiled as a whole."""
+        return None
+
     def stays(self, params: dict[str, Any]) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""
         return False
@@ -438,6 +451,7 @@ class RuleView(MutableMapping[Primitive, Any]):
 
     def __setitem__(self, prim: Primitive, rule: Any) -> None:
         setattr(prim, self.rule, self.store(rule))
+        prim.foreign = True
 
     def __delitem__(self, prim: Primitive) -> None:
         if prim not in self:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import pretty, source
+from ..base.util import quoted
 from ..types.shape import SymbolicDim
 
 __all__ = ["pretty_print"]
@@ -251,5 +252,5 @@ def _value(value: Any, bodies: set[int], names: Names, settings: Settings) -> pr
     if callable(value) and hasattr(value, "__name__"):
         return pretty.text(value.__name__)
     if isinstance(value, frozenset) and value:      # in an order that is always the same
-        return pretty.text(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
+        return pretty.text(f"frozenset({{{quoted(value)}}})")
     return pretty.text(str(value))

@@ -49,25 +49,25 @@ class StagingTracer(Tracer):
     True
     """
 
-    __slots__ = ("bound", "name")
+    __slots__ = ("_bound", "_name")
     shown = "JitTracer"
 
     def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
         self.aval = bound.aval
-        self.bound = bound      # what it is called in the program
+        self._bound = bound      # what it is called in the program
 
-    def origin(self) -> str:
-        name = getattr(self, "name", None)
+    def _origin(self) -> str:
+        name = getattr(self, "_name", None)
         if name is not None:
             return f"the argument {name} of {self._trace.debug_info.func_name}"
         for eqn in reversed(self._trace.eqns):
-            if self.bound in eqn.outvars:
+            if self._bound in eqn.outvars:
                 return made_by(eqn)
         return f"traced in {self._trace.debug_info.func_name}"
 
     def unknown_because(self) -> str:
-        given, needed, made = self._trace.inputs, {self.bound}, []
+        given, needed, made = self._trace.inputs, {self._bound}, []
         for eqn in reversed(self._trace.eqns):
             if not needed.isdisjoint(eqn.outvars):
                 made.append(eqn)
@@ -75,8 +75,8 @@ class StagingTracer(Tracer):
         found = source.traced_function(stage.__code__, self._trace)
         # Arguments of bodies have no names yet: the function's, if each is one array.
         own = found[0].co_varnames if found and found[0].co_argcount == len(given) else ()
-        inputs = [tracer.name or (own[i] if own else "") for i, tracer in enumerate(given)
-                  if tracer.bound in needed]
+        inputs = [tracer._name or (own[i] if own else "") for i, tracer in enumerate(given)
+                  if tracer._bound in needed]
         if all(inputs) and inputs:
             *first, last = inputs
             names = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
@@ -89,6 +89,10 @@ class StagingTracer(Tracer):
             shown.append("Additional originating lines are not shown.")
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])
+
+    def may_be_static(self) -> bool:
+        found = source.traced_function(stage.__code__, self._trace)
+        return found is not None and found[1] in ("jit", "make_olympuspr", "checkpoint")
 
     def setting(self) -> str:
         found = source.traced_function(stage.__code__, self._trace)
@@ -122,7 +126,7 @@ class StagingTrace(Trace):
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         """A tracer for the next input of the program."""
         tracer = self.made(self, Var(aval))
-        tracer.name = name
+        tracer._name = name
         self.inputs.append(tracer)
         return tracer
 
@@ -134,7 +138,7 @@ class StagingTrace(Trace):
             kind = type(a)
             if kind is made and a._trace is self:
                 found.append(a.aval)
-                ins.append(a.bound)
+                ins.append(a._bound)
             else:
                 found.append(a.aval if kind is Literal else self.lift(a))
                 ins.append(a)
@@ -170,7 +174,7 @@ class StagingTrace(Trace):
         eqn.source, eqn.ctx = where, ctx.eqn
         eqn.invars, eqn.outvars = ins, [var]
         self.eqns.append(eqn)
-        out._trace, out.bound = self, var
+        out._trace, out._bound = self, var
         return out
 
     def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any,
@@ -204,7 +208,7 @@ class StagingTrace(Trace):
         """The variable or literal that stands for `x`; a value from outside becomes a constant."""
         kind = type(x)
         if kind is self.made and x._trace is self:
-            return x.bound
+            return x._bound
         if kind is Literal:
             return x
         if kind in SCALAR_TYPES:
@@ -224,7 +228,7 @@ class StagingTrace(Trace):
         if result_paths:
             info = DebugInfo(info.func_name, info.arg_names, result_paths)
         constvars = [var for _, var in self.consts.values()]
-        inputs = [t.bound for t in self.inputs]
+        inputs = [t._bound for t in self.inputs]
         effects = of_equations([*constvars, *inputs], self.eqns) if self.effectful else NO_EFFECTS
         if self.height >= GIVEN:
             make_room(self.height + 1)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError
+from ..base.util import quoted
 from ..types.avals import ShapedArray
 from ..types.dtypes import is_inexact
 from ..types.memory import Space
@@ -184,7 +185,7 @@ def pvary(x: Any, vma: frozenset[Any]) -> Any:
     axes, (unreduced, reduced) = vma - aval.vma, aval.sums
     if axes & unreduced:
         raise ShardingTypeError(f"pvary: {aval} given, which is unreduced along "
-                                f"{_quoted(axes & unreduced)}; a value that does not wait to be "
+                                f"{quoted(axes & unreduced)}; a value that does not wait to be "
                                 "summed is required; use lax.psum first.")
     if axes & reduced:
         x = _recast(x, axes & reduced, "reduced", "varying", aval.sharding.mesh)
@@ -313,20 +314,16 @@ def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: 
                 why = f"an unreduced rule for {prim.name} is not implemented"
             manual = unreduced.intersection(arrays[i].sharding.mesh.manual_axes)
             raise kind(
-                f"{given}operand {i} is unreduced along {_quoted(unreduced)}, and {why}; use "
+                f"{given}operand {i} is unreduced along {quoted(unreduced)}, and {why}; use "
                 f"{'lax.psum' if manual else 'olympus.reshard'} first.")
     for a, s in zip(arrays, specs, strict=True):
         names = frozenset(n for e in s for n in axes_of(e)) | s.reduced | s.unreduced
         if a.sharded and a.ndim and is_inexact(a.dtype) and not reduced <= names:
             raise ShardingTypeError(
-                f"{given}one is reduced along {_quoted(reduced)}, and {a} is not, nor is it cut "
+                f"{given}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")
     cut = frozenset(n for entries in found for e in entries for n in axes_of(e))
     return Sums(unreduced, reduced - cut - unreduced)
-
-
-def _quoted(names: Any) -> str:
-    return ", ".join(sorted(map(repr, names)))
 
 
 def _listed(avals: Sequence[Any]) -> str:
@@ -345,7 +342,7 @@ _REFUSALS = {"slice": "there is no slicing on sharded dims that leaves parts of 
 def _check(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
     """Whether an array can be cut so: each axis of the mesh is used once and divides its axis."""
     names = [n for e in entries for n in axes_of(e)]
-    twice = {n for n in names if names.count(n) > 1}
+    twice = dict.fromkeys([n for n in names if names.count(n) > 1])
     if twice:
         raise ShardingTypeError(f"the {name} operation produces an illegally sharded result, cut "
                                 f"along {', '.join(map(repr, twice))} twice; a mesh axis may cut "
@@ -362,11 +359,11 @@ def merged(operands: Sequence[Operand]) -> Entries:
     """The entries of arrays of one rank that are combined element by element."""
     out = []
     for i, column in enumerate(zip(*(x.entries for x in operands), strict=True)):
-        cut = {e for e in column if e is not None}
+        cut = dict.fromkeys([e for e in column if e is not None])
         if len(cut) > 1:
             raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, cut))}; "
                                      "operands must agree; reshard one.")
-        out.append(cut.pop() if cut else None)
+        out.append(next(iter(cut), None))
     return tuple(out)
 
 

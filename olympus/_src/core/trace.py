@@ -144,7 +144,7 @@ class Tracer(ArrayBase):
 
     __slots__ = ("_trace", "aval", "__weakref__")
     shown = ""      # what `repr` calls it, if not by its class
-    known = True    # whether it stands for a value that there is when the function runs
+    _known = True   # whether it stands for a value that there is when the function runs
     # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
     # `==` is elementwise, so tracers are no keys: tables go by `id`, and somebody keeps the tracer
@@ -159,7 +159,7 @@ class Tracer(ArrayBase):
         """Asked by jaxlib's metaclass: is this an instance of `olympus.Array`?"""
         return isinstance(self.aval, ShapedArray)
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         """One sentence on where the value came from, for error messages."""
         return ""
 
@@ -170,6 +170,10 @@ class Tracer(ArrayBase):
     def setting(self) -> str:
         """Which function is being traced, and for what: a clause of messages, or nothing."""
         return ""
+
+    def may_be_static(self) -> bool:
+        """Whether what traces the function takes static arguments, one of which it could be."""
+        return False
 
     def concrete(self) -> Any:
         """The value itself where the trace knows it (grad, jvp), else None."""
@@ -232,7 +236,7 @@ class Tracer(ArrayBase):
         """What arrays have and traced values cannot: the message says why."""
         # Asked only after the usual look-up has failed, so names that exist cost nothing.
         if name.startswith("_") or not hasattr(lib.ArrayImpl, name):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(f"{printed_name(self)!r} object has no attribute {name!r}")
         raise AttributeError(
             f"{name}: {describe(self)} given; a concrete array is required: a value that is being "
             "traced is on no device yet; use it outside the transformed function.")
@@ -272,9 +276,14 @@ ATTEMPTS = {"bool": "Attempted boolean conversion of",
 lib.set_tracer_class(Tracer)
 
 
+def printed_name(tracer: Tracer) -> str:
+    """What `print` calls the kind of a tracer."""
+    return repr(tracer).partition("(")[0]
+
+
 def describe(tracer: Tracer) -> str:
     """`a traced value float32[3] (class, origin; setting)`: how messages name a tracer."""
-    known = ", ".join(filter(None, [type(tracer).__name__, tracer.origin()]))
+    known = ", ".join(filter(None, [printed_name(tracer), tracer._origin()]))
     return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer.setting()]))})"
 
 
@@ -283,7 +292,7 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     if value is not None:
         return value
     why = tracer.unknown_because()
-    if what in ATTEMPTS and (not why or why.startswith(DEPENDS)):
+    if what in ATTEMPTS and tracer.may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
                 f"{tracer.aval}. {why}It is {describe(tracer)} given at "

@@ -51,8 +51,8 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
 
     Args:
       decomposition: the definition, a function of pytrees of arrays; keyword arguments are static
-        and become attributes of the operation: numbers, strings, NumPy arrays, and lists and dicts
-        of these (None is left out).
+        and become attributes of the operation: numbers, strings, dtypes, NumPy arrays, and
+        lists and dicts of these (None is left out).
       name: "namespace.operation".
       version: of the operation, an int.
 
@@ -88,7 +88,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         closed, tracers = closure_convert(stage(flat, avals, DebugInfo(name)))
         if tracers:
             raise errors.UnexpectedTracerError(
-                f"composite {name}: Found an OLYMPUS Tracer as a constant in the decomposition for "
+                f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "
                 f"the composite op '{name}': it closes over {describe(tracers[0])}; traced "
                 "values are operands of the operation; pass it as a positional argument.")
         # Sorted, as the order of keywords does not make another operation; None is left out.
@@ -103,7 +103,7 @@ def attribute_text(what: str, value: Any) -> str:
     """A Python value as MLIR writes it; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
-            f"{what} is {describe(value)}: Found an OLYMPUS Tracer as an attribute in the "
+            f"{what} is {describe(value)}: Found an Olympus Tracer as an attribute in the "
             "decomposition for the composite op; a static value is required; pass the array as a "
             "positional argument.")
     if value is None:
@@ -122,9 +122,11 @@ def attribute_text(what: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float, np.generic, np.ndarray)):
         return _number_text(what, np.asarray(value))
-    raise TypeError(f"{what} is {value!r} of type {type(value).__name__}; numbers, strings, NumPy "
-                    "arrays, and lists and dicts of those are required; pass arrays as positional "
-                    "arguments.")
+    if isinstance(value, np.dtype):
+        return str(element_type(dtypes.as_dtype(value)))
+    raise TypeError(f"{what} is {value!r} of type {type(value).__name__}; numbers, strings, "
+                    "dtypes, NumPy arrays, and lists and dicts of those are required; pass arrays "
+                    "as positional arguments.")
 
 
 def _key(what: str, key: Any) -> str:

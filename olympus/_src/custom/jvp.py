@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ..base.typing import P, R
@@ -19,6 +20,7 @@ from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
     Batched,
     Call,
+    Chosen,
     CustomCall,
     Ruled,
     Rules,
@@ -184,12 +186,20 @@ class _BatchedJvp(Batched):
                              for x, z in zip(outs, still_out, strict=True)], placed[len(outs):])
 
 
+class _ChosenJvp(Chosen):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        outs, out_tangents = self.rules(primals, tangents)
+        return [*compress(outs, self.used)], [*compress(out_tangents, self.used)]
+
+
 class CustomJvpCall(CustomCall):
     """params, staged: name, call_olympuspr, jvp, symbolic_zeros."""
 
     what = "custom_jvp"
     kept = ("jvp",)
-    staged, batched = _StagedJvp, _BatchedJvp
+    staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:

@@ -11,13 +11,13 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from itertools import compress
 from types import FunctionType, MethodType
 from typing import Any, Generic
 
 import numpy as np
 
 from ..backend.eager import result_array
-from ..base.errors import UnexpectedTracerError
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
@@ -25,11 +25,13 @@ from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Var
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import BatchTrace, to_axis
+from ..interpreters.dce import dce_closed
+from ..interpreters.partial_eval import depends
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
@@ -114,20 +116,11 @@ class Rule:
         return self.name
 
 
-def python_value(x: Any) -> Any:
-    """A literal of a program as the scalar that it stands for; anything else as it is."""
-    if type(x) is not Literal:
-        return x
-    # Weak values and bools become Python's scalars, others NumPy's, which keep the dtype.
-    value = x.value()
-    return value.item() if x.aval.weak_type or type(x.val) is bool else value[()]
-
-
 def results(outs: Sequence[Any]) -> list[Any]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
     if ctx.trace is ThreadState.trace:
         return list(map(result_array, outs))
-    return list(map(python_value, outs))
+    return numbers(outs)
 
 
 def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:
@@ -488,6 +481,20 @@ class Batched(Rules):
         return 0 if self.mapped else None
 
 
+class Chosen(Rules):
+    """The rules of a call of which only some outputs are `used`."""
+
+    __slots__ = ("code", "identity", "own", "rules", "used")
+
+    def __init__(self, rules: Rules, used: Sequence[bool]) -> None:
+        super().__init__(rules)
+        self.rules, self.used = rules, tuple(used)
+        self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
+
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
+
+
 def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]
            ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
@@ -624,7 +631,8 @@ class CustomCall(Higher, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
-    programs, under vmap, and behind the operands that the function closes over.
+    programs, under vmap, behind the operands that the function closes over, and where only some
+    outputs are used.
     """
 
     what = ""
@@ -632,6 +640,7 @@ class CustomCall(Higher, abstract=True):
     staged: Any = None
     batched: Any = None
     shifted: Any = Shifted
+    chosen: Any = None
     programs = lowered = ("call_olympuspr",)
     cells = staticmethod(reuse.body)
     partial_eval = None     # see on_tape
@@ -646,6 +655,9 @@ class CustomCall(Higher, abstract=True):
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return of_body(params["call_olympuspr"])
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        return depends(eqn.params["call_olympuspr"], flags)
 
     def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         return b.call_inline(call_olympuspr, args)
@@ -667,7 +679,7 @@ class CustomCall(Higher, abstract=True):
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
-                                        tuple(map(python_value, args)), rest)
+                                        tuple(numbers(args)), rest)
 
     #   operands   tracers of the function | consts of the rules | arguments
     # The body does not read the second group; rules shifted by the first do not see that one.
@@ -697,8 +709,9 @@ class CustomCall(Higher, abstract=True):
     def _staged(self, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
         try:
             return stage_rules(self.staged, rules, avals)
-        except UnexpectedTracerError:
-            # They close over what is being differentiated outside: an error only if they are used.
+        except Exception:
+            # They raise, or close over what is being differentiated outside: an error only if they
+            # are used, which runs them again.
             return rules, []
 
     def differentiate(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
@@ -733,6 +746,14 @@ class CustomCall(Higher, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        if self.chosen is None:
+            return super().dce(used, eqn)
+        rules, rest = self.unpack(eqn.params)
+        body, _ = dce_closed(eqn.params["call_olympuspr"], used)
+        return eqn.replace(outvars=[*compress(eqn.outvars, used)],
+                           params=self.pack(self.chosen(rules, used), body, rest))
 
     def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
         """The params of an equation: all of `kept` are the rules, under the users' names."""

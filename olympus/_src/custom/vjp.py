@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ..base.errors import UnexpectedTracerError
@@ -17,7 +18,7 @@ from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
@@ -30,6 +31,7 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, 
 from .rules import (
     Batched,
     Call,
+    Chosen,
     CustomCall,
     Ruled,
     Rules,
@@ -42,7 +44,6 @@ from .rules import (
     leaf_paths,
     merged,
     packed,
-    python_value,
     run_batched,
     unbatched,
     with_consts,
@@ -356,12 +357,22 @@ def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_eleme
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
 
 
+class _ChosenVjp(Chosen):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        outs, res, bwd = self.rules(primals, perturbed)
+        zeros = [None if u else Zero(typeof(x).to_tangent_aval())
+                 for x, u in zip(outs, self.used, strict=True)]
+        return [*compress(outs, self.used)], res, lambda res, cts: bwd(res, merged(zeros, cts))
+
+
 class CustomVjpCall(CustomCall):
     """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
 
     what = "custom_vjp"
     kept = ("fwd", "bwd")
-    staged, batched, shifted = _StagedVjp, _BatchedVjp, _ShiftedVjp
+    staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:
@@ -464,7 +475,7 @@ class CustomLin(Primitive):
                   perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
-        found = bwd(list(map(python_value, args[:num_res])), with_zeros(out_avals, given))
+        found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None

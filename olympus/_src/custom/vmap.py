@@ -12,7 +12,7 @@ from ..control.bodies import stage_body
 from ..control.call import linearize_program
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, numbers
 from ..core.primitive import Axis, Linear, Zero, program_uses_axis, spread_tangents
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
@@ -25,7 +25,7 @@ from ..loops.map import map as loop_map
 from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_map, tree_unflatten
-from .rules import CustomCall, CustomFunction, Rules, check_pair, closed_over, merged, python_value
+from .rules import CustomCall, CustomFunction, Rules, check_pair, closed_over, merged
 
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
@@ -481,7 +481,7 @@ class CustomVmapCall(CustomCall):
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, Program(params["call_olympuspr"]), rules,
-                                        tuple(map(python_value, args)), rest)
+                                        tuple(numbers(args)), rest)
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         rules, rest = self.unpack(params)

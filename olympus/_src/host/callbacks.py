@@ -218,7 +218,13 @@ def checked_results(what: str, callback: Any, avals: Sequence[Any], out: Any
             found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
             raise TypeError(f"{what}: {name} returned {found} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
-        results.append(x.astype(aval.dtype, copy=False))
+        narrow = x.astype(aval.dtype, copy=False)
+        if x.dtype != narrow.dtype and x.dtype.kind in "iu" and (x != narrow).any():
+            raise OverflowError(
+                f"{what}: {name} returned {x.dtype} as result {i}, with values that {aval} does "
+                "not hold; those of 32 bits are required where 64-bit types are off; turn on "
+                "olympus_enable_x64, or return others.")
+        results.append(narrow)
     return tuple(results)
 
 
@@ -440,23 +446,28 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     >>> f(2.0); olympus.effects_barrier()
     x is 2.0
     """
-    if callback is None:
-        return with_options("debug.callback", debug_callback, args, kwargs, ordered=ordered,
-                            partitioned=partitioned)
+    options = {"ordered": bool(ordered), "partitioned": bool(partitioned)}
+    return with_options("debug.callback", _debug_callback, options, callback, args, kwargs)
+
+
+def _debug_callback(options: dict[str, bool], callback: Any, /, *args: Any, **kwargs: Any) -> None:
     check_callable("debug.callback", callback=callback)
     flat, leaves = flat_callback(callback, args, kwargs)
-    debug_callback_p.bind(*leaves, callback=flat, ordered=bool(ordered),
-                          partitioned=bool(partitioned))
-    return None
+    debug_callback_p.bind(*leaves, callback=flat, **options)
 
 
-def with_options(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any],
-                 **options: Any) -> Callable[..., None]:
-    """A function that was called with its options alone, to be called with the rest."""
+def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], first: Any,
+                 args: tuple, kwargs: dict[str, Any]) -> Callable[..., None] | None:
+    """Call `fun(options, first, *args, **kwargs)`; if options alone are given, the function that
+    does, to whose values any name may be given.
+    """
+    call = functools.partial(fun, options)
+    if first is not None:
+        return call(first, *args, **kwargs)
     if args or kwargs:
         raise TypeError(f"{what}: arguments {args} {kwargs} given without the first; that one is "
                         "required too, or options alone.")
-    return functools.partial(fun, **options)
+    return call
 
 
 def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, Any]

@@ -7,6 +7,8 @@ import string
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import FormatError
 from ..base.logs import LOGGER
 from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
@@ -19,22 +21,25 @@ callback = debug_callback
 
 
 class _Format:
-    """Prints `fmt` filled in with the values; equal if the texts are."""
+    """Prints `fmt` filled in with the values; equal if the texts, and NumPy's options, are."""
 
-    __slots__ = ("fmt", "use_logging")
+    __slots__ = ("fmt", "use_logging", "options")
 
     def __init__(self, fmt: str, use_logging: bool) -> None:
         self.fmt, self.use_logging = fmt, use_logging
+        # Those around the call: the program prints in another thread, which has its own.
+        self.options = np.get_printoptions()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Format) and (self.fmt, self.use_logging) == (
-            other.fmt, other.use_logging)
+        return isinstance(other, _Format) and (self.fmt, self.use_logging, self.options) == (
+            other.fmt, other.use_logging, other.options)
 
     def __hash__(self) -> int:
         return hash((self.fmt, self.use_logging))
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        text = self.fmt.format(*args, **kwargs)
+        with np.printoptions(**self.options):
+            text = self.fmt.format(*args, **kwargs)
         if not any(name is not None for _, name, _, _ in string.Formatter().parse(self.fmt)):
             text = " ".join(map(str, (text, *args, *kwargs.values())))      # an unchecked format
         if self.use_logging:
@@ -71,19 +76,20 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     >>> olympus.debug.print("x = {x}, y = {}", 2, x=1.5)
     x = 1.5, y = 2
     """
-    if fmt is None:
-        return with_options("debug.print", print, args, kwargs, ordered=ordered,
-                            partitioned=partitioned, skip_format_check=skip_format_check,
-                            _use_logging=_use_logging)
+    options = {"ordered": bool(ordered), "partitioned": bool(partitioned),
+               "skip_format_check": skip_format_check, "use_logging": _use_logging}
+    return with_options("debug.print", _print_values, options, fmt, args, kwargs)
+
+
+def _print_values(options: dict[str, bool], fmt: Any, /, *args: Any, **kwargs: Any) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print: fmt is {fmt!r}; a str is required; write "
                         "debug.print('{}', value).")
-    if not skip_format_check:
+    if not options["skip_format_check"]:
         _check_format(fmt, args, kwargs)
-    flat, leaves = flat_callback(_Format(fmt, _use_logging), args, kwargs)
-    debug_print_p.bind(*leaves, fmt=fmt, callback=flat, ordered=bool(ordered),
-                       partitioned=bool(partitioned))
-    return None
+    flat, leaves = flat_callback(_Format(fmt, options["use_logging"]), args, kwargs)
+    debug_print_p.bind(*leaves, fmt=fmt, callback=flat, ordered=options["ordered"],
+                       partitioned=options["partitioned"])
 
 
 def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,

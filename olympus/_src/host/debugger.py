@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import source
+from ..base.util import quoted
 from ..core.trace import Tracer
 from ..types.tree import tree_leaves
 from .callbacks import debug_callback
@@ -39,9 +40,10 @@ class Prompt(cmd.Cmd):
 
     prompt = "(oldb) "
 
-    def __init__(self, frames: list[Frame], values: list[dict[str, Any]]) -> None:
-        super().__init__(stdin=sys.stdin, stdout=sys.stdout)
-        self.use_rawinput = sys.stdin.isatty()
+    def __init__(self, frames: list[Frame], values: list[dict[str, Any]], stdin: Any = None,
+                 stdout: Any = None, completekey: str = "tab") -> None:
+        super().__init__(completekey, stdin or sys.stdin, stdout or sys.stdout)
+        self.use_rawinput = stdin is None and stdout is None and sys.stdin.isatty()
         self.frames, self.values, self.at, self.quit = frames, values, 0, False
 
     def say(self, text: str) -> None:
@@ -156,8 +158,12 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
       num_frames: how many frames to keep, the innermost first; None: all.
       ordered: keep the order of ordered callbacks.
       token: not used.
-      **kwargs: not used by the terminal.
+      **kwargs: `stdin` and `stdout`, streams in place of the process's, and `completekey`, as of
+        `cmd.Cmd`.
     """
+    if unknown := kwargs.keys() - {"stdin", "stdout", "completekey"}:
+        raise TypeError(f"debug.breakpoint: {quoted(unknown)} given; stdin, stdout and completekey "
+                        "are what the terminal takes.")
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint: backend is {backend!r}; None or 'cli' is required.")
     frames, arrays, others = [], [], []
@@ -171,7 +177,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
     # Traced values are operands, and come back as arrays; the others are kept as they are now.
     def stop(values: list[dict[str, Any]]) -> None:
         prompt = Prompt(frames, [{**fixed, **found}
-                                 for fixed, found in zip(others, values, strict=True)])
+                                 for fixed, found in zip(others, values, strict=True)], **kwargs)
         prompt.cmdloop()
         if prompt.quit:
             raise RuntimeError("debug.breakpoint: quit at the prompt.")

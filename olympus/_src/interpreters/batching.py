@@ -34,7 +34,7 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         return f"one of {self._trace.axis.size} mapped elements"
 
     def unknown_because(self) -> str:

@@ -73,9 +73,9 @@ class JetTracer(Tracer):
     def differentiated(self) -> bool:
         return True
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         primal = self.primal
-        return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+        return primal._origin() if isinstance(primal, Tracer) else "differentiated"
 
 
 class JetTrace(Trace):

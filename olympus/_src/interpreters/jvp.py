@@ -16,7 +16,8 @@ from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..lax.shape import instantiate
+from ..lax.shape import as_array, instantiate
+from ..types.tree import tree_map
 from .partial_eval import TapeTrace
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
@@ -50,7 +51,7 @@ class JVPTracer(Tracer):
 
     def __repr__(self) -> str:
         t = self.tangent
-        if isinstance(t, Tracer) and not t.known:
+        if isinstance(t, Tracer) and not t._known:
             return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
         return f"JVPTracer(primal={self.primal}, tangent={t})"
 
@@ -61,12 +62,15 @@ class JVPTracer(Tracer):
     def differentiated(self) -> bool:
         return True
 
-    def origin(self) -> str:
+    def _origin(self) -> str:
         primal = self.primal
-        return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+        return primal._origin() if isinstance(primal, Tracer) else "differentiated"
 
     def unknown_because(self) -> str:
         return self.primal.unknown_because() if isinstance(self.primal, Tracer) else ""
+
+    def may_be_static(self) -> bool:
+        return isinstance(self.primal, Tracer) and self.primal.may_be_static()
 
     def setting(self) -> str:
         return self.primal.setting() if isinstance(self.primal, Tracer) else ""
@@ -147,6 +151,8 @@ class JVPTrace(Trace):
                                        "olympus.lax.stop_gradient to its operands, or wrap the "
                                        "function that uses it in olympus.custom_jvp.")
                 found = prim.jvp(primals, tangents, **params)
+                if prim.foreign:
+                    found = tree_map(as_array, found)
         finally:
             ctx.trace = self
             if record is not None:
@@ -168,7 +174,8 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
-            found = prim.jvp(fun, rules, primals, tangents, **params)
+            # Rules of ours take arrays: users' may return numbers.
+            found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))

@@ -18,7 +18,7 @@ from typing import Any
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
 from ..core.linear_util import WrappedFun
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer, stage
@@ -26,8 +26,8 @@ from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
-__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "partial_eval_program",
-           "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
+__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "depends", "partial_eval_program",
+           "reached", "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
 
 
 class TapeTracer(StagingTracer):
@@ -41,7 +41,7 @@ class TapeTracer(StagingTracer):
     """
 
     __slots__ = ()
-    shown, known = "TapeTracer", False
+    shown, _known = "TapeTracer", False
 
 
 class TapeTrace(StagingTrace):
@@ -281,6 +281,32 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
                              instantiate)
 
     return closed.derived(("partial_eval", unknown_in, instantiate), split)
+
+
+# What depends on what
+
+def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
+    """The variables of a program that are computed from any of the flagged inputs."""
+    found: set[Any] = set(compress(pr.invars, flags))
+    for eqn in pr.eqns:
+        prim = eqn.primitive
+        if found.isdisjoint(variables(eqn.invars)):
+            continue
+        if isinstance(prim, Higher):
+            ins = [type(v) is not Literal and v in found for v in eqn.invars]
+            found.update(compress(eqn.outvars, prim.depends(ins, eqn)))
+        else:
+            found.update(eqn.outvars)
+    return found
+
+
+def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
+    """Which outputs are computed from any of the flagged inputs; cached on the program."""
+    def look() -> tuple[bool, ...]:
+        found = reached(closed.olympuspr, flags)
+        return tuple([type(v) is not Literal and v in found for v in closed.outvars])
+
+    return closed.derived(("depends", tuple(flags)), look)
 
 
 # For interpreters of others

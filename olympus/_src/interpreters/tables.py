@@ -469,7 +469,7 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
     """The program without what `used_outputs` do not need, and which inputs it still takes.
 
     Args:
-      olympuspr: a program without constvars.
+      olympuspr: a program; it keeps its constvars.
       used_outputs: per output, whether it is wanted; the others are dropped.
       instantiate: whether inputs (all, or per input) are kept even if nothing reads them.
 
@@ -483,9 +483,8 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
     >>> len(program.eqns), used
     (1, [True, False])
     """
-    pr, _, used = dce_olympuspr_consts(convert_constvars_olympuspr(olympuspr), used_outputs,
-                                       instantiate)
-    return pr, used
+    pr, _, used = dce_olympuspr_consts(olympuspr, used_outputs, instantiate)
+    return pr.replace(constvars=olympuspr.constvars), used
 
 
 def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],

@@ -9,18 +9,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, read
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, Olympuspr, numbers, read
+from ..core.linear_util import wrap_init
 from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
-from ..lax.shape import broadcast_in_dim_p, instantiate
+from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
+from .partial_eval import PartialVal, reached, trace_to_olympuspr_nounits
 
-__all__ = ["backward_pass", "transpose_program"]
+__all__ = ["apply_transpose", "backward_pass", "transpose_program"]
+
+
+def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
+                    cts: Sequence[Any], name: str | None = None) -> list[Any]:
+    """`backward_pass` of any program that is linear in the `Linear` inputs.
+
+    The equations of one that comes off a tape are linear throughout. A loop or call of another may
+    give results of which some are coefficients: those are computed first.
+    """
+    whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
+    found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
+    if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
+        return backward_pass(pr, consts, args, cts, name)
+    given = [PartialVal.unknown(a.aval) if type(a) is Linear else PartialVal.known(a)
+             for a in args]
+    rest, outs, rest_consts = trace_to_olympuspr_nounits(
+        wrap_init(lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs)), given)
+    left = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known()]
+    back = iter(backward_pass(rest, rest_consts, [Linear(v.aval) for v in rest.invars], left, name))
+    return [next(back) if type(a) is Linear else None for a in args]
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
@@ -117,9 +138,10 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             ctx.eqn = scopes[eqn.ctx]
             if prim.transpose is None:
                 raise no_transpose(prim)
-            if prim.foreign:    # functions of users get arrays
-                out_cts = (list(map(_array, out_cts)) if prim.multiple_results else
-                           _array(out_cts))
+            if prim.foreign:    # functions of users get arrays, and numbers for constants
+                out_cts = (list(map(as_array, out_cts)) if prim.multiple_results else
+                           as_array(out_cts))
+                ins = numbers(ins)
             if record is not None:
                 record.where = outer if prim.foreign or isinstance(prim, Higher) else here
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
@@ -131,13 +153,6 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             record.where = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
-
-
-def _array(ct: Any) -> Any:
-    """A cotangent as an array, if it is a number."""
-    number = type(ct) is Literal or isinstance(ct, (float, complex, np.generic))
-    return broadcast_in_dim_p.bind(
-        ct, shape=(), broadcast_dimensions=(), sharding=None) if number else ct
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
@@ -169,7 +184,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
                for v, lin in zip(pr.invars, linear_in, strict=True)]
         cts = [next(given) if nz else Zero(v.aval.to_cotangent_aval())
                for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
-        out = backward_pass(pr, closed.consts, ins, cts)
+        out = apply_transpose(pr, closed.consts, ins, cts)
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]
         if instantiate_out:
             out = [instantiate(ct) for ct in out]

@@ -60,8 +60,9 @@ sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
                     lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
+# XLA makes (x / y) / y into x / y², which overflows where the derivative does not: not of -(x / y).
 div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div_p.bind(t, y),
-                    lambda t, z, x, y: mul(neg(t), div(z, y)), linear=(0,))
+                    lambda t, z, x, y: mul(t, div(neg(z), y)), linear=(0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
 

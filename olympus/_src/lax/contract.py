@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike
-from ..base.util import memoize
+from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
@@ -203,7 +203,8 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
 
     Args:
-      lhs, rhs: arrays; different dtypes are promoted.
+      lhs, rhs: arrays; different dtypes are promoted, as by operators: of float16 and bfloat16
+        the result is float32.
       dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
@@ -258,7 +259,7 @@ def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,
         return
     raise ShardingTypeError(
         f"{what}: {wrong}: operands {', '.join(map(str, avals))} and out_sharding {out_sharding} "
-        f"given; contracted axes that are cut along all of {', '.join(map(repr, spec.unreduced))} "
+        f"given; contracted axes that are cut along all of {quoted(spec.unreduced)} "
         "in both are required; reshard the operands, or leave unreduced away.")
 
 

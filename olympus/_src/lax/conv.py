@@ -35,7 +35,7 @@ from .arithmetic import mul
 from .contract import unmixed
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
-from .shape import align, cut, merge, move_axis, rev, transpose
+from .shape import align, cut, merge, move_axis, rev, transpose, zeros_of
 from .sharding import as_typed, settled, undecided
 from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from .windows import canonical_pads, dilated, padtype_to_pads
@@ -210,6 +210,13 @@ class ConvGeneralDilated(Primitive):
              batch_group_count: int, **params: Any) -> Any:
         (lhs, rhs), (dl, dr) = args, dims
         spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
+        if definitely_equal(axis.size, 0):      # no element, whose sizes the other rules divide by
+            avals = [typeof(x) if d is None else typeof(x).without_axis(d)
+                     for x, d in zip(args, dims, strict=True)]
+            out = self.result_avals(tuple(avals), {
+                **params, "dimension_numbers": spec, "feature_group_count": groups,
+                "batch_group_count": batches})
+            return zeros_of(out.with_axis(0, 0, axis.mesh_axis)), 0
         if dr is None and batches == 1:
             lhs = _merge_axis(lhs, dl, spec.lhs_spec[0])
             out = self.bind(lhs, rhs, dimension_numbers=spec, feature_group_count=groups,

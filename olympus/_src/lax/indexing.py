@@ -457,7 +457,9 @@ class Scatter(Physical):
             raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
                             "required; convert the updates with astype.")
         window = _window_sizes(x.ndim, updates, dn)
-        if window is None or any(known_less(n, s) for s, n in zip(window, x.shape, strict=True)):
+        # Each index has its own element of a batching axis, of which there may be none.
+        if window is None or any(known_less(n, s) for d, (s, n) in enumerate(zip(
+                window, x.shape, strict=True)) if d not in dn.operand_batching_dims):
             size = sum(map(len, (dn.update_window_dims, dn.inserted_window_dims,
                                  dn.operand_batching_dims)))
             need = ("Bounds of the window dimensions of updates must not exceed the bounds of the "

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
-from ..core.trace import is_array, literal, typeof
+from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval
 from ..types.memory import Space
@@ -636,6 +636,12 @@ def zeros_of(aval: ShapedArray) -> Any:
     out = broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
                                   broadcast_dimensions=(), sharding=None)
     return as_typed(tags.pvary(out, aval.vma), aval) if aval.tagged else out
+
+
+def as_array(x: Any) -> Any:
+    """A number, or a program's constant, as an array; anything else as it is."""
+    return broadcast_in_dim_p.bind(
+        x, shape=(), broadcast_dimensions=(), sharding=None) if is_literal(x) else x
 
 
 def instantiate(tangent: Any) -> Any:

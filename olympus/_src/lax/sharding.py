@@ -9,7 +9,7 @@ from typing import Any
 from ..base import lib
 from ..base.errors import ShardingTypeError
 from ..base.typing import PyTree, T
-from ..base.util import wraps
+from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
@@ -349,15 +349,15 @@ def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: Any)
     for a in map(typeof, operands):
         if a.tagged and a.sharding.spec.unreduced:
             raise ShardingTypeError(f"{what}: operand {a} given, which is not added up yet along "
-                                    f"{', '.join(map(repr, a.sharding.spec.unreduced))}; its value "
-                                    "is required; use olympus.reshard first.")
+                                    f"{quoted(a.sharding.spec.unreduced)}; "
+                                    "its value is required; use olympus.reshard first.")
     around = get_abstract_mesh()
     spec = out_sharding if isinstance(out_sharding, PartitionSpec) else (
         out_sharding.spec if type(out_sharding) is NamedSharding else PartitionSpec())
     if other := _axes(spec) & {*around.auto_axes, *around.manual_axes}:
         raise ValueError(f"{what}: PartitionSpec passed to {what} cannot contain axis names that "
                          f"are of type Auto or Manual: {spec} names "
-                         f"{', '.join(map(repr, other))} of {around}; use "
+                         f"{quoted(other)} of {around}; use "
                          "lax.with_sharding_constraint along those.")
     cut = [a.sharding.mesh for a in map(typeof, operands)
            if isinstance(a, ShapedArray) and a.explicit and any(a.sharding.spec)]
@@ -401,7 +401,7 @@ def _retyped(x: Any, mesh: AbstractMesh) -> Any:
 def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
     if manual := set(names) & set(mesh.manual_axes):
-        raise NotImplementedError(f"{kind!r} axes: {', '.join(map(repr, manual))} of {mesh} given. "
+        raise NotImplementedError(f"{kind!r} axes: {quoted(manual)} of {mesh} given. "
                                   "Going from `Manual` AxisType to `Auto` or `Explicit` is not "
                                   "possible: within shard_map, name others of its axes.")
     return mesh.update_axis_types(dict.fromkeys(names, kind))
@@ -565,7 +565,7 @@ def _within_manual(what: str, given: Any) -> Any:
                          "that mesh is required.")
     if manual := _axes(spec) & set(mesh.manual_axes):
         raise ValueError(f"{what}: {spec} given, which contains a manual axes "
-                         f"({', '.join(map(repr, manual))}) of mesh {mesh}; values are parts along "
+                         f"({quoted(manual)}) of mesh {mesh}; values are parts along "
                          "those already; name others, of those that shard_map leaves out of "
                          "axis_names.")
     return NamedSharding(mesh, spec)

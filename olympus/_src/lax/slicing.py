@@ -654,7 +654,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
 
     Args:
       operand: array.
-      start_indices: one integer scalar per axis, or a vector of them.
+      start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
       allow_negative_indices: whether negative starts count from the end, for all or per axis.
 

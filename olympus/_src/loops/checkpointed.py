@@ -70,8 +70,8 @@ class CheckpointedWhile(While):
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(
-            "while_loop: linear_transpose given for a loop with checkpoints; its iterations are "
-            "counted before it is transposed; use vjp instead.")
+            "while_loop: transposed with a condition that reads what it is linear in; a number of "
+            "iterations that does not depend on that is required; use vjp instead.")
 
     def _counting(self, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

@@ -134,7 +134,7 @@ def _concrete(name: str, x: Any) -> Any:
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
             f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
-            "mark the argument static, or use lax.iota with a fixed size.")
+            f"{'mark the argument static, or ' * x.may_be_static()}use lax.iota with a fixed size.")
     try:
         value = np.asarray(x)
     except TypeError as error:
@@ -441,11 +441,13 @@ def _points(name: str, entry: Any) -> Array:
     """The numbers that a slice stands for: with an imaginary step as many as that says."""
     if not isinstance(entry, slice):
         raise TypeError(f"{name}: {entry!r} given; a slice such as 0:5, or 0:1:5j, is required.")
-    if entry.stop is None:
-        raise TypeError(f"{name}: {entry} given; a slice with an end is required.")
+    first, last = 0 if entry.start is None else entry.start, entry.stop
+    if last is None:        # what ends nowhere ends where it starts, and starts at 0, as `arange`
+        if isinstance(entry.step, complex):
+            raise TypeError(f"{name}: {entry} given; a slice with an end is required.")
+        first, last = 0, first
     start, stop, step = [_number(name, x) for x in (
-        0 if entry.start is None else entry.start, entry.stop,
-        1 if entry.step is None else entry.step)]
+        first, last, 1 if entry.step is None else entry.step)]
     if isinstance(step, complex):
         return linspace(start, stop, int(abs(step)))
     return arange(start, stop, step)

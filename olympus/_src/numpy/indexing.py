@@ -365,6 +365,7 @@ _SCATTERS = {"set": lax_indexing.scatter, "add": lax_indexing.scatter_add,
              "min": lax_indexing.scatter_min, "max": lax_indexing.scatter_max}
 _ELEMENTWISE = {"set": lambda x, y: y, "add": add, "subtract": sub, "multiply": mul,
                 "min": arithmetic.min, "max": arithmetic.max}
+_ARITHMETIC = ("add", "subtract", "multiply")       # of numbers, not of bools
 
 
 def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool = False,
@@ -382,6 +383,12 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     name = f"at[...].{op}"
     x = promote.plain(promote.operand(name, x))
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
+    if op in _ARITHMETIC and dtypes.is_bool(x.dtype):
+        found = write(op, _as_number(name, x, values), index, values,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                      mode=None if strict else mode, out_sharding=out_sharding,
+                      wrap_negative_indices=wrap_negative_indices)
+        return promote.convert(found, x.dtype)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     masked = masked_index(x.shape, index)
     if masked is not None and masked.layout.takes(typeof(values).shape):
@@ -395,6 +402,22 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     found = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
                     *operands)
     return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+
+
+def _as_number(name: str, x: Any, values: Any) -> Any:
+    """Bools at the dtype of the numbers that are combined with them."""
+    aval = typeof(values)
+    if dtypes.is_bool(aval.dtype):
+        raise TypeError(f"{name}: values {aval} given for an array {x.aval}; numbers are required; "
+                        "at[...].max is or, at[...].min is and.")
+    _warn_of_cast(name, aval, x.aval)
+    return promote.convert(x, aval.dtype)
+
+
+def _warn_of_cast(name: str, values: Any, to: Any) -> None:
+    source.warn(f"{name}: scatter inputs have incompatible types: values {values} cannot be cast "
+                f"to the array's {dtypes.long_name(to.dtype)} safely; cast them with astype.",
+                FutureWarning)
 
 
 def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, strict: bool) -> Any:
@@ -431,9 +454,7 @@ def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
                         "required of keys.")
     joined, _ = dtypes.promote_many(((to.dtype, to.weak_type), (aval.dtype, aval.weak_type)))
     if joined != to.dtype:
-        source.warn(f"{name}: scatter inputs have incompatible types: values {aval} cannot "
-                    f"be cast to the array's {dtypes.long_name(to.dtype)} safely; cast them with "
-                    "astype.", FutureWarning)
+        _warn_of_cast(name, aval, to)
     return promote.convert(values, to.dtype, to.weak_type)
 
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.trace import typeof
 from ..lax import creation
 from ..loops.while_loop import while_loop
+from ..types import dtypes
 from ..types.shape import prod
 from .conditions import where
+from .creation import asarray, is_sequence
 from .indexing import read, write
 from .masks import masked_index
 from .promote import array_args, convert
@@ -195,7 +198,7 @@ class _IndexUpdateRef:
         [0.25 1.   0.5 ]
         """
         return divide(self.array, write(
-            "multiply", creation.full_like(self.array, 1), self.index, values, mode=mode,
+            "multiply", _ones(self.array, values), self.index, values, mode=mode,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
             out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
 
@@ -219,7 +222,7 @@ class _IndexUpdateRef:
         [8. 3.]
         """
         return power(self.array, write(
-            "multiply", creation.full_like(self.array, 1), self.index, values, mode=mode,
+            "multiply", _ones(self.array, values), self.index, values, mode=mode,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
             out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
 
@@ -307,6 +310,15 @@ class _IndexUpdateRef:
         left = read(times, self.index, **options)
         values, _ = while_loop(lambda state: (state[1] > 0).any(), again, (values, left))
         return write("set", x, self.index, values, mode=mode, **options)
+
+
+def _ones(x: Any, values: Any) -> Any:
+    """What `x` is divided by, or raised to, where nothing is written: of bools, as the values are.
+    """
+    if not dtypes.is_bool(typeof(x).dtype):
+        return creation.full_like(x, 1)
+    dtype = typeof(asarray(values) if is_sequence(values) else values).dtype
+    return creation.full_like(x, 1, np.int32 if dtypes.is_bool(dtype) else dtype)
 
 
 def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:

@@ -50,12 +50,25 @@ def _size2(x: Any) -> Any:
     return _dot(x, x).real
 
 
+def _function(given: Any) -> Operator | None:
+    """The function that an operator is, or that multiplies by it with `@`; None if it is no such
+    object but a matrix.
+    """
+    if callable(given) and not hasattr(given, "shape"):
+        return given
+    try:
+        typeof(given)
+    except TypeError:
+        return getattr(given, "__matmul__", None)
+    return None
+
+
 def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
     """A matrix, or a function of a pytree like b, as a function of its vector."""
     vector, unravel = ravel_pytree(b)
-    if callable(given) and not hasattr(given, "shape"):
+    if (product := _function(given)) is not None:
         def call(x: Any) -> Any:
-            out = given(unravel(x))
+            out = product(unravel(x))
             if tree_structure(out) != tree_structure(b):
                 raise ValueError(f"{name}: {what} {name_of(given)} returned "
                                  f"{tree_structure(out)}; the structure of b, "
@@ -64,7 +77,7 @@ def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
         return call
     if not hasattr(given, "shape"):
         raise TypeError(f"{name}: {what} of type {type(given).__name__} given; a linear operator "
-                        "must be either a function or ndarray.")
+                        "must be either a function or ndarray, or have a method __matmul__.")
     matrix = to_array(array_args(name, given)[0])
     shape = typeof(matrix).shape
     n = typeof(vector).shape[0]
@@ -80,7 +93,7 @@ def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
 
 def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     """b and x0 as pytrees of floating dtypes, those of a matrix A included."""
-    matrix = [] if callable(A) and not hasattr(A, "shape") else [A]
+    matrix = [A] if _function(A) is None else []
 
     def leaf(x: Any) -> Any:
         return inexact(to_array(promote_dtypes(name, *array_args(name, x, *matrix))[0]))
@@ -145,7 +158,7 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
     derivatives in either mode are those of the solution, in b and in what A closes over.
 
     Args:
-      A: a matrix [n, n], or a linear function of a pytree like b.
+      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
       tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
@@ -198,7 +211,7 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     nonsymmetric linear systems", 1992. Derivatives are those of the solution.
 
     Args:
-      A: a matrix [n, n], or a linear function of a pytree like b.
+      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
       tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
@@ -262,7 +275,7 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     linear systems", 1986. Derivatives are those of the solution.
 
     Args:
-      A: a matrix [n, n], or a linear function of a pytree like b.
+      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
       tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen

@@ -138,7 +138,8 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
     """The donated positions, counted without the static ones.
 
     Args:
-      donate_argnums: positions of donated arguments, none negative.
+      donate_argnums: positions of donated arguments, none negative; one that is named twice counts
+        once.
       static_argnums: positions of static arguments, none negative and none donated.
 
     Returns:
@@ -150,7 +151,8 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
     if set(donate_argnums) & set(static_argnums):
         raise ValueError(f"rebase_donate_argnums: {tuple(donate_argnums)} and static "
                          f"{tuple(static_argnums)} given; no position may be in both.")
-    return tuple(sorted(d - sum(s < d for s in static_argnums) for d in donate_argnums))
+    static = set(static_argnums)
+    return tuple(sorted({d - sum(s < d for s in static) for d in donate_argnums}))
 
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,

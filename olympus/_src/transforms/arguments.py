@@ -173,7 +173,7 @@ def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence
             if not valid_olympustype(x):
                 raise TypeError(
                     f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)}: "
-                    f"{clipped(x)} of type {type(x)} is not a valid OLYMPUS type; an array or a "
+                    f"{clipped(x)} of type {type(x)} is not a valid Olympus type; an array or a "
                     "Python number is required; bind other arguments with functools.partial or a "
                     "closure.") from None
         raise
@@ -185,7 +185,7 @@ def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
         if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
             raise TypeError(
                 f"{what}: {name_of(fun)} returned a value of type {type(x)} at "
-                f"result{leaf_path(out, i)}, which is not a valid OLYMPUS type: {clipped(x)}; "
+                f"result{leaf_path(out, i)}, which is not a valid Olympus type: {clipped(x)}; "
                 "arrays and Python numbers are required; return only those, or None.")
 
 

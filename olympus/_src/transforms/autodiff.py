@@ -32,7 +32,7 @@ from ..interpreters.batching import BatchTracer
 from ..interpreters.dce import dce_program
 from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
-from ..interpreters.transpose import backward_pass
+from ..interpreters.transpose import apply_transpose, backward_pass
 from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..types import dtypes
@@ -491,7 +491,7 @@ class Pullback(LinearMap):
             return
         path = structure_path(self.meta.out_tree, index)
         given = f"of type {type(ct).__name__}" if found is None else str(found)
-        raise ValueError(f"vjp: unexpected OLYMPUS type: the cotangent of result{path} of "
+        raise ValueError(f"vjp: unexpected Olympus type: the cotangent of result{path} of "
                          f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
                          "and dtype are required; convert it with astype or broadcast it.")
 
@@ -708,8 +708,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
                                 f"{name} is {given}, and the result is {aval}.")
-        ins = backward_pass(pr, consts, [Linear(a) for a in avals], as_arrays(cts),
-                            "transpose")
+        ins = apply_transpose(pr, consts, [Linear(a) for a in avals], as_arrays(cts),
+                              "transpose")
         return in_tree.unflatten([instantiate(x, a.to_cotangent_aval())
                                   for x, a in zip(ins, avals)])
 

@@ -6,13 +6,13 @@ difference by NumPy. The direction is the same in every run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..base.typing import PyTree
+from ..base.typing import DTypeLike, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import has_tangent
@@ -23,17 +23,32 @@ from .device import device_put
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
+Tolerance = float | Mapping[DTypeLike, float] | None
+
 # By bits of the mantissa: tolerance, and the step at which rounding, which grows as 1/h, and the
 # cubic term, which grows as h², are both below it. Powers of two, so that steps are exact.
 _SCALES = {52: (1e-5, 2.0**-17), 23: (2e-3, 2.0**-10), 10: (3e-2, 2.0**-3)}
 _COARSE = (1e-1, 2.0**-2)
 
 
-def _scale(*trees: PyTree) -> tuple[float, float]:
-    """(tolerance, step) for the least exact dtype among the arrays."""
-    found = [_SCALES.get(dtypes.finfo(a.dtype).nmant, _COARSE)
-             for a in map(typeof, tree_leaves(trees)) if has_tangent(a)]
-    return max(found, default=_SCALES[52])
+def _scales(*trees: PyTree) -> dict[np.dtype, tuple[float, float]]:
+    """(tolerance, step) by the dtypes of arrays that have derivatives."""
+    return {a.dtype: _SCALES.get(dtypes.finfo(a.dtype).nmant, _COARSE)
+            for a in map(typeof, tree_leaves(trees)) if has_tangent(a)}
+
+
+def _step(args: PyTree) -> float:
+    """That of the least exact dtype."""
+    return max([step for _, step in _scales(args).values()], default=_SCALES[52][1])
+
+
+def _tolerance(given: Tolerance, *trees: PyTree) -> float:
+    """That of the least exact dtype, or what is given for all dtypes or for some."""
+    if given is not None and not isinstance(given, Mapping):
+        return given
+    by_dtype = {dtypes.as_dtype(dtype): found for dtype, found in (given or {}).items()}
+    return max([by_dtype.get(dtype, usual) for dtype, (usual, _) in _scales(*trees).items()],
+               default=_SCALES[52][0])
 
 
 def _direction(rng: np.random.Generator, x: Any) -> np.ndarray:
@@ -70,7 +85,7 @@ class _Line:
 
     def __init__(self, args: Sequence[Any], eps: float | None) -> None:
         self.args = device_put(tuple(args))
-        self.eps = _scale(self.args)[1] if eps is None else eps
+        self.eps = _step(self.args) if eps is None else eps
         rng = np.random.default_rng(0)
         wanted = tree_map(partial(_direction, rng), self.args)
         self.up = _moved(self.args, wanted, self.eps)
@@ -101,14 +116,9 @@ def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float
                                        err_msg=f"{what}{keystr(path)} {message}")
 
 
-def _tolerances(atol: float | None, rtol: float | None, *trees: PyTree) -> tuple[float, float]:
-    usual = _scale(*trees)[0]
-    return usual if atol is None else atol, usual if rtol is None else rtol
-
-
 def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTree]],
-              args: Sequence[Any], atol: float | None = None, rtol: float | None = None,
-              eps: float | None = 1e-4, err_msg: str = "") -> None:
+              args: Sequence[Any], atol: Tolerance = None, rtol: Tolerance = None,
+              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the derivative that `f_jvp` gives in one direction against central differences of `f`.
 
     Args:
@@ -116,11 +126,14 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
       f_jvp: takes (arguments, tangents) and returns (results, tangents of them), as
         `functools.partial(olympus.jvp, f)` does.
       args: the arguments where it is checked; integers among them are held fixed.
-      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
+        has some by dtype; of those that arrays have, the largest counts.
       eps: the step of the differences; None is one that suits the dtype.
       err_msg: what a failure says besides.
+      equal_nan: whether a derivative may be NaN where the differences are.
 
-    AssertionError where the values, or the derivatives, differ; a NaN is never right.
+    AssertionError where the values, or the derivatives, differ; a NaN is never right but by
+    `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> from olympus import test_util
@@ -128,11 +141,11 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
     """
     line = _Line(args, eps)
     expected = f(*line.args)
-    atol, rtol = _tolerances(atol, rtol, line.args, expected)
+    atol, rtol = [_tolerance(t, line.args, expected) for t in (atol, rtol)]
     out, derivative = f_jvp(line.args, line.tangents)
     _close("check_jvp: the value", out, expected, atol, rtol, err_msg, True)
     _close("check_jvp: the derivative", derivative, line.slopes(f), atol, rtol, err_msg,
-           False)
+           equal_nan)
 
 
 def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
@@ -144,8 +157,8 @@ def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
 
 def check_vjp(f: Callable[..., PyTree],
               f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]], args: Sequence[Any],
-              atol: float | None = None, rtol: float | None = None, eps: float | None = 1e-4,
-              err_msg: str = "") -> None:
+              atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = 1e-4,
+              err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the pullback that `f_vjp` gives against central differences of `f`.
 
     Compared are two numbers: a random cotangent times the difference along a random direction, and
@@ -156,11 +169,14 @@ def check_vjp(f: Callable[..., PyTree],
       f_vjp: takes the arguments and returns (results, pullback), as
         `functools.partial(olympus.vjp, f)` does.
       args: the arguments where it is checked; integers among them are held fixed.
-      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
+        has some by dtype; of those that arrays have, the largest counts.
       eps: the step of the differences; None is one that suits the dtype.
       err_msg: what a failure says besides.
+      equal_nan: whether a derivative may be NaN where the differences are.
 
-    AssertionError where the values, or the products, differ; a NaN is never right.
+    AssertionError where the values, or the products, differ; a NaN is never right but by
+    `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> from olympus import test_util
@@ -168,12 +184,12 @@ def check_vjp(f: Callable[..., PyTree],
     """
     line = _Line(args, eps)
     expected = f(*line.args)
-    atol, rtol = _tolerances(atol, rtol, line.args, expected)
+    atol, rtol = [_tolerance(t, line.args, expected) for t in (atol, rtol)]
     out, pull = f_vjp(*line.args)
     _close("check_vjp: the value", out, expected, atol, rtol, err_msg, True)
     cotangents = tree_map(partial(_direction, np.random.default_rng(1)), expected)
     _close("check_vjp: the product", _product(pull(cotangents), line.tangents),
-           _product(cotangents, line.slopes(f)), atol, rtol, err_msg, False)
+           _product(cotangents, line.slopes(f)), atol, rtol, err_msg, equal_nan)
 
 
 def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str], name: str,
@@ -198,8 +214,9 @@ def _pulled(f: Callable[..., PyTree], *args: Any) -> PyTree:
 
 
 def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
-                modes: Sequence[str] = ("fwd", "rev"), atol: float | None = None,
-                rtol: float | None = None, eps: float | None = None) -> None:
+                modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
+                rtol: Tolerance = None, eps: float | None = None, *,
+                equal_nan: bool = False) -> None:
     """Hold derivatives of a function up to an order against central differences.
 
     Each order is the difference of the one before, in a random direction, the same in every run;
@@ -210,8 +227,10 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
       args: its arguments, a tuple; integers among them are held fixed.
       order: the highest order, at least 1.
       modes: "fwd", "rev" or both, which are then mixed in every order.
-      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
+        has some by dtype; of those that arrays have, the largest counts.
       eps: the step of the differences; None is one that suits the dtype.
+      equal_nan: whether a derivative may be NaN where the differences are.
 
     AssertionError where they differ, ValueError for other modes or an order less than 1.
 
@@ -226,5 +245,5 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
     if not modes or set(modes) - {"fwd", "rev"} or order < 1:
         raise ValueError(f"check_grads: modes {modes} and order {order} given; 'fwd', 'rev' or "
                          "both, and an order of at least 1, are required.")
-    how = {"atol": atol, "rtol": rtol, "eps": eps}
+    how = {"atol": atol, "rtol": rtol, "eps": eps, "equal_nan": equal_nan}
     _check(f, args, order, modes, getattr(f, "__name__", "the function"), how)

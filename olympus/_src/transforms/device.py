@@ -336,7 +336,7 @@ def copy_to_host_async(x: T) -> T:
     """Start copying the arrays of a pytree to the host, so that reading them later need not wait.
 
     Args:
-      x: a pytree; leaves that are not arrays are ignored.
+      x: a pytree; of leaves that are not arrays, a method `copy_to_host_async` is called, if any.
 
     Returns:
       The same pytree.
@@ -346,8 +346,11 @@ def copy_to_host_async(x: T) -> T:
     >>> x.tolist()
     [0, 1]
     """
-    for array in _arrays(x):
-        lib.copy_to_host_async(array)
+    for leaf in map(stored, tree_flatten(x)[0]):
+        if type(leaf) is ArrayImpl:
+            lib.copy_to_host_async(leaf)
+        elif hasattr(leaf, "copy_to_host_async"):
+            leaf.copy_to_host_async()
     return x
 
 

@@ -12,7 +12,9 @@ import inspect
 import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from weakref import WeakSet
 
 from ..backend import devices
 from ..backend.array import stored
@@ -208,6 +210,9 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
+_met: WeakSet[CodeType] = WeakSet()     # of functions traced under olympus_explain_cache_misses
+
+
 class JitFunction:
     """A function with its options and its programs; C++ calls `miss` when it has no executable."""
 
@@ -280,12 +285,29 @@ class JitFunction:
         if config.log_compiles.value:
             LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
                            ", ".join(map(str, call.avals)))
-        if config.explain_cache_misses.value and self.programs and not self.library:
-            LOGGER.warning("%s", self._why_again(call))
+        if config.explain_cache_misses.value and not self.library:
+            self._explain(call)
         program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
         if not program.tracers:
             self.programs[call.key] = program
         return program
+
+    def _explain(self, call: Call) -> None:
+        """Log why the function is traced, if it, or another of its code, has been before."""
+        fun = self.signature.fun
+        while isinstance(fun, functools.partial):
+            fun = fun.func
+        code = getattr(inspect.unwrap(fun), "__code__", None)
+        why = self._why_again(call) if self.programs else ""
+        if not why and code is not None and code in _met:
+            why = (f"it is another function than before, though of the same code, at "
+                   f"{source.written_at(code)}; make it and jit it once, outside of the loop or "
+                   "function around it")
+        if why:
+            LOGGER.warning("jit: %s is traced again at %s: %s", self.name,
+                           source.summarize(source.user_frame()), why)
+        if code is not None:
+            _met.add(code)
 
     def _why_again(self, call: Call) -> str:
         """How the call differs from the most similar one that there is a program for."""
@@ -304,8 +326,7 @@ class JitFunction:
             found.append(f"the static arguments are {values}")
         if context is not call.key[4]:
             found.append("options or named axes differ")
-        return (f"jit: {self.name} is traced again at {source.summarize(source.user_frame())}: "
-                + "; ".join(found))
+        return "; ".join(found)
 
     def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
@@ -485,7 +506,7 @@ class JitFunction:
         i = next(i for i, x in enumerate(call.leaves) if type(x) is ShapeDtypeStruct)
         return TypeError(
             f"jit: Argument '{self.signature.leaf_names(call)[i]}' of shape "
-            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid OLYMPUS type: "
+            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus type: "
             "it has no value; pass an array, or lower the function for it.")
 
     def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ..base.source import filter_traceback
 from ..base.typing import PyTree
-from ..base.util import name_of, wraps
+from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, named_axes, shard_map_p
@@ -182,17 +182,13 @@ def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set
     free = frozenset(mesh.axis_names) - set(mesh.manual_axes) - mapped
     names = frozenset(axis_names) or free
     if not names <= free:
-        raise ValueError(f"olympus.{what} requires axis_names={_listed(names)} to be a subset of "
-                         f"the axes that are not taken yet, {_listed(free) or 'none'}; the mesh is "
+        raise ValueError(f"olympus.{what} requires axis_names={quoted(names)} to be a subset of "
+                         f"the axes that are not taken yet, {quoted(free) or 'none'}; the mesh is "
                          f"{mesh}; name others, or make them axes of the mesh.")
     if not names:
         raise ValueError(f"{what}: all axes of {mesh} are manual already; a mesh with others is "
                          "required; call the function itself.")
     return Manual(mesh, names, check)
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(sorted(map(repr, names)))
 
 
 class _Call:
@@ -321,7 +317,7 @@ class _Call:
             if auto:
                 name = "in_axes" if self.what == "smap" else which
                 raise TypeError(
-                    f"{self.what}: {name} was not specified, and the axes {_listed(auto)} are of "
+                    f"{self.what}: {name} was not specified, and the axes {quoted(auto)} are of "
                     "type Auto; it must be given unless all axes are Explicit.")
             return
         leaves = tree_leaves_with_path(specs)
@@ -334,7 +330,7 @@ class _Call:
                  for entry in s for name in axes_of(entry) if name not in manual.names]
         if wrong:
             raise ValueError(f"{self.what}: {which} argument must refer to axes that are manual "
-                             f"({_listed(manual.names)}), but {'; '.join(wrong)}; the mesh is "
+                             f"({quoted(manual.names)}), but {'; '.join(wrong)}; the mesh is "
                              f"{manual.mesh}; check the specification, or axis_names.")
         for path, s in leaves:
             self._check_entries(f"{which}{keystr(path)}", s)
@@ -424,7 +420,7 @@ class _Call:
                             f"{self._applied()}: its result{structure_path(tree, i)} is {aval}, "
                             f"and the entry of out_specs for it is {spec}; out_specs passed to "
                             f"shard_map should be equal to the {kind} present on the result, "
-                            f"{_listed(have) or 'none'}; name these axes, or take the sum with "
+                            f"{quoted(have) or 'none'}; name these axes, or take the sum with "
                             "lax.psum or lax.psum_scatter.")
         return specs
 

@@ -99,6 +99,10 @@ class Signature:
         names = _names(argnames, f"{what}_argnames")
         parameters = self.parameters if nums or names else None
         if parameters is None:
+            if names and argnums is None and what == "donate":
+                raise ValueError(f"jit: donate_argnames {names} given; the signature of "
+                                 f"{self.name} cannot be read, so that they name no position; Pass "
+                                 "donate_argnums instead.")
             return nums, names
         positional = [p.name for p in parameters
                       if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -91,6 +91,11 @@ class Stage:
     def __init__(self, program: Any, placement: Placement) -> None:
         self._program, self._placement = program, placement
 
+    def __repr__(self) -> str:
+        closed = self._program.closed
+        ins, outs = [", ".join(map(str, avals)) for avals in (closed.in_avals, closed.out_avals)]
+        return f"{type(self).__name__}({self._program.name}: ({ins}) -> ({outs}))"
+
     @property
     def in_tree(self) -> Any:
         """The tree of (positional arguments, keyword arguments)."""
@@ -413,7 +418,7 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[A
     for x in leaves:
         if isinstance(x, Tracer):
             raise TypeError(
-                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+                "Cannot apply Olympus transformations to a function lowered and compiled for a "
                 f"particular signature. Detected argument of Tracer type {type(x)}")
     arrays = list(map(argument_array, leaves))
     avals = list(map(typeof, arrays))

@@ -189,7 +189,7 @@ def _aval(x: Any, names: _Names, index: int) -> Any:
     except TypeError:
         raise TypeError(
             f"{names.what}: argument {names(index)} of {name_of(names.fun)}: {x!r:.60} of type "
-            f"{type(x)} is not a valid OLYMPUS type, and in_axes maps it; an array is required; "
+            f"{type(x)} is not a valid Olympus type, and in_axes maps it; an array is required; "
             "give None in in_axes for what is shared.") from None
 
 

@@ -140,10 +140,11 @@ def _is_traced(d: Any) -> bool:
 def _not_static(d: Any, what: str, noun: str) -> str:
     if _is_traced(d):
         setting = d.setting()
+        remedy = ("mark the argument static (static_argnums, static_argnames), or "
+                  if d.may_be_static() else "")
         return (f"{what}: {noun} is a traced value {d.aval}{setting and f' ({setting})'}. "
                 f"{d.unknown_because()}Shapes must be 1D sequences of concrete values of integer "
-                "type, known while the program is traced; mark the argument static "
-                "(static_argnums, static_argnames), or compute it from x.shape.")
+                f"type, known while the program is traced; {remedy}compute it from x.shape.")
     shown = str(d.aval) if hasattr(d, "aval") else repr(d)
     shapes = ("Shapes must be 1D sequences of concrete values of integer type; "
               if noun == "dimension" else "")

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import Device
-from ..base.util import memoize
+from ..base.util import memoize, quoted
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
@@ -86,9 +86,9 @@ class PartitionSpec:
                 raise TypeError(f"PartitionSpec: {what}={given!r} given; a set of names of mesh "
                                 "axes is required.")
             if None in given or others & given:
-                raise ValueError(f"PartitionSpec: partitions {partitions}, unreduced={unreduced} "
-                                 f"and reduced={reduced} given; each axis of the mesh may be in "
-                                 "one of them.")
+                raise ValueError(f"PartitionSpec: partitions {partitions}, unreduced "
+                                 f"{{{quoted(unreduced)}}} and reduced {{{quoted(reduced)}}} "
+                                 "given; each axis of the mesh may be in one of them.")
         put = object.__setattr__
         put(self, "partitions", tuple(map(entry_of, partitions)))
         put(self, "unreduced", frozenset(unreduced))
@@ -159,7 +159,7 @@ class PartitionSpec:
         if not (self.unreduced or self.reduced):
             return f"P{self.partitions}"
         fields = list(map(repr, self.partitions))
-        fields += [f"{name}={set(names)!r}" for name, names in
+        fields += [f"{name}={{{quoted(names)}}}" for name, names in
                    (("unreduced", self.unreduced), ("reduced", self.reduced)) if names]
         return f"P({', '.join(fields)})"
 
@@ -497,7 +497,7 @@ def check_reduced(what: str, sharding: Any) -> None:
     """ValueError where devices hold terms of a sum, and the elements themselves are needed."""
     if axes := unreduced(sharding):
         raise ValueError(f"{what}: an array of {sharding} given, of which devices hold terms that "
-                         f"are not added up yet along {', '.join(map(repr, axes))}; the elements "
+                         f"are not added up yet along {quoted(axes)}; the elements "
                          "are required; put it elsewhere with olympus.reshard first.")
 
 

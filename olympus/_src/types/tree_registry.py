@@ -427,7 +427,7 @@ class _Static:
         return self.fun(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Static) and self.fun == other.fun
+        return self.fun == (other.fun if isinstance(other, _Static) else other)
 
     def __hash__(self) -> int:
         return hash(self.fun)

@@ -24,7 +24,7 @@ from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
-from ...numpy.creation import asarray
+from ...numpy.creation import asarray, is_sequence
 from ...numpy.joining import concatenate
 from ...numpy.promote import inexact
 from ...numpy.selection import where
@@ -55,7 +55,7 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
     `args` and what `func` closes over; under `vmap` all elements step until the last has ended.
 
     Args:
-      func: gives dy/dt, a pytree like `y0`.
+      func: gives dy/dt, a pytree like `y0`; for one array, a list of its elements will do.
       y0: a pytree of arrays, the state at t[0]; integers become floats.
       t: [n], times at which the state is asked for: ascending, or descending, first the initial.
       *args: pytrees of arrays that are handed to `func`.
@@ -113,6 +113,8 @@ def flat_dynamics(func: Callable[..., Any], y0: Any, unravel: Any, what: str) ->
     """`func` of the state as a vector; a result that is not like the state is refused."""
     def dynamics(y: Any, t: Any, *args: Any) -> Any:
         slope = func(unravel(y), t, *args)
+        if getattr(y0, "shape", ()) and is_sequence(slope):
+            slope = asarray(slope)
         if tree_structure(slope) != tree_structure(y0):
             raise TypeError(f"{what}: {name_of(func)} returned {tree_structure(slope)}; the "
                             f"structure of y0, {tree_structure(y0)}, is required.")

@@ -104,12 +104,13 @@ def _exponential(a: Any, upper: bool, limit: int) -> Any:
     a6 = matmul(a4, a2)
     which, count = _plan(*map(stop_gradient, (a, a4, a6)), orders)
     scale = exp2(-minimum(count, limit))[..., None, None]
-    odd, even = switch(reductions.max(which), [_pade(m) for m in orders], scale, a, a2, a4, a6)
+    odd, even = switch(reductions.max(which, initial=0), [_pade(m) for m in orders], scale, a, a2,
+                       a4, a6)
     if upper:
         x = triangular_solve(even - odd, even + odd, left_side=True)
     else:
         x = lu_solve(even - odd, even + odd)
-    most = reductions.max(count)
+    most = reductions.max(count, initial=0)
 
     # A scan of as many steps as there may be, which reverse mode can follow; idle ones cost little.
     def step(x: Any, i: Any) -> tuple[Any, None]:

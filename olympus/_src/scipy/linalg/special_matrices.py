@@ -230,13 +230,13 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrix that carries a population, by age, one step on.
 
     Args:
-      f: [..., n]: the birth rates.
+      f: [..., n], n > 1: the birth rates.
       s: [..., n - 1]: the rates of survival.
 
     Returns:
       [..., n, n] of the promoted dtype: f is the first row, s the first subdiagonal.
 
-    Raises ValueError unless s is one element shorter than f.
+    Raises ValueError unless s has an element, and is one shorter than f.
 
     >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.leslie(onp.array([0, 2, 1]), onp.array([5, 7])))
@@ -246,9 +246,9 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """
     rates, kept = _edges("leslie", f, s)
     n = size_of(rates)
-    if not definitely_equal(size_of(kept), n - 1):
+    if definitely_equal(n, 1) or not definitely_equal(size_of(kept), n - 1):
         raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; one rate of survival "
-                         "less than birth rates is required.")
+                         "less than birth rates, of which there are two or more, is required.")
     below = kept[..., :, None] * eye(n - 1, n, dtype=kept.dtype)
     return concatenate([rates[..., None, :], below], -2)
 

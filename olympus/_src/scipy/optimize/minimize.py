@@ -18,19 +18,21 @@ from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...core.trace import typeof
 from ...custom.solves import custom_root
+from ...lax import arithmetic
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, full, zeros
 from ...numpy.diagonals import eye
 from ...numpy.elementary import isfinite, sqrt
+from ...numpy.joining import concatenate
 from ...numpy.linalg.norms import norm
 from ...numpy.linalg.systems import solve as linear_solve
 from ...numpy.manipulation import roll
 from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum, minimum
+from ...numpy.ufuncs import absolute, conj, maximum, minimum
 from ...transforms.autodiff import grad, jvp, value_and_grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jit import jit
@@ -88,7 +90,8 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
 
     Args:
       fun: `fun(x, *args)`, a real scalar.
-      x0: a pytree of float arrays, the first guess. JAX and SciPy take a vector.
+      x0: a pytree of arrays, the first guess; complex numbers are two variables each. JAX and SciPy
+        take a vector.
       args: pytrees of arrays.
       method: "BFGS", which keeps a matrix of n by n; "L-BFGS-B", which keeps a few vectors, and
         takes `bounds`; "Newton-CG", which multiplies by the Hessian; case does not matter. JAX's
@@ -101,10 +104,11 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
         SciPy takes pairs for each variable.
 
     Returns:
-      OptimizeResults. `hess_inv` is n by n for BFGS, None for the others.
+      OptimizeResults. `hess_inv` is n by n for BFGS (of the real parts, then the imaginary ones),
+      None for the others; `jac` is the gradient as of `olympus.grad`.
 
     Raises ValueError for unknown methods and options, TypeError for a function that is no real
-    scalar.
+    scalar and for bounds of complex numbers.
 
     >>> import olympus
     >>> import olympus.numpy as onp
@@ -138,9 +142,12 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Any, args: 
               ) -> OptimizeResults:
     options = dict(zip(_OPTIONS, chosen, strict=True))
     guess, unravel = ravel_pytree(tree_map(lambda x: inexact(asarray(x)), x0))
-    if dtypes.is_complex(guess.dtype):
-        raise TypeError(f"minimize: x0 of dtype {guess.dtype.name} given; real numbers are "
-                        "required.")
+    given_complex = dtypes.is_complex(guess.dtype)
+    if given_complex:
+        if bounds is not None:
+            raise TypeError(f"minimize: bounds and x0 of dtype {guess.dtype.name} given; real "
+                            "numbers are required where there are bounds.")
+        guess, unravel = _real_parts(guess, unravel)
     low, high = (None, None) if bounds is None else [bound_vector(b, x0, guess) for b in bounds]
 
     def objective(x: Any) -> Any:
@@ -158,8 +165,15 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Any, args: 
         tangent_solver(name == "bfgs" or low is not None), has_aux=True)
     status, memory, nfev, nit = rest
     value, slope = value_and_grad(objective)(found)
-    return OptimizeResults(unravel(found), status == 0, status, value, unravel(slope),
+    slope = tree_map(conj, unravel(slope)) if given_complex else unravel(slope)
+    return OptimizeResults(unravel(found), status == 0, status, value, slope,
                            memory if name == "bfgs" else None, nfev, nfev, nit)
+
+
+def _real_parts(x: Any, unravel: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any]]:
+    """A vector as the real parts of its elements, then the imaginary ones; and what undoes it."""
+    n = x.shape[0]
+    return concatenate([x.real, x.imag]), lambda v: unravel(arithmetic.complex(v[:n], v[n:]))
 
 
 def bound_vector(bound: Any, x0: Any, guess: Any) -> Any:
