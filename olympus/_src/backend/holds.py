@@ -19,7 +19,8 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
@@ -40,25 +41,29 @@ _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
 # What XLA does with an equation. A mixed call is of a program with opaque equations inside.
-_FUSED, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(6)
+_FUSED, _LONG, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(7)
 _KINDS = {
     # What XLA fuses into readers besides elementwise operations; some move elements.
     **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
+    # Written out in many operations by their lowering, or by XLA before it fuses.
+    **dict.fromkeys((
+        "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
+        "random_fold_in", "random_split", "threefry2x32"), _LONG),
     **dict.fromkeys((
         "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev",
         "slice", "split", "squeeze", "stack", "transpose", "unstack"), _MOVES),
     **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
     # Calls of functions with rules, which are a call of the function when they are lowered.
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
+_SPREADS = frozenset(("broadcast_in_dim", "iota"))
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
-# Written out in many operations by their lowering, or by XLA before it fuses.
-_LONG = frozenset((
-    "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
-    "random_fold_in", "random_split", "threefry2x32"))
+# Of a value that has several readers: whether it is computed again in them, may be held, is computed
+# once by XLA's own rules, is held.
+_PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
 # Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
 # program that is called, of which the first _SIZE are told apart; those above are places.
@@ -66,7 +71,7 @@ _SIZE = 256
 _INNER = (1 << _SIZE) - 1
 _ONCE = (1 << 2 * _SIZE) - 1
 _STORED = 1     # the kernel that leaves a value in memory
-_BITS = [2 << n for n in range(_SIZE - 1)]      # the kernels, or the operations, of equations
+_CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
 
 
 class _Called(NamedTuple):
@@ -99,10 +104,9 @@ def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[V
     if not read:
         return read
     fusion = _Fusion(pr)
-    several = {v for v, found in fusion.readers.items() if len(found) > 1}
     return frozenset([
         v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
-        and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in several)])
+        and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in fusion.readers)])
 
 
 def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
@@ -115,7 +119,7 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     """The values that the equation is to have in memory for calls that stay."""
     if eqn.primitive.stays(eqn.params):
         return variables(eqn.invars)
-    if _kind(eqn) != _CALLS:
+    if _kind(eqn.primitive) != _CALLS:
         return []
     called = _program(eqn)
     read = _read_apart(called)
@@ -126,18 +130,19 @@ def _called(closed: ClosedOlympuspr) -> _Called:
     return closed.derived("called", lambda: _Fusion(closed.olympuspr).as_called())
 
 
-def _kind(eqn: OlympusprEqn) -> int:
-    prim = eqn.primitive
+def _kind(prim: Any) -> int:
     kind = _KINDS.get(prim.name)
     if kind is None:
-        if prim.elementwise or prim.name in _LONG:
+        if prim.elementwise:
             return _FUSED
         return _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
-    if kind == _REDUCES:
-        shape = _shape(eqn.invars[0])
-        long = any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
-        return _OPAQUE if long else kind
     return kind
+
+
+def _is_long(eqn: OlympusprEqn) -> bool:
+    """Whether a reduction goes over more elements than one window."""
+    shape = _shape(eqn.invars[0])
+    return any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
 
 
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
@@ -145,96 +150,145 @@ def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     return eqn.primitive.bodies(eqn.params)[0]
 
 
+class _Ranks(dict[Any, int]):
+    """By aval, how many axes it has that are not of size 1."""
+
+    def __missing__(self, aval: Any) -> int:
+        shape = getattr(physical_aval(aval), "shape", ())
+        found = self[aval] = len(shape) - shape.count(1)
+        return found
+
+
 class _Fusion:
     """How XLA fuses the equations of a program."""
 
     def __init__(self, pr: Olympuspr) -> None:
         self.pr = pr
-        # One more, for what takes the results from memory.
-        self.kinds = [*map(_kind, pr.eqns), _OPAQUE]
-        self.called: dict[int, _Called] = {}    # by the number of the equation that calls
-        if _CALLS in self.kinds:
-            for n, eqn in enumerate(pr.eqns):
-                if self.kinds[n] == _CALLS:
-                    self.called[n] = found = _called(_program(eqn))
-                    self.kinds[n] = _MIXED if found.opaque else _CALLS
-        self.readers = self._find_readers()
+        self.kinds: list[int] = []      # by equation, and one more for what takes the results
+        self.called: dict[int, _Called] = {}    # by the equation that calls
+        self.reader: dict[Any, int] = {}    # by value, the first equation that reads it
+        self.readers: dict[Any, list[int]] = {}     # by value with several, all of them
+        self.states: dict[Var, int] = {}    # of values with several readers
+        self.ranks = _Ranks()
+        self._find_readers()
         # What is fused into one kernel as it stands, or has one reader, is not computed again.
-        self.is_plain = not self.called and (
-            len(pr.outvars) < 2 and not {*self.kinds[:-1]} - {_FUSED}
-            or max(map(len, self.readers.values()), default=0) < 2)
-        # Values with several readers: those that XLA computes once, and the others.
-        self.kept, self.several = set[Var](), set[Var]()
-        if not self.is_plain:
+        if self.called or self.readers and (
+                len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES):
             self._divide()
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
-        if self.is_plain or not self.operations(None, None)[0] and not self.called:
+        made: dict[Any, int] = {}
+        if _SHARED not in self.states.values() or not (found := self._candidates(made)):
             return {}
-        held, _ = self.operations(self.kernels(()), None)
-        if held:        # A held value ends the ways through it, so that fewer may do.
-            held, _ = self.operations(self.kernels(held), held)
+        part = _Part(self, self._near(found), made)
+        part.hold()
+        # A held value ends the ways through it, so that fewer may do.
+        held = {part.variables[i]: saves for i, saves in part.hold().items()}
+        self.states.update({v: _HELD if v in held else _SHARED for v in found})
         return held
 
     def as_called(self) -> _Called:
         """The same for a caller."""
-        pr, held = self.pr, self.holds()
-        kernels = self.kernels(held)
-        _, made = self.operations(kernels, held)
-        return _Called(_counted(made, pr.outvars), _counted(kernels, pr.invars),
+        pr = self.pr
+        self.holds()
+        part = _Part(self, range(len(pr.eqns)),
+                     {v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])})
+        part.hold()
+        return _Called([_counted(part.made[i]) for i in part.returned],
+                       [_counted(part.kernels[part.numbers[v]]) for v in pr.invars],
                        max(self.kinds[:-1], default=0) >= _MIXED)
 
-    def _find_readers(self) -> dict[Any, list[int]]:
-        """By value, the equations that read it, twice if what they call reads it several times; the
-        last one is what takes results from memory.
-        """
-        found: dict[Any, list[int]] = {}
-        for n, eqn in enumerate(self.pr.eqns):
+    def _find_readers(self) -> None:
+        pr, kinds, reader, readers = self.pr, self.kinds, self.reader, self.readers
+        known: dict[Any, int] = {}
+        for n, eqn in enumerate(pr.eqns):
             for v in eqn.invars:
                 if type(v) is Var:
-                    of = found.get(v)
-                    if of is None:
-                        found[v] = [n]
-                    elif of[-1] != n:
-                        of.append(n)
-            if n in self.called:
-                for v, (count, through, places) in zip(
-                        eqn.invars, self.called[n].inputs, strict=True):
-                    if type(v) is Var and (count + len(through) > 1 or places > 1):
-                        found[v].append(n)
-        for v in {*self.pr.outvars}:
-            found.setdefault(v, []).append(len(self.pr.eqns))
-        return found
+                    if v not in reader:
+                        reader[v] = n
+                    elif v in readers:
+                        if readers[v][-1] != n:
+                            readers[v].append(n)
+                    elif reader[v] != n:
+                        readers[v] = [reader[v], n]
+            kind = known.get(eqn.primitive)
+            if kind is None:
+                kind = known[eqn.primitive] = _kind(eqn.primitive)
+            if kind == _REDUCES and _is_long(eqn):
+                kind = _OPAQUE
+            elif kind == _CALLS:
+                kind = self._note_call(n, eqn)
+            kinds.append(kind)
+        kinds.append(_OPAQUE)
+        for v in {*variables(pr.outvars)}:
+            self._note_reader(v, len(pr.eqns))
+
+    def _note_reader(self, v: Var, n: int) -> None:
+        if v in self.reader:
+            self.readers.setdefault(v, [self.reader[v]]).append(n)
+        else:
+            self.reader[v] = n
+
+    def _note_call(self, n: int, eqn: OlympusprEqn) -> int:
+        """Note what an equation calls, and, as two readers, what reads an operand several times;
+        the equation's kind.
+        """
+        self.called[n] = called = _called(_program(eqn))
+        for v, (count, through, places) in zip(eqn.invars, called.inputs, strict=True):
+            if type(v) is Var and (count + len(through) > 1 or places > 1):
+                self._note_reader(v, n)
+        return _MIXED if called.opaque else _CALLS
 
     def _divide(self) -> None:
-        eqns = self.pr.eqns
-        spread = {v for eqn in eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
-                  for v in eqn.outvars}
-        for eqn in reversed(eqns):
-            for v in eqn.outvars:
-                readers = self.readers.get(v, ())
-                if len(readers) > 1:
-                    once = eqn.primitive.name in _EXPENSIVE or not _is_unary(eqn, v, spread) and (
-                        self._is_stored(readers))
-                    (self.kept if once else self.several).add(v)
+        """Tell the values with several readers that XLA computes once from the others."""
+        kinds, readers, states = self.kinds, self.readers, self.states
+        stored = [n for n, kind in enumerate(kinds) if kind >= _MIXED]
+        opaque = {n for n in stored if kinds[n] == _OPAQUE}
+        nearest = len(kinds)    # the next equation whose result is in memory
+        shared = [(n, eqn, v) for n, eqn in enumerate(self.pr.eqns) for v in eqn.outvars
+                  if v in readers and kinds[n] != _OPAQUE]
+        for n, eqn, v in reversed(shared):
+            while stored and stored[-1] > n:
+                nearest = stored.pop()
+            if eqn.primitive.name in _EXPENSIVE or nearest <= readers[v][-1] and (
+                    not self._is_unary(eqn, v)
+                    and (not opaque.isdisjoint(readers[v]) or self._passes_memory(readers[v]))):
+                states[v], nearest = _KEPT, n
+            else:
+                states[v] = _SHARED
 
-    def _is_stored(self, readers: Sequence[int]) -> bool:
-        """Whether a reader of a value takes it from memory, or a way from one reader to another
-        leads through memory.
+    def _is_unary(self, eqn: OlympusprEqn, v: Var) -> bool:
+        """Whether an equation reads no more than one large operand that is not spread from a
+        smaller one, or no more elements than it makes: then XLA computes its result in each reader
+        whatever they are.
         """
-        kinds = self.kinds
-        if _OPAQUE in [kinds[n] for n in readers]:
+        operands = variables(eqn.invars)
+        if len(operands) < 2:
             return True
+        ranks, rank = self.ranks, self.ranks[v.aval]
+        if len([x for x in operands if ranks[x.aval] >= rank and x not in self.spread]) < 2:
+            return True
+        return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
+
+    @functools.cached_property
+    def spread(self) -> frozenset[Var]:
+        """The values that are spread from smaller ones."""
+        return frozenset([eqn.outvars[0] for eqn in self.pr.eqns if eqn.primitive.name in _SPREADS])
+
+    def _passes_memory(self, readers: Sequence[int]) -> bool:
+        """Whether a way from one reader of a value to another leads through memory."""
+        kinds, states = self.kinds, self.states
         among, last, ways = {*readers}, readers[-1], [(n, False) for n in readers]
         seen = {*ways}
         while ways and len(seen) < len(readers) + 4 * _TRIED:
             n, through = ways.pop()
             for v in self.pr.eqns[n].outvars:
-                for m in self.readers.get(v, ()):
+                stored = through or kinds[n] >= _MIXED or states.get(v) == _KEPT
+                for m in self.readers.get(v) or (self.reader.get(v, last + 1),):
                     if m > last:
                         break
-                    way = m, through or v in self.kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
+                    way = m, stored or kinds[m] >= _MIXED
                     if way in seen:
                         continue
                     if way[1] and (m in among or len(seen) > len(readers) + _TRIED):
@@ -243,112 +297,191 @@ class _Fusion:
                     ways.append(way)
         return False
 
-    def kernels(self, held: Iterable[Var]) -> dict[Any, int]:
-        """By value, the set of kernels that compute it, each with the way there, and of the results
-        in whose readers that is done, too.
+    def _near(self, candidates: Mapping[Var, int]) -> list[int]:
+        """The equations that compute candidates, and those that these are fused into."""
+        eqns, kinds, reader, readers = self.pr.eqns, self.kinds, self.reader, self.readers
+        pending, seen = [*candidates], set[int]()
+        while pending:
+            v = pending.pop()
+            for n in readers[v] if v in readers else (reader[v],) if v in reader else ():
+                if n not in seen:
+                    seen.add(n)
+                    if kinds[n] <= _MOVES or n in self.called:
+                        pending += [v for v in eqns[n].outvars if self.states.get(v) != _KEPT]
+        return sorted({*candidates.values(), *seen} - {len(eqns)})
+
+    def _candidates(self, made: dict[Any, int]) -> dict[Var, int]:
+        """The values of enough operations to be held, and the equations that compute them.
+
+        `made` gets of which operations each value is made since what is in memory anyway.
         """
-        pr, kinds, ends = self.pr, self.kinds, {*self.kept, *held}
-        found: dict[Any, int] = {}
-        for i, v in enumerate(pr.outvars):
-            found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
-        for n in range(len(pr.eqns) - 1, -1, -1):
-            eqn, kind, bit = pr.eqns[n], kinds[n], _BITS[n % len(_BITS)]
-            if n in self.called:
-                self._kernels_of_call(n, [bit if v in ends else found.get(v, 0)
-                                          for v in eqn.outvars], found)
-                continue
-            ways = bit if kind == _REDUCES else _STORED
-            if kind < _REDUCES:
-                ways = 0
-                for v in eqn.outvars:
-                    of = bit if v in ends else found.get(v, 0)
-                    ways |= of ^ _STORED | bit if of & _STORED else of
-            for k, v in enumerate(eqn.invars):
-                if type(v) is Var:
-                    found[v] = found.get(v, 0) | (
-                        _elsewhere(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
-        return found
-
-    def _kernels_of_call(self, n: int, reached: Sequence[int], found: dict[Any, int]) -> None:
-        for k, (v, (count, through, places)) in enumerate(zip(
-                self.pr.eqns[n].invars, self.called[n].inputs, strict=True)):
-            ways = _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
-            for i in through:
-                ways |= reached[i]
-            found[v] = found.get(v, 0) | ways
-
-    def operations(self, kernels: Mapping[Any, int] | None, allowed: Collection[Var] | None
-                   ) -> tuple[dict[Var, int], dict[Any, int]]:
-        """The values to hold among the allowed ones, None for all; and by value, of which
-        operations it is made since what is in memory anyway, and of which inputs.
-
-        Without kernels, the values that there might be to hold.
-        """
-        made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(self.pr.invars[:_SIZE])}
-        held: dict[Var, int] = {}
+        kinds, states, operations, fewest = self.kinds, self.states, made.get, _fewest()
+        found = {}
         for n, eqn in enumerate(self.pr.eqns):
-            if self.kinds[n] < _REDUCES:
-                of = _BITS[n % len(_BITS)]
-                if eqn.primitive.name in _LONG:
-                    of = _several(_OPERATIONS, n)
+            kind = kinds[n]
+            if kind <= _MOVES:
+                of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
                 for v in eqn.invars:
                     if type(v) is Var:
-                        of |= made.get(v, 0)
-                found = [of] * len(eqn.outvars)
+                        of |= operations(v, 0)
+                for v in eqn.outvars:
+                    made[v] = of
             elif n in self.called:
-                found = self._operations_of_call(n, made)
+                made.update(zip(eqn.outvars, _made_by_call(
+                    n, self.called[n], [operations(v, 0) for v in eqn.invars]), strict=True))
             else:
                 continue
-            for v, of in zip(eqn.outvars, found):
-                made[v] = of
-                if v in self.several:
-                    again, elsewhere = _again(kernels[v]) if kernels else (_TIMES - 1,) * 2
-                    count = min((of & _INNER).bit_count(), _OPERATIONS)
-                    if (again * count >= LEAST or elsewhere * count >= _least_places(v)) and (
-                            allowed is None or v in allowed) and _has_elements(v):
-                        held[v] = max(again, elsewhere) * count
-                        del made[v]
-                elif v in self.kept:
-                    del made[v]
-        return held, made
-
-    def _operations_of_call(self, n: int, made: Mapping[Any, int]) -> list[int]:
-        found = []
-        for k, (count, through, _) in enumerate(self.called[n].results):
-            of = _several(count, n + 17 * k)
-            for i in through:
-                of |= made.get(self.pr.eqns[n].invars[i], 0)
-            found.append(of)
+            for v in eqn.outvars:
+                if v in states:
+                    if states[v] == _KEPT:
+                        made[v] = 0
+                    elif _count(made[v]) >= fewest and _has_elements(v):
+                        states[v], found[v] = _CANDIDATE, n
         return found
 
 
-def _counted(sets: Mapping[Any, int], of: Sequence[Any]
-             ) -> list[tuple[int, Sequence[int], int]]:
-    """By value, how many kernels or operations are in its set, which results or inputs, and how
-    many places.
+class _Part:
+    """Some equations of a program, in order.
+
+    Values have numbers here, since a pass over lists is quicker. 0 is the number of literals.
     """
-    found: list[tuple[int, Sequence[int], int]] = []
-    for v in of:
-        inner = sets.get(v, 0)
-        outer = inner >> _SIZE & _INNER
-        found.append(((inner & _INNER).bit_count(), [
-            i for i in range(outer.bit_length()) if outer >> i & 1] if outer else (),
-            (inner >> 2 * _SIZE).bit_count()))
+
+    def __init__(self, fusion: _Fusion, positions: Sequence[int], made: Mapping[Any, int]) -> None:
+        pr = fusion.pr
+        self.positions, self.kinds, self.called = positions, fusion.kinds, fusion.called
+        self.operands: list[list[int]] = []
+        self.results: list[Sequence[int]] = []
+        self.variables = [None, *pr.constvars, *pr.invars]
+        self.numbers: dict[Any, int] = {v: i for i, v in enumerate(self.variables)}
+        self._number([pr.eqns[n] for n in positions])
+        self.returned = [self.numbers.get(v, 0) for v in pr.outvars]
+        self.states = [fusion.states.get(v, _PLAIN) for v in self.variables]
+        # Of which operations a value is made since what is in memory anyway, and of which inputs;
+        # in which kernels it is computed, each with the way there, and in readers of which results.
+        self.made = [made.get(v, 0) for v in self.variables]
+        self.kernels: list[int] = []
+
+    def _number(self, eqns: Iterable[OlympusprEqn]) -> None:
+        numbers, variables = self.numbers, self.variables
+        for eqn in eqns:
+            operands: list[int] = []
+            for v in eqn.invars:
+                if type(v) is not Var:
+                    operands.append(0)
+                elif v in numbers:
+                    operands.append(numbers[v])
+                else:       # from elsewhere
+                    operands.append(numbers.setdefault(v, len(variables)))
+                    variables.append(v)
+            self.operands.append(operands)
+            self.results.append(range(len(variables), len(variables) + len(eqn.outvars)))
+            for v in eqn.outvars:
+                numbers[v] = len(variables)
+                variables.append(v)
+
+    def hold(self) -> dict[int, int]:
+        """Of candidates and held values, which to hold now, and what each saves."""
+        self._find_kernels()
+        return self._find_operations()
+
+    def _find_kernels(self) -> None:
+        kinds, states = self.kinds, self.states
+        self.kernels = found = [0] * len(states)
+        for i, k in enumerate(self.returned):
+            found[k] |= 1 << _SIZE + i if i < _SIZE else _STORED
+        for n, operands, results in zip(
+                reversed(self.positions), reversed(self.operands), reversed(self.results)):
+            kind, bit = kinds[n], 2 << n % _CYCLE
+            if kind <= _MOVES:
+                ways = 0
+                for i in results:
+                    of = found[i] if states[i] < _KEPT else bit
+                    ways |= of ^ _STORED | bit if of & _STORED else of
+            elif n in self.called:
+                _reach_by_call(n, self.called[n], [
+                    found[i] if states[i] < _KEPT else bit for i in results], operands, found)
+                continue
+            else:
+                ways = bit if kind == _REDUCES else _STORED
+            if kind == _MOVES:
+                for k, i in enumerate(operands):
+                    found[i] |= _elsewhere(ways, 31 * n + 7 * k + 1)
+            else:
+                for i in operands:
+                    found[i] |= ways
+
+    def _find_operations(self) -> dict[int, int]:
+        kinds, states, made = self.kinds, self.states, self.made
+        held: dict[int, int] = {}
+        for n, operands, results in zip(self.positions, self.operands, self.results, strict=True):
+            kind = kinds[n]
+            if kind <= _MOVES:
+                of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
+                for i in operands:
+                    of |= made[i]
+                for i in results:
+                    made[i] = of
+            elif n in self.called:
+                for i, of in zip(results, _made_by_call(
+                        n, self.called[n], [made[i] for i in operands]), strict=True):
+                    made[i] = of
+            else:
+                continue
+            for i in results:
+                if states[i] < _CANDIDATE:
+                    continue
+                if states[i] != _KEPT:
+                    saves = _saved(self.kernels[i], made[i], self.variables[i])
+                    states[i] = _HELD if saves else _SHARED
+                    if saves:
+                        held[i] = saves
+                if states[i] != _SHARED:
+                    made[i] = 0
+        return held
+
+
+def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
+    """Of which operations the results of equation `n` are made, if operands are of these."""
+    found = []
+    for k, (count, through, _) in enumerate(called.results):
+        of = _several(count, n + 17 * k)
+        for i in through:
+            of |= made[i]
+        found.append(of)
     return found
 
 
-def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
-    """Whether an equation reads no more than one large operand that is not spread from a smaller
-    one, or no more elements than it makes: then XLA computes its result in each reader whatever
-    they are.
-    """
-    operands = [x for x in eqn.invars if type(x) is Var]
-    if len(operands) < 2:
-        return True
-    rank = _rank(v)
-    if len([x for x in operands if x not in spread and _rank(x) >= rank]) < 2:
-        return True
-    return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
+def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[int],
+                   found: list[int]) -> None:
+    """Add the kernels that compute operands of equation `n`, whose results these compute."""
+    for k, (i, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
+        found[i] |= _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
+        for j in through:
+            found[i] |= ways[j]
+
+
+def _saved(kernels: int, made: int, v: Var) -> int:
+    """How many operations a hold of the value saves; 0 if it is not worth it."""
+    again, elsewhere = _again(kernels)
+    count = _count(made)
+    large = again * count >= LEAST or elsewhere * count >= _least_places(v)
+    return max(again, elsewhere) * count if large else 0
+
+
+def _count(made: int) -> int:
+    return min((made & _INNER).bit_count(), _OPERATIONS)
+
+
+def _fewest() -> int:
+    """The fewest operations that a value to hold is made of."""
+    return -(-min(LEAST, LEAST_PLACES // 2) // (_TIMES - 1))
+
+
+def _counted(found: int) -> tuple[int, Sequence[int], int]:
+    """How many kernels or operations are in a set, which results or inputs, and how many places."""
+    outer = found >> _SIZE & _INNER
+    through = [i for i in range(outer.bit_length()) if outer >> i & 1] if outer else ()
+    return (found & _INNER).bit_count(), through, (found >> 2 * _SIZE).bit_count()
 
 
 def _turned(found: int, by: int) -> int:
@@ -364,9 +497,8 @@ def _several(count: int, n: int) -> int:
 
 def _elsewhere(found: int, by: int) -> int:
     """The same kernels, at places of which those are told apart by a number."""
-    once = found & _ONCE
-    places = _turned(found >> 2 * _SIZE | once & _INNER | once >> _SIZE, by)
-    return once | places << 2 * _SIZE
+    of = (found | found >> _SIZE | found >> 2 * _SIZE) & _INNER
+    return found & _ONCE | _turned(of, by) << 2 * _SIZE
 
 
 def _again(found: int) -> tuple[int, int]:
@@ -381,11 +513,6 @@ def _least_places(v: Var) -> int:
 
 def _shape(atom: Any) -> Sequence[int]:
     return getattr(physical_aval(atom.aval), "shape", ())
-
-
-def _rank(atom: Any) -> int:
-    shape = _shape(atom)
-    return len(shape) - shape.count(1)
 
 
 def _has_elements(v: Var) -> bool:
