@@ -20,15 +20,17 @@ there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Higher
 from ..types.avals import physical_aval
 from ..types.shape import less, prod
+from ..types.sharding import NamedSharding, axes_of
 
-__all__ = ["holds_of", "kept_of"]
+__all__ = ["cut_sizes", "holds_of", "kept_of", "read_apart"]
 
 # Operations that a hold must save of further kernels, and of further places within kernels, where
 # half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
@@ -55,6 +57,9 @@ _KINDS = {
     **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
     # Calls of functions with rules, which are a call of the function when they are lowered.
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
+# Along which axes they move or combine elements, by name of the param.
+_AXES = {"concatenate": "dimension", "rev": "dimensions", "split": "axis", "unstack": "axis",
+         **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), "axes")}
 _SPREADS = frozenset(("broadcast_in_dim", "iota"))
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
@@ -87,32 +92,54 @@ class _Called(NamedTuple):
     opaque: bool
 
 
-def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
-    """The values of a program to hold, and how many operations each saves; kept with it."""
-    # What is fused is not kept: it takes more than the program.
-    return closed.derived("holds", lambda: _Fusion(closed.olympuspr).holds())
+def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapping[Var, int]:
+    """The values of a program to hold, and how many operations each saves; kept with it.
 
-
-def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
-    """The values of a program to hold because a call that stays has them in memory.
-
-    XLA would compute them in their other readers again. `results` are those that such a call reads
-    in the caller.
+    `cut` are the sizes of axes that several devices share: what moves elements along an axis of
+    such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
     """
-    pr = closed.olympuspr
-    read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
+    # What is fused is not kept: it takes more than the program.
+    return closed.derived(("holds", cut), lambda: _Fusion(closed.olympuspr, cut).holds())
+
+
+def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
+            ) -> frozenset[Var]:
+    """The values of a program to hold because what reads them has them in memory.
+
+    XLA would compute them in their other readers again.
+    """
     if not read:
-        return read
-    fusion = _Fusion(pr)
+        return frozenset()
+    pr, fusion = closed.olympuspr, _Fusion(closed.olympuspr, cut)
     return frozenset([
-        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
+        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _can_be_held(v)
         and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in fusion.readers)])
 
 
-def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
+def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
     return closed.derived("read apart", lambda: frozenset().union(*[
         _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+
+
+def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
+    """The sizes of axes that several devices share: of arguments and results, given as (sharding or
+    None, aval), and where types or constraints within the program say so.
+    """
+    pending, seen, spread = [closed.olympuspr], {closed.olympuspr}, [*given]
+    while pending:
+        pr = pending.pop()
+        spread += [(a.sharding, a) for a in pr.in_avals if getattr(a, "sharded", False)]
+        for eqn in pr.eqns:
+            avals = [v.aval for v in eqn.outvars]
+            spread += [(a.sharding, a) for a in avals if getattr(a, "sharded", False)]
+            spread += [(x, avals[0]) for x in eqn.params.values() if type(x) is NamedSharding]
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return frozenset([
+        n for sharding, aval in spread if sharding is not None
+        for entry, n in zip(sharding.spec, aval.shape) if axes_of(entry)])
 
 
 def _apart(eqn: OlympusprEqn) -> list[Var]:
@@ -122,12 +149,12 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     if _kind(eqn.primitive) != _CALLS:
         return []
     called = _program(eqn)
-    read = _read_apart(called)
+    read = read_apart(called)
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
-def _called(closed: ClosedOlympuspr) -> _Called:
-    return closed.derived("called", lambda: _Fusion(closed.olympuspr).as_called())
+def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
+    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut).as_called())
 
 
 def _kind(prim: Any) -> int:
@@ -143,6 +170,23 @@ def _is_long(eqn: OlympusprEqn) -> bool:
     """Whether a reduction goes over more elements than one window."""
     shape = _shape(eqn.invars[0])
     return any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
+
+
+def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
+    """Whether an equation moves elements along an axis of such a size, or combines those there."""
+    name, params = eqn.primitive.name, eqn.params
+    shapes = [*map(_shape, eqn.invars), _shape(eqn.outvars[0])]
+    rank = len(shapes[0])
+    if name in _AXES:
+        given = params[_AXES[name]]
+        axes = given if isinstance(given, tuple) else (given,)
+    elif name == "pad":
+        axes = tuple([a for a, config in enumerate(params["padding_config"]) if any(config)])
+    elif name in ("slice", "dynamic_slice"):
+        axes = tuple([a for a in range(rank) if shapes[0][a] != shapes[-1][a]])
+    else:
+        return False
+    return not cut.isdisjoint([s[a] for s in shapes if len(s) == rank for a in axes])
 
 
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
@@ -162,8 +206,8 @@ class _Ranks(dict[Any, int]):
 class _Fusion:
     """How XLA fuses the equations of a program."""
 
-    def __init__(self, pr: Olympuspr) -> None:
-        self.pr = pr
+    def __init__(self, pr: Olympuspr, cut: frozenset[int]) -> None:
+        self.pr, self.cut = pr, cut
         self.kinds: list[int] = []      # by equation, and one more for what takes the results
         self.called: dict[int, _Called] = {}    # by the equation that calls
         self.reader: dict[Any, int] = {}    # by value, the first equation that reads it
@@ -201,6 +245,7 @@ class _Fusion:
 
     def _find_readers(self) -> None:
         pr, kinds, reader, readers = self.pr, self.kinds, self.reader, self.readers
+        cut = self.cut
         known: dict[Any, int] = {}
         for n, eqn in enumerate(pr.eqns):
             for v in eqn.invars:
@@ -219,6 +264,8 @@ class _Fusion:
                 kind = _OPAQUE
             elif kind == _CALLS:
                 kind = self._note_call(n, eqn)
+            elif cut and _MOVES <= kind <= _REDUCES and _exchanges(eqn, cut):
+                kind = _OPAQUE
             kinds.append(kind)
         kinds.append(_OPAQUE)
         for v in {*variables(pr.outvars)}:
@@ -234,7 +281,7 @@ class _Fusion:
         """Note what an equation calls, and, as two readers, what reads an operand several times;
         the equation's kind.
         """
-        self.called[n] = called = _called(_program(eqn))
+        self.called[n] = called = _called(_program(eqn), self.cut)
         for v, (count, through, places) in zip(eqn.invars, called.inputs, strict=True):
             if type(v) is Var and (count + len(through) > 1 or places > 1):
                 self._note_reader(v, n)
@@ -335,7 +382,7 @@ class _Fusion:
                 if v in states:
                     if states[v] == _KEPT:
                         made[v] = 0
-                    elif _count(made[v]) >= fewest and _has_elements(v):
+                    elif _count(made[v]) >= fewest and _can_be_held(v):
                         states[v], found[v] = _CANDIDATE, n
         return found
 
@@ -515,7 +562,11 @@ def _shape(atom: Any) -> Sequence[int]:
     return getattr(physical_aval(atom.aval), "shape", ())
 
 
-def _has_elements(v: Var) -> bool:
-    """Whether a value is an array of at least one axis; numbers are computed again for nothing."""
-    shape = _shape(v)
-    return bool(shape) and 0 not in shape
+def _can_be_held(v: Var) -> bool:
+    """Whether a value is an array of at least one axis; numbers are computed again for nothing.
+
+    Sums that several devices have still to take are left to what takes them.
+    """
+    aval, shape = v.aval, _shape(v)
+    return bool(shape) and 0 not in shape and not (
+        aval.tagged and aval.sharding.spec.unreduced)

@@ -16,7 +16,7 @@ from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, Mesh, current_mesh, mesh_of
@@ -26,8 +26,8 @@ from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
 from .dims import Sizes, emit_solution, unknown_variable
-from .hold_report import hold_report
-from .holds import holds_of, kept_of
+from .hold_report import HoldReport, hold_report
+from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
@@ -81,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values")
+                 "kept", "identities", "held_values", "unheld", "find_cut", "known_cut")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -113,6 +113,9 @@ class ModuleContext:
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.kept = False       # whether what is emitted is called, and stays so
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
+        self.unheld = ""        # why none is, whatever that says
+        self.find_cut: Callable[[], frozenset[int]] = frozenset
+        self.known_cut: frozenset[int] | None = None
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -141,19 +144,34 @@ class ModuleContext:
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed) if self.hold != "off" else {}
-        found = {*saved, *kept_of(closed, results)}
-        if not found or not self.keeps:
+        saved = holds_of(closed) if self.hold != "off" and not self.unheld else {}
+        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
+        apart = read_apart(closed)
+        if apart and self.keeps:
+            read |= apart
+        if not saved and not read:
             return ()
+        # In a manual computation each device has a part of its own.
+        cut = self.cut if self.manual is None or not self.manual.all_manual else frozenset()
+        if cut and saved:
+            saved = holds_of(closed, cut)
         self.held_values.append((closed, saved))
-        return found
+        return {*saved, *kept_of(closed, read, cut)}
+
+    @property
+    def cut(self) -> frozenset[int]:
+        """The sizes of axes that several devices share."""
+        if self.known_cut is None:
+            self.known_cut = self.find_cut()
+        return self.known_cut
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
-        found = self.identities.get(kind)
+        key = kind, self.manual and (self.manual.mesh, self.manual.names)
+        found = self.identities.get(key)
         if found is None:
             ir, func = mlir.ir, mlir.func
-            found = self.identities[kind] = self.symbol("held")
+            found = self.identities[key] = self.symbol("held")
             loc = location("", None)
             with loc:
                 fn = func.FuncOp(found, ir.FunctionType.get([kind], [kind]),
@@ -306,7 +324,7 @@ class ModuleContext:
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
         if self.hold == "report":
-            LOGGER.warning("%s", hold_report(f"jit({self.name})", self.held_values))
+            LOGGER.warning("%s", self.hold_report)
         foreign = self.hints
         if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
@@ -346,6 +364,12 @@ class ModuleContext:
                     {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
                     ir.InsertionPoint.after(op))
                 x.replace_all_uses_except(copied.result, copied)
+
+    @property
+    def hold_report(self) -> HoldReport:
+        """What is held of the program, once it is lowered."""
+        off = 'hold is "off"' if self.hold == "off" else ""
+        return hold_report(f"jit({self.name})", self.held_values, off or self.unheld, self.cut)
 
     @property
     def interface(self) -> Interface:
@@ -553,6 +577,19 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
+def _why_unheld(closed: ClosedOlympuspr, platforms: Sequence[str], symbolic: Sequence[str],
+                deviceless: bool, several: bool) -> str:
+    """Why no value of a program with many readers is held; empty where they are."""
+    if [*platforms] != ["cpu"]:
+        return f"values are held on the platform cpu alone, and this is for {', '.join(platforms)}"
+    if symbolic:
+        return "sizes are symbolic"
+    if deviceless and (several or _names_devices(closed.olympuspr) or True in [
+            getattr(v.aval, "explicit", False) for v in closed.olympuspr.invars]):
+        return "it is exported over several devices"
+    return ""
+
+
 def _names_devices(pr: Olympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
     pending, seen, kinds = [pr], {pr}, set[type]()
@@ -606,10 +643,15 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    if platform == "cpu" and not (
-            platforms or devices or mesh is not None or arg_names or deviceless):
-        context.alone, context.hold = closed, hold
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
+    several = bool(devices or given) or mesh is not None
+    if platform == "cpu" and not (platforms or several or arg_names or deviceless):
+        context.alone = closed
+    context.hold = hold
+    context.unheld = _why_unheld(closed, platforms or (platform,), arg_names,
+                                 deviceless, several) if hold != "off" else ""
+    context.find_cut = functools.partial(cut_sizes, closed, [
+        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)])
     context.deviceless, context.given = deviceless, given
     with module_context():
         context.module = module = ir.Module.create()
