@@ -66,7 +66,7 @@ _WINDOW = 32    # Reductions of longer axes go by windows first, which are not f
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
-# Of a value that has several readers: whether it is computed again in them, may be held, is computed
+# Of a value with several readers: whether it is computed again in them, may be held, is computed
 # once by XLA's own rules, is held.
 _PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
@@ -126,20 +126,32 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
     """The sizes of axes that several devices share: of arguments and results, given as (sharding or
     None, aval), and where types or constraints within the program say so.
     """
-    pending, seen, spread = [closed.olympuspr], {closed.olympuspr}, [*given]
+    found = {n for s, aval in given if s is not None for n in _cut(s.mesh, s.spec, aval)}
+    pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
     while pending:
         pr = pending.pop()
-        spread += [(a.sharding, a) for a in pr.in_avals if getattr(a, "sharded", False)]
         for eqn in pr.eqns:
-            avals = [v.aval for v in eqn.outvars]
-            spread += [(a.sharding, a) for a in avals if getattr(a, "sharded", False)]
-            spread += [(x, avals[0]) for x in eqn.params.values() if type(x) is NamedSharding]
+            for v in eqn.outvars:
+                if v.aval.tagged:
+                    avals.append(v.aval)
+            for param in eqn.params.values():
+                if type(param) is NamedSharding:
+                    found.update(_cut(param.mesh, param.spec, eqn.outvars[0].aval))
+            if "in_specs" in eqn.params:        # of a manual computation
+                for specs, atoms in (("in_specs", eqn.invars), ("out_specs", eqn.outvars)):
+                    for spec, atom in zip(eqn.params[specs], atoms, strict=True):
+                        found.update(_cut(eqn.params["mesh"], spec, atom.aval))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return frozenset([
-        n for sharding, aval in spread if sharding is not None
-        for entry, n in zip(sharding.spec, aval.shape) if axes_of(entry)])
+    return frozenset(found.union(*[
+        _cut(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
+
+
+def _cut(mesh: Any, spec: Any, aval: Any) -> list[int]:
+    """The sizes of the axes that are cut in more than one part along those of the mesh."""
+    parts = dict(mesh.shape_tuple)
+    return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
 
 
 def _apart(eqn: OlympusprEqn) -> list[Var]:

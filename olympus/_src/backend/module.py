@@ -81,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values", "unheld", "find_cut", "known_cut")
+                 "kept", "identities", "held_values", "unheld", "cut_sizes")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -114,8 +114,7 @@ class ModuleContext:
         self.kept = False       # whether what is emitted is called, and stays so
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.unheld = ""        # why none is, whatever that says
-        self.find_cut: Callable[[], frozenset[int]] = frozenset
-        self.known_cut: frozenset[int] | None = None
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -152,18 +151,12 @@ class ModuleContext:
         if not saved and not read:
             return ()
         # In a manual computation each device has a part of its own.
-        cut = self.cut if self.manual is None or not self.manual.all_manual else frozenset()
-        if cut and saved:
-            saved = holds_of(closed, cut)
+        whole = self.manual is not None and self.manual.all_manual
+        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
+        if sizes and saved:
+            saved = holds_of(closed, sizes)
         self.held_values.append((closed, saved))
-        return {*saved, *kept_of(closed, read, cut)}
-
-    @property
-    def cut(self) -> frozenset[int]:
-        """The sizes of axes that several devices share."""
-        if self.known_cut is None:
-            self.known_cut = self.find_cut()
-        return self.known_cut
+        return {*saved, *kept_of(closed, read, sizes)}
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -369,7 +362,8 @@ class ModuleContext:
     def hold_report(self) -> HoldReport:
         """What is held of the program, once it is lowered."""
         off = 'hold is "off"' if self.hold == "off" else ""
-        return hold_report(f"jit({self.name})", self.held_values, off or self.unheld, self.cut)
+        return hold_report(f"jit({self.name})", self.held_values, off or self.unheld,
+                           self.cut_sizes())
 
     @property
     def interface(self) -> Interface:
@@ -644,14 +638,15 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
-    several = bool(devices or given) or mesh is not None
+    several = bool(devices) or mesh is not None
     if platform == "cpu" and not (platforms or several or arg_names or deviceless):
         context.alone = closed
     context.hold = hold
-    context.unheld = _why_unheld(closed, platforms or (platform,), arg_names,
-                                 deviceless, several) if hold != "off" else ""
-    context.find_cut = functools.partial(cut_sizes, closed, [
-        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)])
+    if hold != "off":
+        context.unheld = _why_unheld(closed, platforms or (platform,), arg_names,
+                                     deviceless, several or bool(given))
+    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, [
+        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)]))
     context.deviceless, context.given = deviceless, given
     with module_context():
         context.module = module = ir.Module.create()
