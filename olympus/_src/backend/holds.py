@@ -19,7 +19,6 @@ there.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -112,8 +111,9 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
         return frozenset()
     pr, fusion = closed.olympuspr, _Fusion(closed.olympuspr, cut)
     return frozenset([
-        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _can_be_held(v)
-        and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in fusion.readers)])
+        v for n, eqn in enumerate(pr.eqns) for v, i in zip(eqn.outvars, fusion.results[n])
+        if v in read and _can_be_held(v)
+        and (n in fusion.called or fusion.kinds[n] < _REDUCES and i in fusion.readers)])
 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
@@ -216,17 +216,26 @@ class _Ranks(dict[Any, int]):
 
 
 class _Fusion:
-    """How XLA fuses the equations of a program."""
+    """How XLA fuses the equations of a program.
+
+    Values are numbered as they are bound, and equations looked at once: passes over lists of
+    numbers are quicker. 0 is the number of literals.
+    """
 
     def __init__(self, pr: Olympuspr, cut: frozenset[int]) -> None:
-        self.pr, self.cut = pr, cut
+        self.pr = pr
         self.kinds: list[int] = []      # by equation, and one more for what takes the results
         self.called: dict[int, _Called] = {}    # by the equation that calls
-        self.reader: dict[Any, int] = {}    # by value, the first equation that reads it
-        self.readers: dict[Any, list[int]] = {}     # by value with several, all of them
-        self.states: dict[Var, int] = {}    # of values with several readers
-        self.ranks = _Ranks()
-        self._find_readers()
+        self.operands: list[list[int]] = []
+        self.results: list[Sequence[int]] = []
+        self.makers = [-1] * (1 + len(pr.constvars) + len(pr.invars))   # by value, the equation
+        self.reader = [*self.makers]    # by value, the first equation that reads it; -1: none does
+        self.readers: dict[int, list[int]] = {}     # by value with several, all of them
+        self.returned: list[int] = []
+        self._number(cut)
+        self.states = [_PLAIN] * len(self.makers)
+        # Of which operations a value is made since what is in memory anyway, of which inputs.
+        self.made = [0] * len(self.makers)
         # What is fused into one kernel as it stands, or has one reader, is not computed again.
         if self.called or self.readers and (
                 len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES):
@@ -234,106 +243,125 @@ class _Fusion:
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
-        made: dict[Any, int] = {}
-        if _SHARED not in self.states.values() or not (found := self._candidates(made)):
+        if _SHARED not in self.states:
             return {}
-        part = _Part(self, self._near(found), made)
-        part.hold()
-        # A held value ends the ways through it, so that fewer may do.
-        held = {part.variables[i]: saves for i, saves in part.hold().items()}
-        self.states.update({v: _HELD if v in held else _SHARED for v in found})
-        return held
+        found = self._operations(range(len(self.pr.eqns)), None)
+        if found:
+            near = self._near(found)
+            found = self._operations(near, self._kernels(near))
+            # A held value ends the ways through it, so that fewer may do.
+            found = self._operations(near, self._kernels(near))
+        return {self._variable(i): saves for i, saves in found.items()}
 
     def as_called(self) -> _Called:
         """The same for a caller."""
-        pr = self.pr
+        pr, first = self.pr, 1 + len(self.pr.constvars)
         self.holds()
-        part = _Part(self, range(len(pr.eqns)),
-                     {v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])})
-        part.hold()
-        return _Called([_counted(part.made[i]) for i in part.returned],
-                       [_counted(part.kernels[part.numbers[v]]) for v in pr.invars],
+        every = range(len(pr.eqns))
+        for i in range(min(len(pr.invars), _SIZE)):
+            self.made[first + i] = 1 << _SIZE + i
+        kernels = self._kernels(every)
+        self._operations(every, kernels)
+        return _Called([_counted(self.made[i]) for i in self.returned],
+                       [_counted(kernels[first + i]) for i in range(len(pr.invars))],
                        max(self.kinds[:-1], default=0) >= _MIXED)
 
-    def _find_readers(self) -> None:
-        pr, kinds, reader, readers = self.pr, self.kinds, self.reader, self.readers
-        cut = self.cut
+    def _number(self, cut: frozenset[int]) -> None:
+        pr, kinds, makers, reader, readers = (
+            self.pr, self.kinds, self.makers, self.reader, self.readers)
+        numbers: dict[Any, int] = {v: i for i, v in enumerate([*pr.constvars, *pr.invars], 1)}
         known: dict[Any, int] = {}
         for n, eqn in enumerate(pr.eqns):
+            operands: list[int] = []
             for v in eqn.invars:
-                if type(v) is Var:
-                    if v not in reader:
-                        reader[v] = n
-                    elif v in readers:
-                        if readers[v][-1] != n:
-                            readers[v].append(n)
-                    elif reader[v] != n:
-                        readers[v] = [reader[v], n]
+                if type(v) is not Var:
+                    operands.append(0)
+                    continue
+                i = numbers[v]
+                operands.append(i)
+                if reader[i] < 0:
+                    reader[i] = n
+                elif i in readers:
+                    if readers[i][-1] != n:
+                        readers[i].append(n)
+                elif reader[i] != n:
+                    readers[i] = [reader[i], n]
+            self.operands.append(operands)
             kind = known.get(eqn.primitive)
             if kind is None:
                 kind = known[eqn.primitive] = _kind(eqn.primitive)
-            if kind == _REDUCES and _is_long(eqn):
-                kind = _OPAQUE
-            elif kind == _CALLS:
-                kind = self._note_call(n, eqn)
-            elif cut and _MOVES <= kind <= _REDUCES and _exchanges(eqn, cut):
-                kind = _OPAQUE
+            if kind >= _MOVES:
+                if kind == _CALLS:
+                    kind = self._note_call(n, _called(_program(eqn), cut))
+                elif kind == _REDUCES and _is_long(eqn) or cut and kind != _OPAQUE and (
+                        _exchanges(eqn, cut)):
+                    kind = _OPAQUE
             kinds.append(kind)
+            first = len(makers)
+            for v in eqn.outvars:
+                numbers[v] = len(makers)
+                makers.append(n)
+                reader.append(-1)
+            self.results.append((first,) if len(makers) == first + 1 else range(first, len(makers)))
         kinds.append(_OPAQUE)
-        for v in {*variables(pr.outvars)}:
-            self._note_reader(v, len(pr.eqns))
+        self.returned = [numbers.get(v, 0) for v in pr.outvars]
+        for i in {*self.returned} - {0}:
+            self._note_reader(i, len(pr.eqns))
 
-    def _note_reader(self, v: Var, n: int) -> None:
-        if v in self.reader:
-            self.readers.setdefault(v, [self.reader[v]]).append(n)
+    def _note_reader(self, i: int, n: int) -> None:
+        if self.reader[i] < 0:
+            self.reader[i] = n
         else:
-            self.reader[v] = n
+            self.readers.setdefault(i, [self.reader[i]]).append(n)
 
-    def _note_call(self, n: int, eqn: OlympusprEqn) -> int:
+    def _note_call(self, n: int, called: _Called) -> int:
         """Note what an equation calls, and, as two readers, what reads an operand several times;
         the equation's kind.
         """
-        self.called[n] = called = _called(_program(eqn), self.cut)
-        for v, (count, through, places) in zip(eqn.invars, called.inputs, strict=True):
-            if type(v) is Var and (count + len(through) > 1 or places > 1):
-                self._note_reader(v, n)
+        self.called[n] = called
+        for i, (count, through, places) in zip(self.operands[n], called.inputs, strict=True):
+            if i and (count + len(through) > 1 or places > 1):
+                self._note_reader(i, n)
         return _MIXED if called.opaque else _CALLS
+
+    def _variable(self, i: int) -> Var:
+        n = self.makers[i]
+        return self.pr.eqns[n].outvars[i - self.results[n][0]]
 
     def _divide(self) -> None:
         """Tell the values with several readers that XLA computes once from the others."""
-        kinds, readers, states = self.kinds, self.readers, self.states
+        kinds, states, eqns = self.kinds, self.states, self.pr.eqns
         stored = [n for n, kind in enumerate(kinds) if kind >= _MIXED]
         opaque = {n for n in stored if kinds[n] == _OPAQUE}
-        nearest = len(kinds)    # the next equation whose result is in memory
-        shared = [(n, eqn, v) for n, eqn in enumerate(self.pr.eqns) for v in eqn.outvars
-                  if v in readers and kinds[n] != _OPAQUE]
-        for n, eqn, v in reversed(shared):
+        nearest, ranks = len(kinds), _Ranks()   # the next equation whose result is in memory
+        for i in sorted(self.readers, reverse=True):
+            n, readers = self.makers[i], self.readers[i]
+            if n < 0 or n in opaque:
+                continue
             while stored and stored[-1] > n:
                 nearest = stored.pop()
-            if eqn.primitive.name in _EXPENSIVE or nearest <= readers[v][-1] and (
-                    not self._is_unary(eqn, v)
-                    and (not opaque.isdisjoint(readers[v]) or self._passes_memory(readers[v]))):
-                states[v], nearest = _KEPT, n
+            if eqns[n].primitive.name in _EXPENSIVE or nearest <= readers[-1] and (
+                    not self._is_unary(n, i, ranks)
+                    and (not opaque.isdisjoint(readers) or self._passes_memory(readers))):
+                states[i], nearest = _KEPT, n
             else:
-                states[v] = _SHARED
+                states[i] = _SHARED
 
-    def _is_unary(self, eqn: OlympusprEqn, v: Var) -> bool:
+    def _is_unary(self, n: int, i: int, ranks: _Ranks) -> bool:
         """Whether an equation reads no more than one large operand that is not spread from a
         smaller one, or no more elements than it makes: then XLA computes its result in each reader
         whatever they are.
         """
-        operands = variables(eqn.invars)
-        if len(operands) < 2:
+        eqns, eqn = self.pr.eqns, self.pr.eqns[n]
+        if len(eqn.invars) < 2:
             return True
-        ranks, rank = self.ranks, self.ranks[v.aval]
-        if len([x for x in operands if ranks[x.aval] >= rank and x not in self.spread]) < 2:
-            return True
-        return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
-
-    @functools.cached_property
-    def spread(self) -> frozenset[Var]:
-        """The values that are spread from smaller ones."""
-        return frozenset([eqn.outvars[0] for eqn in self.pr.eqns if eqn.primitive.name in _SPREADS])
+        v = eqn.outvars[i - self.results[n][0]]
+        rank = ranks[v.aval]
+        large = [k for k, x in zip(self.operands[n], eqn.invars, strict=True)
+                 if k and ranks[x.aval] >= rank and not (
+                     self.makers[k] >= 0 and eqns[self.makers[k]].primitive.name in _SPREADS)]
+        return len(large) < 2 or (
+            sum(map(prod, map(_shape, {*variables(eqn.invars)}))) <= prod(_shape(v)))
 
     def _passes_memory(self, readers: Sequence[int]) -> bool:
         """Whether a way from one reader of a value to another leads through memory."""
@@ -342,13 +370,13 @@ class _Fusion:
         seen = {*ways}
         while ways and len(seen) < len(readers) + 4 * _TRIED:
             n, through = ways.pop()
-            for v in self.pr.eqns[n].outvars:
-                stored = through or kinds[n] >= _MIXED or states.get(v) == _KEPT
-                for m in self.readers.get(v) or (self.reader.get(v, last + 1),):
+            for i in self.results[n]:
+                stored = through or kinds[n] >= _MIXED or states[i] == _KEPT
+                for m in self.readers.get(i) or self.reader[i:i + 1]:
                     if m > last:
                         break
                     way = m, stored or kinds[m] >= _MIXED
-                    if way in seen:
+                    if m < 0 or way in seen:
                         continue
                     if way[1] and (m in among or len(seen) > len(readers) + _TRIED):
                         return True
@@ -356,147 +384,88 @@ class _Fusion:
                     ways.append(way)
         return False
 
-    def _near(self, candidates: Mapping[Var, int]) -> list[int]:
+    def _near(self, candidates: Iterable[int]) -> list[int]:
         """The equations that compute candidates, and those that these are fused into."""
-        eqns, kinds, reader, readers = self.pr.eqns, self.kinds, self.reader, self.readers
-        pending, seen = [*candidates], set[int]()
-        while pending:
-            v = pending.pop()
-            for n in readers[v] if v in readers else (reader[v],) if v in reader else ():
-                if n not in seen:
-                    seen.add(n)
+        kinds, states, reader, readers = self.kinds, self.states, self.reader, self.readers
+        near = bytearray(len(kinds) + 1)    # the last one is for what nothing reads
+        pending = [*candidates]
+        for i in pending:
+            for n in readers[i] if i in readers else (reader[i],):
+                if not near[n]:
+                    near[n] = True
                     if kinds[n] <= _MOVES or n in self.called:
-                        pending += [v for v in eqns[n].outvars if self.states.get(v) != _KEPT]
-        return sorted({*candidates.values(), *seen} - {len(eqns)})
+                        pending += [k for k in self.results[n] if states[k] != _KEPT]
+        for i in candidates:
+            near[self.makers[i]] = True
+        return [n for n in range(len(kinds) - 1) if near[n]]
 
-    def _candidates(self, made: dict[Any, int]) -> dict[Var, int]:
-        """The values of enough operations to be held, and the equations that compute them.
-
-        `made` gets of which operations each value is made since what is in memory anyway.
+    def _kernels(self, positions: Sequence[int]) -> list[int]:
+        """By value, the set of kernels that compute it, each with the way there, and of the results
+        in whose readers that is done, too; of values that only equations at these positions read.
         """
-        kinds, states, operations, fewest = self.kinds, self.states, made.get, _fewest()
-        found = {}
-        for n, eqn in enumerate(self.pr.eqns):
-            kind = kinds[n]
-            if kind <= _MOVES:
-                of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
-                for v in eqn.invars:
-                    if type(v) is Var:
-                        of |= operations(v, 0)
-                for v in eqn.outvars:
-                    made[v] = of
-            elif n in self.called:
-                made.update(zip(eqn.outvars, _made_by_call(
-                    n, self.called[n], [operations(v, 0) for v in eqn.invars]), strict=True))
-            else:
-                continue
-            for v in eqn.outvars:
-                if v in states:
-                    if states[v] == _KEPT:
-                        made[v] = 0
-                    elif _count(made[v]) >= fewest and _can_be_held(v):
-                        states[v], found[v] = _CANDIDATE, n
-        return found
-
-
-class _Part:
-    """Some equations of a program, in order.
-
-    Values have numbers here, since a pass over lists is quicker. 0 is the number of literals.
-    """
-
-    def __init__(self, fusion: _Fusion, positions: Sequence[int], made: Mapping[Any, int]) -> None:
-        pr = fusion.pr
-        self.positions, self.kinds, self.called = positions, fusion.kinds, fusion.called
-        self.operands: list[list[int]] = []
-        self.results: list[Sequence[int]] = []
-        self.variables = [None, *pr.constvars, *pr.invars]
-        self.numbers: dict[Any, int] = {v: i for i, v in enumerate(self.variables)}
-        self._number([pr.eqns[n] for n in positions])
-        self.returned = [self.numbers.get(v, 0) for v in pr.outvars]
-        self.states = [fusion.states.get(v, _PLAIN) for v in self.variables]
-        # Of which operations a value is made since what is in memory anyway, and of which inputs;
-        # in which kernels it is computed, each with the way there, and in readers of which results.
-        self.made = [made.get(v, 0) for v in self.variables]
-        self.kernels: list[int] = []
-
-    def _number(self, eqns: Iterable[OlympusprEqn]) -> None:
-        numbers, variables = self.numbers, self.variables
-        for eqn in eqns:
-            operands: list[int] = []
-            for v in eqn.invars:
-                if type(v) is not Var:
-                    operands.append(0)
-                elif v in numbers:
-                    operands.append(numbers[v])
-                else:       # from elsewhere
-                    operands.append(numbers.setdefault(v, len(variables)))
-                    variables.append(v)
-            self.operands.append(operands)
-            self.results.append(range(len(variables), len(variables) + len(eqn.outvars)))
-            for v in eqn.outvars:
-                numbers[v] = len(variables)
-                variables.append(v)
-
-    def hold(self) -> dict[int, int]:
-        """Of candidates and held values, which to hold now, and what each saves."""
-        self._find_kernels()
-        return self._find_operations()
-
-    def _find_kernels(self) -> None:
-        kinds, states = self.kinds, self.states
-        self.kernels = found = [0] * len(states)
+        kinds, states, every, results = self.kinds, self.states, self.operands, self.results
+        found = [0] * len(states)
         for i, k in enumerate(self.returned):
             found[k] |= 1 << _SIZE + i if i < _SIZE else _STORED
-        for n, operands, results in zip(
-                reversed(self.positions), reversed(self.operands), reversed(self.results)):
+        for n in reversed(positions):
             kind, bit = kinds[n], 2 << n % _CYCLE
             if kind <= _MOVES:
                 ways = 0
-                for i in results:
+                for i in results[n]:
                     of = found[i] if states[i] < _KEPT else bit
                     ways |= of ^ _STORED | bit if of & _STORED else of
             elif n in self.called:
                 _reach_by_call(n, self.called[n], [
-                    found[i] if states[i] < _KEPT else bit for i in results], operands, found)
+                    found[i] if states[i] < _KEPT else bit for i in results[n]], every[n], found)
                 continue
             else:
                 ways = bit if kind == _REDUCES else _STORED
             if kind == _MOVES:
-                for k, i in enumerate(operands):
+                for k, i in enumerate(every[n]):
                     found[i] |= _elsewhere(ways, 31 * n + 7 * k + 1)
             else:
-                for i in operands:
+                for i in every[n]:
                     found[i] |= ways
+        return found
 
-    def _find_operations(self) -> dict[int, int]:
-        kinds, states, made = self.kinds, self.states, self.made
-        held: dict[int, int] = {}
-        for n, operands, results in zip(self.positions, self.operands, self.results, strict=True):
+    def _operations(self, positions: Sequence[int], kernels: Sequence[int] | None
+                    ) -> dict[int, int]:
+        """Of candidates and held values, those to hold now, and what each saves; without kernels,
+        the values of enough operations to become candidates.
+        """
+        kinds, states, made, operands = self.kinds, self.states, self.made, self.operands
+        found: dict[int, int] = {}
+        for n in positions:
             kind = kinds[n]
             if kind <= _MOVES:
                 of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
-                for i in operands:
+                for i in operands[n]:
                     of |= made[i]
-                for i in results:
+                for i in self.results[n]:
                     made[i] = of
+                    if states[i]:
+                        self._decide(i, kernels, found)
             elif n in self.called:
-                for i, of in zip(results, _made_by_call(
-                        n, self.called[n], [made[i] for i in operands]), strict=True):
+                for i, of in zip(self.results[n], _made_by_call(
+                        n, self.called[n], [made[i] for i in operands[n]]), strict=True):
                     made[i] = of
-            else:
-                continue
-            for i in results:
-                if states[i] < _CANDIDATE:
-                    continue
-                if states[i] != _KEPT:
-                    saves = _saved(self.kernels[i], made[i], self.variables[i])
-                    states[i] = _HELD if saves else _SHARED
-                    if saves:
-                        held[i] = saves
-                if states[i] != _SHARED:
-                    made[i] = 0
-        return held
+                    if states[i]:
+                        self._decide(i, kernels, found)
+        return found
+
+    def _decide(self, i: int, kernels: Sequence[int] | None, found: dict[int, int]) -> None:
+        """Whether a value with several readers is in memory: what it is made of, is done there."""
+        made, states = self.made, self.states
+        if states[i] == _KEPT:
+            made[i] = 0
+        elif kernels is None:
+            if _count(made[i]) >= _fewest() and _can_be_held(self._variable(i)):
+                states[i], found[i] = _CANDIDATE, 0
+        elif states[i] >= _CANDIDATE:
+            saves = _saved(kernels[i], made[i], self._variable(i))
+            states[i] = _HELD if saves else _SHARED
+            if saves:
+                found[i], made[i] = saves, 0
 
 
 def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
