@@ -152,6 +152,13 @@ def case_partly_manual_computations():
     check(part, olympus.tree.map(lambda w: put(w, on, None, "t"), weights(3)), drawn(8, 4, 16))
 
 
+def case_inside_and_outside_of_manual_computations():
+    """One identity function is called in both."""
+    on = mesh(d=2, t=4)
+    part = olympus.shard_map(integrated, mesh=on, in_specs=P(), out_specs=P())
+    check(olympus.grad(squared(lambda y: part(integrated(y)))), put(states(3, 16), on, None, "t"))
+
+
 def case_explicit_axes():
     """What is held is cut as its type says, on both sides of the call."""
     for count in 2, 4:

@@ -143,7 +143,7 @@ class ModuleContext:
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed) if self.hold != "off" and not self.unheld else {}
+        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
         read = {*variables(closed.olympuspr.outvars[i] for i in results)}
         apart = read_apart(closed)
         if apart and self.keeps:
@@ -160,11 +160,10 @@ class ModuleContext:
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
-        key = kind, self.manual and (self.manual.mesh, self.manual.names)
-        found = self.identities.get(key)
+        found = self.identities.get(kind)
         if found is None:
             ir, func = mlir.ir, mlir.func
-            found = self.identities[key] = self.symbol("held")
+            found = self.identities[kind] = self.symbol("held")
             loc = location("", None)
             with loc:
                 fn = func.FuncOp(found, ir.FunctionType.get([kind], [kind]),
@@ -361,9 +360,7 @@ class ModuleContext:
     @property
     def hold_report(self) -> HoldReport:
         """What is held of the program, once it is lowered."""
-        off = 'hold is "off"' if self.hold == "off" else ""
-        return hold_report(f"jit({self.name})", self.held_values, off or self.unheld,
-                           self.cut_sizes())
+        return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
 
     @property
     def interface(self) -> Interface:
@@ -571,17 +568,24 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
-def _why_unheld(closed: ClosedOlympuspr, platforms: Sequence[str], symbolic: Sequence[str],
-                deviceless: bool, several: bool) -> str:
-    """Why no value of a program with many readers is held; empty where they are."""
-    if [*platforms] != ["cpu"]:
-        return f"values are held on the platform cpu alone, and this is for {', '.join(platforms)}"
-    if symbolic:
-        return "sizes are symbolic"
-    if deviceless and (several or _names_devices(closed.olympuspr) or True in [
-            getattr(v.aval, "explicit", False) for v in closed.olympuspr.invars]):
-        return "it is exported over several devices"
-    return ""
+def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, symbolic: bool,
+                  several: bool, spread: Sequence[tuple[Any, Any]]) -> None:
+    """Note what may be held of a program, of which some arguments and results are spread."""
+    platforms = context.platforms or (context.platform,)
+    on_cpu = tuple(platforms) == ("cpu",)
+    if on_cpu and not (several or symbolic or context.deviceless):
+        context.alone = closed
+    context.hold = hold
+    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    if hold == "off":
+        context.unheld = 'hold is "off"'
+    elif not on_cpu:
+        context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
+    elif symbolic:
+        context.unheld = "sizes are symbolic"
+    elif context.deviceless and (several or context.given or _names_devices(closed.olympuspr)
+                                 or any(getattr(a, "explicit", False) for a in closed.in_avals)):
+        context.unheld = "it is exported over several devices"
 
 
 def _names_devices(pr: Olympuspr) -> bool:
@@ -638,16 +642,9 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
-    several = bool(devices) or mesh is not None
-    if platform == "cpu" and not (platforms or several or arg_names or deviceless):
-        context.alone = closed
-    context.hold = hold
-    if hold != "off":
-        context.unheld = _why_unheld(closed, platforms or (platform,), arg_names,
-                                     deviceless, several or bool(given))
-    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, [
-        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)]))
     context.deviceless, context.given = deviceless, given
+    _decide_holds(context, closed, hold, bool(arg_names), bool(devices) or mesh is not None, [
+        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)])
     with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(name))
