@@ -7,6 +7,7 @@ import hold_cases
 import hold_corpus
 import numpy as np
 import pytest
+from test_linear_time import calls
 
 import olympus
 import olympus.numpy as onp
@@ -84,6 +85,16 @@ def test_what_is_held_has_many_readers():
     assert held(lambda x: (x * 2 + 1) * (x * 2 - 1), x) == 0
     exp = [olympus.jit(lambda x, i=i: onp.exp(x) @ onp.full((4, i + 1), 1.0)) for i in range(60)]
     assert held(lambda x: [f(x) for f in exp], x) == 0
+
+
+def test_the_search_enters_few_functions_for_an_equation():
+    """Its passes are loops; programs without candidates are looked at once."""
+    for (fun, args), most in ((hold_corpus.cheap_chain(100), 0.6),
+                              (hold_corpus.transformer_forward(4), 1.5),
+                              (hold_corpus.transformer_gradient(4), 2.5),
+                              (hold_corpus.lorenz_gradient(4), 3.5)):
+        closed = olympus.make_olympuspr(fun)(*args)
+        assert calls(lambda: holds_of(closed)) < most * len(closed.eqns)  # noqa: B023
 
 
 def test_functions_that_are_called_count_as_if_written_out():

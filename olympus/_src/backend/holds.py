@@ -74,6 +74,7 @@ _PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 _SIZE = 256
 _INNER = (1 << _SIZE) - 1
 _ONCE = (1 << 2 * _SIZE) - 1
+_PLACES = _INNER << 2 * _SIZE
 _STORED = 1     # the kernel that leaves a value in memory
 _CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
 
@@ -137,7 +138,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
             for param in eqn.params.values():
                 if type(param) is NamedSharding:
                     found.update(_cut(param.mesh, param.spec, eqn.outvars[0].aval))
-            if "in_specs" in eqn.params:        # of a manual computation
+            if eqn.primitive.name == "shard_map":
                 for specs, atoms in (("in_specs", eqn.invars), ("out_specs", eqn.outvars)):
                     for spec, atom in zip(eqn.params[specs], atoms, strict=True):
                         found.update(_cut(eqn.params["mesh"], spec, atom.aval))
@@ -420,12 +421,16 @@ class _Fusion:
                 continue
             else:
                 ways = bit if kind == _REDUCES else _STORED
-            if kind == _MOVES:
-                for k, i in enumerate(every[n]):
-                    found[i] |= _elsewhere(ways, 31 * n + 7 * k + 1)
-            else:
+            if kind != _MOVES:
                 for i in every[n]:
                     found[i] |= ways
+                continue
+            # By the same kernels, at places of which those are told apart by a number.
+            twice = (ways | ways >> _SIZE | ways >> 2 * _SIZE) & _INNER
+            twice |= twice << _SIZE
+            for k, i in enumerate(every[n]):
+                turned = twice << _SIZE + (31 * n + 7 * k + 1) % _SIZE & _PLACES
+                found[i] |= ways & _ONCE | turned
         return found
 
     def _operations(self, positions: Sequence[int], kernels: Sequence[int] | None
@@ -521,12 +526,6 @@ def _turned(found: int, by: int) -> int:
 def _several(count: int, n: int) -> int:
     """So many kernels, operations or places, others for each number `n`."""
     return _turned((1 << min(count, _SIZE)) - 1, n) if count else 0
-
-
-def _elsewhere(found: int, by: int) -> int:
-    """The same kernels, at places of which those are told apart by a number."""
-    of = (found | found >> _SIZE | found >> 2 * _SIZE) & _INNER
-    return found & _ONCE | _turned(of, by) << 2 * _SIZE
 
 
 def _again(found: int) -> tuple[int, int]:
