@@ -261,14 +261,13 @@ def test_exported_results_are_those_without(hold):
     np.testing.assert_allclose(olympus.jit(lambda y: 2 * call(y))(y), 2 * call(y), rtol=2e-5)
 
 
-def test_engines_of_others_get_no_holds(hold, tmp_path):
+def test_engines_of_others_get_no_holds(hold):
     loss, y = integrated(3), onp.ones((3, 4))
     found = olympus.export.export(olympus.jit(loss))(y)
     assert "inlineable" in found.mlir_module()
     module = read_module(found.mlir_module_serialized)
     drop_identities(module)
-    assert "func.call" not in str(module) and str(module).count("func.func") == 1
-    assert module.operation.verify()
+    assert "call @" not in str(module) and module.operation.verify()
 
 
 @pytest.fixture(scope="module")

@@ -53,24 +53,21 @@ def drop_assertions(module: Any) -> None:
 
 
 def drop_identities(module: Any) -> None:
-    """Take out private functions that return what they are given, and their calls.
+    """Take out the calls of functions that return what they are given.
 
     By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
     """
-    ir, found = mlir.ir, {}
+    ir, found = mlir.ir, set[str]()
     for op in module.body.operations:
-        if op.operation.name == "func.func" and op.attributes["sym_visibility"] == (
-                ir.StringAttr.get("private", module.context)):
+        if op.operation.name == "func.func":
             block = op.regions[0].blocks[0]
             if [*block.operations[0].operands] == [*block.arguments] and len(block.operations) == 1:
-                found[ir.StringAttr(op.attributes["sym_name"]).value] = op
+                found.add(ir.StringAttr(op.attributes["sym_name"]).value)
     for op in list(operations(module)):
         if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value in found:
             for out, given in zip(op.results, op.operands, strict=True):
                 out.replace_all_uses_with(given)
             op.erase()
-    for op in found.values():
-        op.operation.erase()
 
 
 def check_custom_calls(module: Any, allowed: Iterable[str]) -> None:
