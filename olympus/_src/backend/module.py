@@ -571,8 +571,8 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
 def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, symbolic: bool,
                   several: bool, spread: Sequence[tuple[Any, Any]]) -> None:
     """Note what may be held of a program, of which some arguments and results are spread."""
-    platforms = context.platforms or (context.platform,)
-    on_cpu = tuple(platforms) == ("cpu",)
+    platforms = [*context.platforms] or [str(context.platform)]
+    on_cpu = platforms == ["cpu"]
     if on_cpu and not (several or symbolic or context.deviceless):
         context.alone = closed
     context.hold = hold
