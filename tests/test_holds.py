@@ -2,15 +2,19 @@
 
 import math
 
+import eight_devices
+import hold_cases
 import hold_corpus
 import numpy as np
 import pytest
+from test_linear_time import calls
 
 import olympus
 import olympus.numpy as onp
 from olympus import lax, random
 from olympus._src.backend.holds import holds_of
 from olympus._src.base import config
+from olympus._src.export.module import drop_identities, read_module
 
 
 @pytest.fixture
@@ -81,6 +85,16 @@ def test_what_is_held_has_many_readers():
     assert held(lambda x: (x * 2 + 1) * (x * 2 - 1), x) == 0
     exp = [olympus.jit(lambda x, i=i: onp.exp(x) @ onp.full((4, i + 1), 1.0)) for i in range(60)]
     assert held(lambda x: [f(x) for f in exp], x) == 0
+
+
+def test_the_search_enters_few_functions_for_an_equation():
+    """Its passes are loops; programs without candidates are looked at once."""
+    for (fun, args), most in ((hold_corpus.cheap_chain(100), 0.6),
+                              (hold_corpus.transformer_forward(4), 1.5),
+                              (hold_corpus.transformer_gradient(4), 2.5),
+                              (hold_corpus.lorenz_gradient(4), 4)):
+        closed = olympus.make_olympuspr(fun)(*args)
+        assert calls(lambda: holds_of(closed)) < most * len(closed.eqns)
 
 
 def test_functions_that_are_called_count_as_if_written_out():
@@ -198,12 +212,69 @@ def test_effects_and_donated_arguments_stay(hold, capfd):
     assert float(first) == 1 != float(second)
 
 
-def test_other_platforms_exports_and_several_devices_have_no_holds(hold):
-    fun = olympus.jit(olympus.grad(integrated(3)))
+def test_the_outermost_function_says_what_is_held():
+    """One program is compiled, and has one `hold`."""
     y = onp.ones((3, 4))
-    assert "inlineable" in fun.lower(y).as_text()
-    assert "inlineable" not in fun.trace(y).lower(lowering_platforms=("tpu",)).as_text()
-    assert "inlineable" not in olympus.export.export(fun)(y).mlir_module()
-    mesh = olympus.make_mesh((1,), "x", axis_types=(olympus.sharding.AxisType.Auto,))
-    with olympus.set_mesh(mesh):
-        assert "inlineable" not in fun.lower(y).as_text()
+    for inner, outer in (("off", "auto"), ("auto", "off")):
+        called = olympus.jit(step, hold=inner)
+        lowered = olympus.jit(lambda y: called(called(called(y))), hold=outer).lower(y)
+        assert ("inlineable" in lowered.as_text()) is (outer == "auto")
+
+
+def lowered_for(*platforms):
+    return olympus.jit(olympus.grad(integrated(3)), hold="auto").trace(onp.ones((3, 4))).lower(
+        lowering_platforms=platforms)
+
+
+def test_the_report_says_why_nothing_is_held():
+    assert "inlineable" in lowered_for("cpu").as_text()
+    for platforms in ("tpu",), ("cpu", "cuda"):
+        lowered = lowered_for(*platforms)
+        assert "inlineable" not in lowered.as_text()
+        assert ", ".join(platforms).replace("cuda", "gpu") in str(lowered._context.hold_report)
+    sizes, = olympus.export.symbolic_shape("n")
+    fun = olympus.jit(olympus.grad(integrated(3)))
+    y = olympus.ShapeDtypeStruct((3, sizes), "float32")
+    assert olympus.debug.holds(olympus.jit(fun, hold="auto"), y).reason == "sizes are symbolic"
+    off = olympus.debug.holds(olympus.jit(fun, hold="off"), onp.ones((3, 4)))
+    assert not off.lines and off.reason == 'hold is "off"'
+
+
+def exported(steps):
+    fun, y = olympus.grad(integrated(steps)), onp.ones((3, 4))
+    artifact = olympus.export.export(olympus.jit(fun))(y).serialize()
+    return olympus.export.deserialize(artifact).call, y
+
+
+def test_exported_integrators_grow_linearly(hold):
+    """Holds are in the artifact: the process that calls it may have them off."""
+    made = [exported(steps) for steps in (3, 24)]
+    with config.hold("off"):
+        few, many = (instructions(fun, y) for fun, y in made)
+    assert math.log(many / few) / math.log(8) < 1.1
+
+
+def test_exported_results_are_those_without(hold):
+    call, y = exported(3)
+    y = onp.linspace(0.1, 1.2, 12).reshape(3, 4)
+    np.testing.assert_allclose(call(y), olympus.grad(integrated(3))(y), rtol=2e-5)
+    np.testing.assert_allclose(olympus.jit(lambda y: 2 * call(y))(y), 2 * call(y), rtol=2e-5)
+
+
+def test_engines_of_others_get_no_holds(hold):
+    loss, y = integrated(3), onp.ones((3, 4))
+    found = olympus.export.export(olympus.jit(loss))(y)
+    assert "inlineable" in found.mlir_module()
+    module = read_module(found.mlir_module_serialized)
+    drop_identities(module)
+    assert "call @" not in str(module) and module.operation.verify()
+
+
+@pytest.fixture(scope="module")
+def results():
+    return eight_devices.outcomes(hold_cases)
+
+
+@pytest.mark.parametrize("case", hold_cases.CASES)
+def test_on_several_devices(results, case):
+    assert not results[case], results[case]

@@ -655,12 +655,13 @@ class Builder:
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
-    def hold(self, x: Any) -> Any:
+    def hold(self, x: Any, aval: Any) -> Any:
         """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
-        return mlir.ir.Operation.create(
+        out = mlir.ir.Operation.create(
             "func.call", [x.type], [x], {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
                 _FRONTEND: _dictionary(_KEPT)}, None, 0, self.loc, self.block.ip).result
+        return self.spread(out, aval) if aval.tagged else out
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
@@ -869,8 +870,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
         if b.held:
-            out = ([b.hold(x) if i in b.held else x for i, x in enumerate(out)]
-                   if prim.multiple_results else b.hold(out))
+            out = ([b.hold(x, a) if i in b.held else x
+                    for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
+                   if prim.multiple_results else b.hold(out, b.avals_out[0]))
         if prim.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:

@@ -22,12 +22,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Higher
 from ..types.avals import physical_aval
 from ..types.shape import less, prod
+from ..types.sharding import NamedSharding, axes_of
 
-__all__ = ["holds_of", "kept_of"]
+__all__ = ["cut_sizes", "holds_of", "kept_of", "read_apart"]
 
 # Operations that a hold must save of further kernels, and of further places within kernels, where
 # half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
@@ -40,33 +42,41 @@ _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
 # What XLA does with an equation. A mixed call is of a program with opaque equations inside.
-_FUSED, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(6)
+_FUSED, _LONG, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(7)
 _KINDS = {
     # What XLA fuses into readers besides elementwise operations; some move elements.
     **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
+    # Written out in many operations by their lowering, or by XLA before it fuses.
+    **dict.fromkeys((
+        "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
+        "random_fold_in", "random_split", "threefry2x32"), _LONG),
     **dict.fromkeys((
         "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev",
         "slice", "split", "squeeze", "stack", "transpose", "unstack"), _MOVES),
     **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
     # Calls of functions with rules, which are a call of the function when they are lowered.
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
+# Along which axes they move or combine elements, by name of the param.
+_AXES = {"concatenate": "dimension", "rev": "dimensions", "split": "axis", "unstack": "axis",
+         **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), "axes")}
+_SPREADS = frozenset(("broadcast_in_dim", "iota"))
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
-# Written out in many operations by their lowering, or by XLA before it fuses.
-_LONG = frozenset((
-    "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
-    "random_fold_in", "random_split", "threefry2x32"))
+# Of a value with several readers: whether it is computed again in them, may be held, is computed
+# once by XLA's own rules, is held.
+_PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
 # Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
 # program that is called, of which the first _SIZE are told apart; those above are places.
 _SIZE = 256
 _INNER = (1 << _SIZE) - 1
 _ONCE = (1 << 2 * _SIZE) - 1
+_PLACES = _INNER << 2 * _SIZE
 _STORED = 1     # the kernel that leaves a value in memory
-_BITS = [2 << n for n in range(_SIZE - 1)]      # the kernels, or the operations, of equations
+_CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
 
 
 class _Called(NamedTuple):
@@ -82,62 +92,114 @@ class _Called(NamedTuple):
     opaque: bool
 
 
-def holds_of(closed: ClosedOlympuspr) -> Mapping[Var, int]:
-    """The values of a program to hold, and how many operations each saves; kept with it."""
-    # What is fused is not kept: it takes more than the program.
-    return closed.derived("holds", lambda: _Fusion(closed.olympuspr).holds())
+def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapping[Var, int]:
+    """The values of a program to hold, and how many operations each saves; kept with it.
 
-
-def kept_of(closed: ClosedOlympuspr, results: Sequence[int] = ()) -> frozenset[Var]:
-    """The values of a program to hold because a call that stays has them in memory.
-
-    XLA would compute them in their other readers again. `results` are those that such a call reads
-    in the caller.
+    `cut` are the sizes of axes that several devices share: what moves elements along an axis of
+    such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
     """
-    pr = closed.olympuspr
-    read = _read_apart(closed).union(variables(pr.outvars[i] for i in results))
+    # What is fused is not kept: it takes more than the program.
+    return closed.derived(("holds", cut), lambda: _Fusion(closed.olympuspr, cut).holds())
+
+
+def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
+            ) -> frozenset[Var]:
+    """The values of a program to hold because what reads them has them in memory.
+
+    XLA would compute them in their other readers again.
+    """
     if not read:
-        return read
-    fusion = _Fusion(pr)
-    several = {v for v, found in fusion.readers.items() if len(found) > 1}
+        return frozenset()
+    pr, fusion = closed.olympuspr, _Fusion(closed.olympuspr, cut)
     return frozenset([
-        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _has_elements(v)
-        and (n in fusion.called or fusion.kinds[n] < _REDUCES and v in several)])
+        v for n, eqn in enumerate(pr.eqns) for v, i in zip(eqn.outvars, fusion.results[n])
+        if v in read and _can_be_held(v)
+        and (n in fusion.called or fusion.kinds[n] < _REDUCES and i in fusion.readers)])
 
 
-def _read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
+def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
     return closed.derived("read apart", lambda: frozenset().union(*[
         _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+
+
+def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
+    """The sizes of axes that several devices share: of arguments and results, given as (sharding or
+    None, aval), and where types or constraints within the program say so.
+    """
+    found = {n for s, aval in given if s is not None for n in _cut(s.mesh, s.spec, aval)}
+    pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
+    while pending:
+        pr = pending.pop()
+        for eqn in pr.eqns:
+            for v in eqn.outvars:
+                if v.aval.tagged:
+                    avals.append(v.aval)
+            for param in eqn.params.values():
+                if type(param) is NamedSharding:
+                    found.update(_cut(param.mesh, param.spec, eqn.outvars[0].aval))
+            if eqn.primitive.name == "shard_map":
+                for specs, atoms in (("in_specs", eqn.invars), ("out_specs", eqn.outvars)):
+                    for spec, atom in zip(eqn.params[specs], atoms, strict=True):
+                        found.update(_cut(eqn.params["mesh"], spec, atom.aval))
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return frozenset(found.union(*[
+        _cut(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
+
+
+def _cut(mesh: Any, spec: Any, aval: Any) -> list[int]:
+    """The sizes of the axes that are cut in more than one part along those of the mesh."""
+    parts = dict(mesh.shape_tuple)
+    return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
 
 
 def _apart(eqn: OlympusprEqn) -> list[Var]:
     """The values that the equation is to have in memory for calls that stay."""
     if eqn.primitive.stays(eqn.params):
         return variables(eqn.invars)
-    if _kind(eqn) != _CALLS:
+    if _kind(eqn.primitive) != _CALLS:
         return []
     called = _program(eqn)
-    read = _read_apart(called)
+    read = read_apart(called)
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
-def _called(closed: ClosedOlympuspr) -> _Called:
-    return closed.derived("called", lambda: _Fusion(closed.olympuspr).as_called())
+def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
+    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut).as_called())
 
 
-def _kind(eqn: OlympusprEqn) -> int:
-    prim = eqn.primitive
+def _kind(prim: Any) -> int:
     kind = _KINDS.get(prim.name)
     if kind is None:
-        if prim.elementwise or prim.name in _LONG:
+        if prim.elementwise:
             return _FUSED
         return _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
-    if kind == _REDUCES:
-        shape = _shape(eqn.invars[0])
-        long = any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
-        return _OPAQUE if long else kind
     return kind
+
+
+def _is_long(eqn: OlympusprEqn) -> bool:
+    """Whether a reduction goes over more elements than one window."""
+    shape = _shape(eqn.invars[0])
+    return any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
+
+
+def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
+    """Whether an equation moves elements along an axis of such a size, or combines those there."""
+    name, params = eqn.primitive.name, eqn.params
+    shapes = [*map(_shape, eqn.invars), _shape(eqn.outvars[0])]
+    rank = len(shapes[0])
+    if name in _AXES:
+        given = params[_AXES[name]]
+        axes = given if isinstance(given, tuple) else (given,)
+    elif name == "pad":
+        axes = tuple([a for a, config in enumerate(params["padding_config"]) if any(config)])
+    elif name in ("slice", "dynamic_slice"):
+        axes = tuple([a for a in range(rank) if shapes[0][a] != shapes[-1][a]])
+    else:
+        return False
+    return not cut.isdisjoint([s[a] for s in shapes if len(s) == rank for a in axes])
 
 
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
@@ -145,97 +207,177 @@ def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     return eqn.primitive.bodies(eqn.params)[0]
 
 
-class _Fusion:
-    """How XLA fuses the equations of a program."""
+class _Ranks(dict[Any, int]):
+    """By aval, how many axes it has that are not of size 1."""
 
-    def __init__(self, pr: Olympuspr) -> None:
+    def __missing__(self, aval: Any) -> int:
+        shape = getattr(physical_aval(aval), "shape", ())
+        found = self[aval] = len(shape) - shape.count(1)
+        return found
+
+
+class _Fusion:
+    """How XLA fuses the equations of a program.
+
+    Values are numbered as they are bound, and equations looked at once: passes over lists of
+    numbers are quicker. 0 is the number of literals.
+    """
+
+    def __init__(self, pr: Olympuspr, cut: frozenset[int]) -> None:
         self.pr = pr
-        # One more, for what takes the results from memory.
-        self.kinds = [*map(_kind, pr.eqns), _OPAQUE]
-        self.called: dict[int, _Called] = {}    # by the number of the equation that calls
-        if _CALLS in self.kinds:
-            for n, eqn in enumerate(pr.eqns):
-                if self.kinds[n] == _CALLS:
-                    self.called[n] = found = _called(_program(eqn))
-                    self.kinds[n] = _MIXED if found.opaque else _CALLS
-        self.readers = self._find_readers()
+        self.kinds: list[int] = []      # by equation, and one more for what takes the results
+        self.called: dict[int, _Called] = {}    # by the equation that calls
+        self.operands: list[list[int]] = []
+        self.results: list[Sequence[int]] = []
+        self.makers = [-1] * (1 + len(pr.constvars) + len(pr.invars))   # by value, the equation
+        self.reader = [*self.makers]    # by value, the first equation that reads it; -1: none does
+        self.readers: dict[int, list[int]] = {}     # by value with several, all of them
+        self.returned: list[int] = []
+        self._number(cut)
+        self.states = [_PLAIN] * len(self.makers)
+        # Of which operations a value is made since what is in memory anyway, of which inputs.
+        self.made = [0] * len(self.makers)
         # What is fused into one kernel as it stands, or has one reader, is not computed again.
-        self.is_plain = not self.called and (
-            len(pr.outvars) < 2 and not {*self.kinds[:-1]} - {_FUSED}
-            or max(map(len, self.readers.values()), default=0) < 2)
-        # Values with several readers: those that XLA computes once, and the others.
-        self.kept, self.several = set[Var](), set[Var]()
-        if not self.is_plain:
+        if self.called or self.readers and (
+                len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES):
             self._divide()
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
-        if self.is_plain or not self.operations(None, None)[0] and not self.called:
+        if _SHARED not in self.states:
             return {}
-        held, _ = self.operations(self.kernels(()), None)
-        if held:        # A held value ends the ways through it, so that fewer may do.
-            held, _ = self.operations(self.kernels(held), held)
-        return held
+        found = self._operations(range(len(self.pr.eqns)), None)
+        if found:
+            near = self._near(found)
+            found = self._operations(near, self._kernels(near))
+            # A held value ends the ways through it, so that fewer may do.
+            found = self._operations(near, self._kernels(near))
+        return {self._variable(i): saves for i, saves in found.items()}
 
     def as_called(self) -> _Called:
         """The same for a caller."""
-        pr, held = self.pr, self.holds()
-        kernels = self.kernels(held)
-        _, made = self.operations(kernels, held)
-        return _Called(_counted(made, pr.outvars), _counted(kernels, pr.invars),
+        pr, first = self.pr, 1 + len(self.pr.constvars)
+        self.holds()
+        every = range(len(pr.eqns))
+        for i in range(min(len(pr.invars), _SIZE)):
+            self.made[first + i] = 1 << _SIZE + i
+        kernels = self._kernels(every)
+        self._operations(every, kernels)
+        return _Called([_counted(self.made[i]) for i in self.returned],
+                       [_counted(kernels[first + i]) for i in range(len(pr.invars))],
                        max(self.kinds[:-1], default=0) >= _MIXED)
 
-    def _find_readers(self) -> dict[Any, list[int]]:
-        """By value, the equations that read it, twice if what they call reads it several times; the
-        last one is what takes results from memory.
-        """
-        found: dict[Any, list[int]] = {}
-        for n, eqn in enumerate(self.pr.eqns):
+    def _number(self, cut: frozenset[int]) -> None:
+        pr, kinds, makers, reader, readers = (
+            self.pr, self.kinds, self.makers, self.reader, self.readers)
+        numbers: dict[Any, int] = {v: i for i, v in enumerate([*pr.constvars, *pr.invars], 1)}
+        known: dict[Any, int] = {}
+        for n, eqn in enumerate(pr.eqns):
+            operands: list[int] = []
             for v in eqn.invars:
-                if type(v) is Var:
-                    of = found.get(v)
-                    if of is None:
-                        found[v] = [n]
-                    elif of[-1] != n:
-                        of.append(n)
-            if n in self.called:
-                for v, (count, through, places) in zip(
-                        eqn.invars, self.called[n].inputs, strict=True):
-                    if type(v) is Var and (count + len(through) > 1 or places > 1):
-                        found[v].append(n)
-        for v in {*self.pr.outvars}:
-            found.setdefault(v, []).append(len(self.pr.eqns))
-        return found
+                if type(v) is not Var:
+                    operands.append(0)
+                    continue
+                i = numbers[v]
+                operands.append(i)
+                if reader[i] < 0:
+                    reader[i] = n
+                elif i in readers:
+                    if readers[i][-1] != n:
+                        readers[i].append(n)
+                elif reader[i] != n:
+                    readers[i] = [reader[i], n]
+            self.operands.append(operands)
+            kind = known.get(eqn.primitive)
+            if kind is None:
+                kind = known[eqn.primitive] = _kind(eqn.primitive)
+            if kind >= _MOVES:
+                if kind == _CALLS:
+                    kind = self._note_call(n, _called(_program(eqn), cut))
+                elif kind == _REDUCES and _is_long(eqn) or cut and kind != _OPAQUE and (
+                        _exchanges(eqn, cut)):
+                    kind = _OPAQUE
+            kinds.append(kind)
+            first = len(makers)
+            for v in eqn.outvars:
+                numbers[v] = len(makers)
+                makers.append(n)
+                reader.append(-1)
+            self.results.append((first,) if len(makers) == first + 1 else range(first, len(makers)))
+        kinds.append(_OPAQUE)
+        self.returned = [numbers.get(v, 0) for v in pr.outvars]
+        for i in {*self.returned} - {0}:
+            self._note_reader(i, len(pr.eqns))
+
+    def _note_reader(self, i: int, n: int) -> None:
+        if self.reader[i] < 0:
+            self.reader[i] = n
+        else:
+            self.readers.setdefault(i, [self.reader[i]]).append(n)
+
+    def _note_call(self, n: int, called: _Called) -> int:
+        """Note what an equation calls, and, as two readers, what reads an operand several times;
+        the equation's kind.
+        """
+        self.called[n] = called
+        for i, (count, through, places) in zip(self.operands[n], called.inputs, strict=True):
+            if i and (count + len(through) > 1 or places > 1):
+                self._note_reader(i, n)
+        return _MIXED if called.opaque else _CALLS
+
+    def _variable(self, i: int) -> Var:
+        n = self.makers[i]
+        return self.pr.eqns[n].outvars[i - self.results[n][0]]
 
     def _divide(self) -> None:
-        eqns = self.pr.eqns
-        spread = {v for eqn in eqns if eqn.primitive.name in ("broadcast_in_dim", "iota")
-                  for v in eqn.outvars}
-        for eqn in reversed(eqns):
-            for v in eqn.outvars:
-                readers = self.readers.get(v, ())
-                if len(readers) > 1:
-                    once = eqn.primitive.name in _EXPENSIVE or not _is_unary(eqn, v, spread) and (
-                        self._is_stored(readers))
-                    (self.kept if once else self.several).add(v)
+        """Tell the values with several readers that XLA computes once from the others."""
+        kinds, states, eqns = self.kinds, self.states, self.pr.eqns
+        stored = [n for n, kind in enumerate(kinds) if kind >= _MIXED]
+        opaque = {n for n in stored if kinds[n] == _OPAQUE}
+        nearest, ranks = len(kinds), _Ranks()   # the next equation whose result is in memory
+        for i in sorted(self.readers, reverse=True):
+            n, readers = self.makers[i], self.readers[i]
+            if n < 0 or n in opaque:
+                continue
+            while stored and stored[-1] > n:
+                nearest = stored.pop()
+            if eqns[n].primitive.name in _EXPENSIVE or nearest <= readers[-1] and (
+                    not self._is_unary(n, i, ranks)
+                    and (not opaque.isdisjoint(readers) or self._passes_memory(readers))):
+                states[i], nearest = _KEPT, n
+            else:
+                states[i] = _SHARED
 
-    def _is_stored(self, readers: Sequence[int]) -> bool:
-        """Whether a reader of a value takes it from memory, or a way from one reader to another
-        leads through memory.
+    def _is_unary(self, n: int, i: int, ranks: _Ranks) -> bool:
+        """Whether an equation reads no more than one large operand that is not spread from a
+        smaller one, or no more elements than it makes: then XLA computes its result in each reader
+        whatever they are.
         """
-        kinds = self.kinds
-        if _OPAQUE in [kinds[n] for n in readers]:
+        eqns, eqn = self.pr.eqns, self.pr.eqns[n]
+        if len(eqn.invars) < 2:
             return True
+        v = eqn.outvars[i - self.results[n][0]]
+        rank = ranks[v.aval]
+        large = [k for k, x in zip(self.operands[n], eqn.invars, strict=True)
+                 if k and ranks[x.aval] >= rank and not (
+                     self.makers[k] >= 0 and eqns[self.makers[k]].primitive.name in _SPREADS)]
+        return len(large) < 2 or (
+            sum(map(prod, map(_shape, {*variables(eqn.invars)}))) <= prod(_shape(v)))
+
+    def _passes_memory(self, readers: Sequence[int]) -> bool:
+        """Whether a way from one reader of a value to another leads through memory."""
+        kinds, states = self.kinds, self.states
         among, last, ways = {*readers}, readers[-1], [(n, False) for n in readers]
         seen = {*ways}
         while ways and len(seen) < len(readers) + 4 * _TRIED:
             n, through = ways.pop()
-            for v in self.pr.eqns[n].outvars:
-                for m in self.readers.get(v, ()):
+            for i in self.results[n]:
+                stored = through or kinds[n] >= _MIXED or states[i] == _KEPT
+                for m in self.readers.get(i) or self.reader[i:i + 1]:
                     if m > last:
                         break
-                    way = m, through or v in self.kept or kinds[n] >= _MIXED or kinds[m] >= _MIXED
-                    if way in seen:
+                    way = m, stored or kinds[m] >= _MIXED
+                    if m < 0 or way in seen:
                         continue
                     if way[1] and (m in among or len(seen) > len(readers) + _TRIED):
                         return True
@@ -243,112 +385,136 @@ class _Fusion:
                     ways.append(way)
         return False
 
-    def kernels(self, held: Iterable[Var]) -> dict[Any, int]:
+    def _near(self, candidates: Iterable[int]) -> list[int]:
+        """The equations that compute candidates, and those that these are fused into."""
+        kinds, states, reader, readers = self.kinds, self.states, self.reader, self.readers
+        near = bytearray(len(kinds) + 1)    # the last one is for what nothing reads
+        pending = [*candidates]
+        for i in pending:
+            for n in readers[i] if i in readers else (reader[i],):
+                if not near[n]:
+                    near[n] = True
+                    if kinds[n] <= _MOVES or n in self.called:
+                        pending += [k for k in self.results[n] if states[k] != _KEPT]
+        for i in candidates:
+            near[self.makers[i]] = True
+        return [n for n in range(len(kinds) - 1) if near[n]]
+
+    def _kernels(self, positions: Sequence[int]) -> list[int]:
         """By value, the set of kernels that compute it, each with the way there, and of the results
-        in whose readers that is done, too.
+        in whose readers that is done, too; of values that only equations at these positions read.
         """
-        pr, kinds, ends = self.pr, self.kinds, {*self.kept, *held}
-        found: dict[Any, int] = {}
-        for i, v in enumerate(pr.outvars):
-            found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
-        for n in range(len(pr.eqns) - 1, -1, -1):
-            eqn, kind, bit = pr.eqns[n], kinds[n], _BITS[n % len(_BITS)]
-            if n in self.called:
-                self._kernels_of_call(n, [bit if v in ends else found.get(v, 0)
-                                          for v in eqn.outvars], found)
-                continue
-            ways = bit if kind == _REDUCES else _STORED
-            if kind < _REDUCES:
+        kinds, states, every, results = self.kinds, self.states, self.operands, self.results
+        found = [0] * len(states)
+        for i, k in enumerate(self.returned):
+            found[k] |= 1 << _SIZE + i if i < _SIZE else _STORED
+        for n in reversed(positions):
+            kind, bit = kinds[n], 2 << n % _CYCLE
+            if kind <= _MOVES:
                 ways = 0
-                for v in eqn.outvars:
-                    of = bit if v in ends else found.get(v, 0)
+                for i in results[n]:
+                    of = found[i] if states[i] < _KEPT else bit
                     ways |= of ^ _STORED | bit if of & _STORED else of
-            for k, v in enumerate(eqn.invars):
-                if type(v) is Var:
-                    found[v] = found.get(v, 0) | (
-                        _elsewhere(ways, 31 * n + 7 * k + 1) if kind == _MOVES else ways)
-        return found
-
-    def _kernels_of_call(self, n: int, reached: Sequence[int], found: dict[Any, int]) -> None:
-        for k, (v, (count, through, places)) in enumerate(zip(
-                self.pr.eqns[n].invars, self.called[n].inputs, strict=True)):
-            ways = _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
-            for i in through:
-                ways |= reached[i]
-            found[v] = found.get(v, 0) | ways
-
-    def operations(self, kernels: Mapping[Any, int] | None, allowed: Collection[Var] | None
-                   ) -> tuple[dict[Var, int], dict[Any, int]]:
-        """The values to hold among the allowed ones, None for all; and by value, of which
-        operations it is made since what is in memory anyway, and of which inputs.
-
-        Without kernels, the values that there might be to hold.
-        """
-        made: dict[Any, int] = {v: 1 << _SIZE + i for i, v in enumerate(self.pr.invars[:_SIZE])}
-        held: dict[Var, int] = {}
-        for n, eqn in enumerate(self.pr.eqns):
-            if self.kinds[n] < _REDUCES:
-                of = _BITS[n % len(_BITS)]
-                if eqn.primitive.name in _LONG:
-                    of = _several(_OPERATIONS, n)
-                for v in eqn.invars:
-                    if type(v) is Var:
-                        of |= made.get(v, 0)
-                found = [of] * len(eqn.outvars)
             elif n in self.called:
-                found = self._operations_of_call(n, made)
-            else:
+                _reach_by_call(n, self.called[n], [
+                    found[i] if states[i] < _KEPT else bit for i in results[n]], every[n], found)
                 continue
-            for v, of in zip(eqn.outvars, found):
-                made[v] = of
-                if v in self.several:
-                    again, elsewhere = _again(kernels[v]) if kernels else (_TIMES - 1,) * 2
-                    count = min((of & _INNER).bit_count(), _OPERATIONS)
-                    if (again * count >= LEAST or elsewhere * count >= _least_places(v)) and (
-                            allowed is None or v in allowed) and _has_elements(v):
-                        held[v] = max(again, elsewhere) * count
-                        del made[v]
-                elif v in self.kept:
-                    del made[v]
-        return held, made
-
-    def _operations_of_call(self, n: int, made: Mapping[Any, int]) -> list[int]:
-        found = []
-        for k, (count, through, _) in enumerate(self.called[n].results):
-            of = _several(count, n + 17 * k)
-            for i in through:
-                of |= made.get(self.pr.eqns[n].invars[i], 0)
-            found.append(of)
+            else:
+                ways = bit if kind == _REDUCES else _STORED
+            if kind != _MOVES:
+                for i in every[n]:
+                    found[i] |= ways
+                continue
+            # By the same kernels, at places of which those are told apart by a number.
+            twice = (ways | ways >> _SIZE | ways >> 2 * _SIZE) & _INNER
+            twice |= twice << _SIZE
+            for k, i in enumerate(every[n]):
+                turned = twice << _SIZE + (31 * n + 7 * k + 1) % _SIZE & _PLACES
+                found[i] |= ways & _ONCE | turned
         return found
 
+    def _operations(self, positions: Sequence[int], kernels: Sequence[int] | None
+                    ) -> dict[int, int]:
+        """Of candidates and held values, those to hold now, and what each saves; without kernels,
+        the values of enough operations to become candidates.
+        """
+        kinds, states, made, operands = self.kinds, self.states, self.made, self.operands
+        found: dict[int, int] = {}
+        for n in positions:
+            kind = kinds[n]
+            if kind <= _MOVES:
+                of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
+                for i in operands[n]:
+                    of |= made[i]
+                for i in self.results[n]:
+                    made[i] = of
+                    if states[i]:
+                        self._decide(i, kernels, found)
+            elif n in self.called:
+                for i, of in zip(self.results[n], _made_by_call(
+                        n, self.called[n], [made[i] for i in operands[n]]), strict=True):
+                    made[i] = of
+                    if states[i]:
+                        self._decide(i, kernels, found)
+        return found
 
-def _counted(sets: Mapping[Any, int], of: Sequence[Any]
-             ) -> list[tuple[int, Sequence[int], int]]:
-    """By value, how many kernels or operations are in its set, which results or inputs, and how
-    many places.
-    """
-    found: list[tuple[int, Sequence[int], int]] = []
-    for v in of:
-        inner = sets.get(v, 0)
-        outer = inner >> _SIZE & _INNER
-        found.append(((inner & _INNER).bit_count(), [
-            i for i in range(outer.bit_length()) if outer >> i & 1] if outer else (),
-            (inner >> 2 * _SIZE).bit_count()))
+    def _decide(self, i: int, kernels: Sequence[int] | None, found: dict[int, int]) -> None:
+        """Whether a value with several readers is in memory: what it is made of, is done there."""
+        made, states = self.made, self.states
+        if states[i] == _KEPT:
+            made[i] = 0
+        elif kernels is None:
+            if _count(made[i]) >= _fewest() and _can_be_held(self._variable(i)):
+                states[i], found[i] = _CANDIDATE, 0
+        elif states[i] >= _CANDIDATE:
+            saves = _saved(kernels[i], made[i], self._variable(i))
+            states[i] = _HELD if saves else _SHARED
+            if saves:
+                found[i], made[i] = saves, 0
+
+
+def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
+    """Of which operations the results of equation `n` are made, if operands are of these."""
+    found = []
+    for k, (count, through, _) in enumerate(called.results):
+        of = _several(count, n + 17 * k)
+        for i in through:
+            of |= made[i]
+        found.append(of)
     return found
 
 
-def _is_unary(eqn: OlympusprEqn, v: Var, spread: Collection[Var]) -> bool:
-    """Whether an equation reads no more than one large operand that is not spread from a smaller
-    one, or no more elements than it makes: then XLA computes its result in each reader whatever
-    they are.
-    """
-    operands = [x for x in eqn.invars if type(x) is Var]
-    if len(operands) < 2:
-        return True
-    rank = _rank(v)
-    if len([x for x in operands if x not in spread and _rank(x) >= rank]) < 2:
-        return True
-    return sum(map(prod, map(_shape, {*operands}))) <= prod(_shape(v))
+def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[int],
+                   found: list[int]) -> None:
+    """Add the kernels that compute operands of equation `n`, whose results these compute."""
+    for k, (i, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
+        found[i] |= _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
+        for j in through:
+            found[i] |= ways[j]
+
+
+def _saved(kernels: int, made: int, v: Var) -> int:
+    """How many operations a hold of the value saves; 0 if it is not worth it."""
+    again, elsewhere = _again(kernels)
+    count = _count(made)
+    large = again * count >= LEAST or elsewhere * count >= _least_places(v)
+    return max(again, elsewhere) * count if large else 0
+
+
+def _count(made: int) -> int:
+    return min((made & _INNER).bit_count(), _OPERATIONS)
+
+
+def _fewest() -> int:
+    """The fewest operations that a value to hold is made of."""
+    return -(-min(LEAST, LEAST_PLACES // 2) // (_TIMES - 1))
+
+
+def _counted(found: int) -> tuple[int, Sequence[int], int]:
+    """How many kernels or operations are in a set, which results or inputs, and how many places."""
+    outer = found >> _SIZE & _INNER
+    through = [i for i in range(outer.bit_length()) if outer >> i & 1] if outer else ()
+    return (found & _INNER).bit_count(), through, (found >> 2 * _SIZE).bit_count()
 
 
 def _turned(found: int, by: int) -> int:
@@ -360,13 +526,6 @@ def _turned(found: int, by: int) -> int:
 def _several(count: int, n: int) -> int:
     """So many kernels, operations or places, others for each number `n`."""
     return _turned((1 << min(count, _SIZE)) - 1, n) if count else 0
-
-
-def _elsewhere(found: int, by: int) -> int:
-    """The same kernels, at places of which those are told apart by a number."""
-    once = found & _ONCE
-    places = _turned(found >> 2 * _SIZE | once & _INNER | once >> _SIZE, by)
-    return once | places << 2 * _SIZE
 
 
 def _again(found: int) -> tuple[int, int]:
@@ -383,12 +542,11 @@ def _shape(atom: Any) -> Sequence[int]:
     return getattr(physical_aval(atom.aval), "shape", ())
 
 
-def _rank(atom: Any) -> int:
-    shape = _shape(atom)
-    return len(shape) - shape.count(1)
+def _can_be_held(v: Var) -> bool:
+    """Whether a value is an array of at least one axis; numbers are computed again for nothing.
 
-
-def _has_elements(v: Var) -> bool:
-    """Whether a value is an array of at least one axis; numbers are computed again for nothing."""
-    shape = _shape(v)
-    return bool(shape) and 0 not in shape
+    Sums that several devices have still to take are left to what takes them.
+    """
+    aval, shape = v.aval, _shape(v)
+    return bool(shape) and 0 not in shape and not (
+        aval.tagged and aval.sharding.spec.unreduced)

@@ -16,7 +16,7 @@ from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -26,8 +26,8 @@ from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import Block, Builder, lower_equations
 from .devices import incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
-from .hold_report import hold_report
-from .holds import holds_of, kept_of
+from .hold_report import HoldReport, hold_report
+from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
@@ -81,7 +81,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values", "reordered")
+                 "kept", "identities", "held_values", "unheld", "cut_sizes", "reordered")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -113,6 +113,8 @@ class ModuleContext:
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.kept = False       # whether what is emitted is called, and stays so
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
+        self.unheld = ""        # why none is, whatever that says
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -142,12 +144,20 @@ class ModuleContext:
 
         `results` are those that a caller wants to be among them.
         """
-        saved = holds_of(closed) if self.hold != "off" else {}
-        found = {*saved, *kept_of(closed, results)}
-        if not found or not self.keeps:
+        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
+        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
+        apart = read_apart(closed)
+        if apart and self.keeps:
+            read |= apart
+        if not saved and not read:
             return ()
+        # In a manual computation each device has a part of its own.
+        whole = self.manual is not None and self.manual.all_manual
+        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
+        if sizes and saved:
+            saved = holds_of(closed, sizes)
         self.held_values.append((closed, saved))
-        return found
+        return {*saved, *kept_of(closed, read, sizes)}
 
     def identity(self, kind: Any) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
@@ -316,7 +326,7 @@ class ModuleContext:
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
         if self.hold == "report":
-            LOGGER.warning("%s", hold_report(f"jit({self.name})", self.held_values))
+            LOGGER.warning("%s", self.hold_report)
         foreign = self.hints
         if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
@@ -356,6 +366,11 @@ class ModuleContext:
                     {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
                     ir.InsertionPoint.after(op))
                 x.replace_all_uses_except(copied.result, copied)
+
+    @property
+    def hold_report(self) -> HoldReport:
+        """What is held of the program, once it is lowered."""
+        return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
 
     @property
     def interface(self) -> Interface:
@@ -563,6 +578,27 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
+def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, symbolic: bool,
+                  several: bool, spread: Sequence[tuple[Any, Any]]) -> None:
+    """Note what may be held of a program, of which some arguments and results are spread."""
+    platforms = [*context.platforms] or [str(context.platform)]
+    on_cpu = platforms == ["cpu"]
+    exported = AxisType.Explicit in context.deviceless
+    if on_cpu and not (several or symbolic or exported):
+        context.alone = closed
+    context.hold = hold
+    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    if hold == "off":
+        context.unheld = 'hold is "off"'
+    elif not on_cpu:
+        context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
+    elif symbolic:
+        context.unheld = "sizes are symbolic"
+    elif exported and (several or context.given or _names_devices(closed.olympuspr)
+                                 or any(getattr(a, "explicit", False) for a in closed.in_avals)):
+        context.unheld = "it is exported over several devices"
+
+
 def _names_devices(pr: Olympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
     pending, seen, kinds = [pr], {pr}, set[type]()
@@ -616,11 +652,10 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     if platforms:
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    if platform == "cpu" and not (platforms or devices or mesh is not None or arg_names
-                                  or AxisType.Explicit in deviceless):
-        context.alone, context.hold = closed, hold
     given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     context.deviceless, context.given = deviceless, given
+    _decide_holds(context, closed, hold, bool(arg_names), bool(devices) or mesh is not None, [
+        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)])
     with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(name))

@@ -293,8 +293,8 @@ enable_checks = _option(
     doc="Type-check every program after it is made; slow, for developing Olympus.")
 hold = _option(
     "olympus_hold", "auto", _choice("auto", "off", "report"), trace_key=True,
-    doc="'auto' lets XLA compute once, on one CPU device, what it would compute again in many "
-    "readers: deep programs compile in linear time. 'report' logs what that is and what it saves; "
+    doc="'auto' lets XLA compute once, on CPU, what it would compute again in many readers: deep "
+    "programs compile in linear time. 'report' logs what that is and what it saves; "
     "'off' leaves it to XLA.")
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,

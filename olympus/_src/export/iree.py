@@ -23,7 +23,14 @@ from ..base.lib import mlir
 from ..types.shape import definitely_equal
 from .bounds import guard_indices
 from .files import replacing
-from .module import check_single, custom_calls, drop_assertions, portable, read_module
+from .module import (
+    check_single,
+    custom_calls,
+    drop_assertions,
+    drop_identities,
+    portable,
+    read_module,
+)
 
 __all__ = ["to_iree"]
 
@@ -120,6 +127,7 @@ def _joined(entries: Mapping[str, Any]) -> Any:
     modules = [read_module(e.mlir_module_serialized) for e in entries.values()]
     for module in modules:
         drop_assertions(module)
+        drop_identities(module)
         guard_indices(module)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):

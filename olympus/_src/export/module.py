@@ -15,7 +15,8 @@ from ..base import lib
 from ..base.lib import mlir
 
 __all__ = ["ANY_PLATFORM", "check_custom_calls", "check_in_child", "check_single",
-           "custom_calls", "drop_assertions", "portable", "read_all", "read_module", "version_of"]
+           "custom_calls", "drop_assertions", "drop_identities", "portable", "read_all",
+           "read_module", "version_of"]
 
 ANY_PLATFORM = "platform"       # the check that is off for a program that may run anywhere
 _LAPACK = {**dict.fromkeys(("potrf", "geqrf", "geev", "gesdd", "getrf", "gehrd", "gees", "trsm",
@@ -48,6 +49,24 @@ def drop_assertions(module: Any) -> None:
     """Take out what checks the sizes of arguments, which engines of others do not know."""
     for target, op in list(custom_calls(module)):
         if target == "shape_assertion":
+            op.erase()
+
+
+def drop_identities(module: Any) -> None:
+    """Take out the calls of functions that return what they are given.
+
+    By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
+    """
+    ir, found = mlir.ir, set[str]()
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            block = op.regions[0].blocks[0]
+            if [*block.operations[0].operands] == [*block.arguments] and len(block.operations) == 1:
+                found.add(ir.StringAttr(op.attributes["sym_name"]).value)
+    for op in list(operations(module)):
+        if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value in found:
+            for out, given in zip(op.results, op.operands, strict=True):
+                out.replace_all_uses_with(given)
             op.erase()
 
 

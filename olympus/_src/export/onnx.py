@@ -17,7 +17,7 @@ from ...version import __version__
 from ..backend.attributes import module_context
 from ..base.lib import mlir
 from ..types.shape import definitely_equal, prod
-from .module import check_single, drop_assertions, read_module
+from .module import check_single, drop_assertions, drop_identities, read_module
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
     NUMPY_OF,
@@ -83,6 +83,7 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
     check_single("to_onnx", exported.fun_name, exported)
     module = read_module(exported.mlir_module_serialized)
     drop_assertions(module)
+    drop_identities(module)
     functions = {mlir.ir.StringAttr(op.attributes["sym_name"]).value: op
                  for op in module.body.operations if op.operation.name == "func.func"}
     graph = Graph()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backend.hold_report import HoldReport, hold_report
+from ..backend.hold_report import HoldReport
 from .jit import jit
 
 __all__ = ["holds"]
@@ -22,8 +22,8 @@ def holds(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> HoldReport:
 
     Returns:
       A report: `lines`, of which each has `where`, `operation`, `type`, `count` and `saves`, the
-      operations that need not be done again; `print` shows it. Without lines where nothing is
-      held, as on several devices and other platforms.
+      operations that need not be done again, and `reason`, why nothing is held, or not more;
+      `print` shows it.
 
     >>> import olympus, olympus.numpy as onp
     >>> def f(x):
@@ -35,6 +35,4 @@ def holds(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> HoldReport:
     [('concatenate', 'float32[100]')]
     """
     lower = getattr(fun, "lower", None) or jit(fun, hold="auto").lower
-    lowered = lower(*args, **kwargs)
-    context = lowered._context
-    return hold_report(f"jit({context.name})", context.held_values)
+    return lower(*args, **kwargs)._context.hold_report

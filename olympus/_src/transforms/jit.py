@@ -122,9 +122,9 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
         there without tracing. What the function reads must have a digest: functions, classes,
         arrays and values made of them; anything else is refused with a TypeError.
-      hold: "auto" computes once, on one CPU device, what XLA would compute again in many readers;
-        "report" logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold`
-        says. It counts for the outermost function.
+      hold: "auto" computes once, on CPU, what XLA would compute again in many readers; "report"
+        logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold` says. That
+        of the outermost function counts.
 
     Returns:
       A function with the methods `trace`, `lower` and `eval_shape`.
