@@ -26,7 +26,7 @@ from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, to_array
 from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
-from ..transforms.fused import fused
+from ..transforms.fused import fused, unasked
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_shape, definitely_equal, is_static, prod
 from .segments import segment_sum
@@ -103,6 +103,7 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
     ResizeMethod.LANCZOS5: _lanczos(5)}
 
 
+@unasked
 def _weights(size: Any, out_size: Any, scale: Any, translation: Any, method: ResizeMethod,
              antialias: bool, dtype: Any) -> Any:
     """[size, out_size]: how much of each input pixel is in each output pixel."""

@@ -604,8 +604,12 @@ def promote_types(a: Any, b: Any, weak_a: bool = False, weak_b: bool = False) ->
     return found
 
 
-def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
-    """The dtype and weak type of a result of operands given as (dtype, weak type) pairs."""
+def promote_many(typed: tuple[tuple[Any, bool], ...], mode: str | None = None
+                 ) -> tuple[Any, bool]:
+    """The dtype and weak type of a result of operands given as (dtype, weak type) pairs.
+
+    `mode` None is what the user's option says; what no user mixes is joined by "standard".
+    """
     pairs = {(canonical_dtype(dtype), weak and not is_bool(dtype)): None for dtype, weak in typed}
     dtypes = {dtype for dtype, _ in pairs}
     if not dtypes <= _TABLE.keys():
@@ -615,7 +619,7 @@ def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
         raise (TypeError if float0 in dtypes else TypePromotionError)(message)
     if len(pairs) == 1 and not next(iter(pairs))[1]:
         return next(iter(dtypes)), False
-    mode = config.numpy_dtype_promotion.value
+    mode = mode or config.numpy_dtype_promotion.value
     all_weak = all(weak for _, weak in pairs)
     if all_weak and mode == "standard":
         nodes = {dtype.name for dtype in dtypes}

@@ -17,13 +17,13 @@ from ...lax.barriers import stop_gradient
 from ...loops.while_loop import while_loop
 from ...numpy.creation import asarray, full, full_like, zeros
 from ...numpy.joining import concatenate
-from ...numpy.manipulation import moveaxis
+from ...numpy.manipulation import broadcast_to, moveaxis
 from ...numpy.promote import promote_dtypes
 from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.fused import fused
+from ...transforms.fused import fused, unasked
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
@@ -67,10 +67,11 @@ def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
         raise ValueError(f"{name}: x {typeof(x)} given for y {typeof(y)}; a vector or an array of "
                          "the shape of y is required.")
     y = moveaxis(y, axis, -1)
-    return y, asarray(h) + 0 * y[..., 1:]
+    return y, broadcast_to(asarray(h), y[..., 1:].shape)
 
 
 @api_boundary
+@unasked
 def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1
             ) -> Array:
     """The integral of samples by Simpson's rule: exact for cubics at equal distances.
@@ -126,6 +127,7 @@ def _parabolas(y0: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
 
 
 @api_boundary
+@unasked
 def cumulative_trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
                          axis: int = -1, initial: ArrayLike | None = None) -> Array:
     """The integral of samples up to each of them, by the trapezoidal rule.
