@@ -120,8 +120,8 @@ def strict_calls() -> Iterator[tuple[str, Call]]:
         for a, b in ((M, V), (C, CV)):
             yield f"{solve.__name__} {options} of {a.dtype}", lambda s=solve, o=options, a=a, b=b: (
                 olympus.grad(lambda b: abs(s(a, b, **o)[0]).sum())(b))
-            yield f"{solve.__name__} {options} of a function", lambda s=solve, o=options, a=a, b=b: (
-                s(lambda x: onp.matmul(a, x), b, **o))
+            yield f"{solve.__name__} {options} of a function", (
+                lambda s=solve, o=options, a=a, b=b: s(lambda x: onp.matmul(a, x), b, **o))
     for order, x in itertools.product((0, 1, 3), (M, MI)):
         yield f"map_coordinates {order}", lambda order=order, x=x: ndimage.map_coordinates(
             x, [V, V], order, mode="constant")
