@@ -614,8 +614,10 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
             raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
                             "complex dtype is required, since frequencies are fractions.")
     steps = convert_element_type(steps, dtypes.default_float())
-    out = divide(divide(steps, max(n, 1)), d)
-    out = convert_element_type(out, wanted)
+    # One division, by what XLA does not know: it would multiply by the rounded reciprocal.
+    whole = (n * float(d.val) if type(d) is Literal and is_static((n,)) else multiply(d, n))
+    whole = optimization_barrier(asarray(whole, dtypes.default_float()))
+    out = convert_element_type(divide(steps, whole), wanted)
     return out if device is None else device_put(out, device)
 
 
