@@ -132,8 +132,9 @@ def pvalue(x, law):
 
 
 def spread(x, law, rng):
-    """Uniform numbers, if what was rounded to `x` follows the law: the law's values of random places
-    among all that round to each element.
+    """Uniform numbers, if what was rounded to `x` follows the law.
+
+    They are the law's values of random places among all that round to each element.
     """
     info, wide = ml_dtypes.finfo(x.dtype), x.astype(np.float64)
     down, up = [np.nextafter(x, np.array(end, x.dtype)).astype(np.float64) for end in (-INF, INF)]

@@ -1,7 +1,7 @@
 """scipy.special against mpmath, in units in the last place, and at its edges."""
 
-import itertools
 import inspect
+import itertools
 
 import mpmath as mp
 import numpy as np

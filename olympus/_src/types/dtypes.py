@@ -25,9 +25,10 @@ from ..base.errors import TypePromotionError
 from ..base.typing import ArrayLike, DTypeLike
 
 __all__ = [
-    "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
-    "canonicalize_dtype", "check_casting", "complex64", "complex128", "default_float",
-    "default_int", "extended", "finfo", "fits", "float0", "float16", "float32", "float64", "iinfo",
+    "ExtendedDType", "Limit", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast",
+    "canonical_dtype", "canonicalize_dtype", "check_casting", "complex64", "complex128",
+    "default_float", "default_int", "extended", "finfo", "fits", "float0", "float16", "float32",
+    "float64", "iinfo",
     "int8", "int16", "int32", "int64", "integer_range", "is_bool", "is_complex", "is_extended",
     "is_float0", "is_floating", "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
@@ -508,6 +509,25 @@ def fits(number: int, dtype: np.dtype) -> bool:
 
 # --- related dtypes ---------------------------------------------------------------------------
 
+class Limit(float):
+    """A number of `finfo`: a Python float, so weakly typed, with NumPy's `dtype` and `astype`."""
+
+    __slots__ = ("dtype",)
+    dtype: np.dtype
+
+    def __new__(cls, value: Any, dtype: np.dtype) -> Limit:
+        made = super().__new__(cls, value)
+        made.dtype = dtype
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Limit, (float(self), self.dtype)
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """The scalar of another dtype."""
+        return np.asarray(float(self)).astype(as_dtype(dtype))[()]
+
+
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
     found = canonical_dtype(dtype)
@@ -677,7 +697,7 @@ def _typed(x: Any) -> tuple[Any, bool]:
         return as_dtype(x), False
     typed = getattr(x, "aval", x)
     dtype = getattr(typed, "dtype", None)
-    if dtype is None:
+    if dtype is None or (type(x) is Limit):
         python = next((d for base, d in _PYTHON.items() if isinstance(x, base)), None)
         if python is not None:      # of an IntEnum and its like
             return python, True

@@ -65,8 +65,8 @@ def _rd(x: Any, y: Any, z: Any) -> Any:
 
 
 def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Any, ...]:
-    """m, whole half turns in φ, where there is an integral, the value elsewhere, and of the rest of φ
-    sin, cos², 1 - m sin².
+    """m, whole half turns in φ, where there is an integral, the value elsewhere, and of the rest of
+    φ sin, cos², 1 - m sin².
     """
     phi, m = operands(name, phi, m)
     turns = stop_gradient(rint(phi / math.pi))

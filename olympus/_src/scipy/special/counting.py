@@ -95,7 +95,8 @@ def _binom(tol: float, n: Any, k: Any) -> Any:
     counted = counted & ~pole & (absolute(n) < math.inf)
     rest = n - k
     # Where 1/Γ is 0; where Γ(n+1) is infinite there is no limit.
-    zero = (whole(k) & (k < 0.0)) | (whole(rest) & (rest < 0.0))
+    exact = turned(turned(n) - turned(k))       # n - k may be rounded to a whole number
+    zero = (whole(k) & (k < 0.0)) | (whole(exact) & (rest < 0.0))
     fit = ~counted & ~zero & ~pole & (absolute(n) < math.inf) & (absolute(k) < math.inf)
     value = _continued(*(inside(fit, v, 1.0) for v in (n, k, rest)))
     value = where(counted, product, where(fit, value, where(zero & ~pole & (n == n) & (

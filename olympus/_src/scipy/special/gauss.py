@@ -17,7 +17,7 @@ from ...base.typing import Array, ArrayLike
 from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
-from ...numpy.elementary import exp, log, rint
+from ...numpy.elementary import exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
@@ -232,7 +232,8 @@ def _hyp2f1(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
     size = exp(-inside(beyond, e, 0.0) * log(inside(beyond, x, 2.0) - 1.0))
     odd = e - 2.0 * floor(0.5 * e) != 0.0
     value = where(beyond, where(odd, -size, size), value)
-    value = where(legal | beyond, value, where(one, at_one, where(fine & pole(c), math.inf, math.nan)))
+    edge = where(one, at_one, where(fine & pole(c), math.inf, math.nan))
+    value = where(legal | beyond, value, edge)
     return where(fine & ((x == 0.0) | (a == 0.0) | (b == 0.0)) & ~pole(c), 1.0, value)
 
 
