@@ -61,7 +61,7 @@ def test_limits_are_floats_with_numpys_attributes():
 def test_finfo_gives_python_floats():
     info = onp.finfo(onp.bfloat16)
     assert (info.eps, info.bits, info.dtype) == (2.0 ** -7, 16, "bfloat16")
-    assert type(info.max) is float and "bfloat16" in repr(info) and "bfloat16" in str(info)
+    assert isinstance(info.max, float) and "bfloat16" in repr(info) and "bfloat16" in str(info)
     assert (onp.ones(2, "bfloat16") * onp.finfo("float32").eps).dtype == "bfloat16"
     assert onp.finfo(onp.ones(2, "complex64")).dtype == "float32"
     with pytest.raises(AttributeError):

@@ -27,7 +27,6 @@ from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, log1p, sqrt, tan
-from ..scipy.special.normal import log_ndtr, ndtri_exp
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape
@@ -249,16 +248,33 @@ def _tail_from(dtype: Any) -> float:
     return _TAILS.get(finfo(dtype).nmant, 1.0)
 
 
+def _above(x: Any) -> Any:
+    """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
+    value = x
+    for k in range(20, 0, -1):
+        value = add(x, div(float(k), value))
+    return div(1.0, value)
+
+
 def _of_tail(u: Any, near: Any, far: Any) -> Any:
-    """Normal numbers between two positive bounds, by the logarithms of the tail's probabilities."""
+    """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
-    endless = eq(far, math.inf)
-    first = log_ndtr(neg(near))
-    last = log_ndtr(neg(select(endless, add(near, 1.0), far)))
-    share = select(endless, full_like(u, -1.0), transcendental.expm1(sub(last, first)))
-    drawn = neg(ndtri_exp(add(first, log1p(mul(u, share)))))
-    return convert_element_type(drawn, dtype)
+    endless, first = eq(far, math.inf), _above(near)
+    last = select(endless, add(near, 1.0), far)
+    most = sub(transcendental.log(div(_above(last), first)),
+               mul(mul(0.5, sub(last, near)), add(last, near)))
+    share = select(endless, full_like(u, -1.0), transcendental.expm1(most))
+    level = log1p(mul(u, share))        # of the probability above the result over that above near
+    # The density alone, without what the fraction changes, is where to begin.
+    root = sqrt(sub(mul(near, near), mul(2.0, level)))
+    moved = div(mul(-2.0, level), add(root, near))
+    for _ in range(4):
+        here = _above(add(near, moved))
+        lack = add(sub(mul(moved, add(near, mul(0.5, moved))),
+                       transcendental.log(div(here, first))), level)
+        moved = sub(moved, mul(lack, here))
+    return convert_element_type(add(near, moved), dtype)
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
