@@ -164,8 +164,8 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 
 def typed_aval(key: Any, name: str) -> None:
     """Raise unless `key` is a single key, typed or raw."""
-    ndim = getattr(key, "ndim", None)
-    if ndim is None or dtypes.is_extended(key.dtype) == bool(ndim) or ndim > 1:
+    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
+    if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
         typed_scalar(name, key)
 
 
@@ -251,7 +251,7 @@ def _tail_from(dtype: Any) -> float:
 def _above(x: Any) -> Any:
     """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
     value = x
-    for k in range(20, 0, -1):
+    for k in range(12, 0, -1):
         value = add(x, div(float(k), value))
     return div(1.0, value)
 

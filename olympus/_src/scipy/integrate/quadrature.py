@@ -27,7 +27,7 @@ from ...transforms.fused import fused, unasked
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
-from ...types.shape import canonical_axis, definitely_equal, less
+from ...types.shape import canonical_axis, definitely_equal, less, sequence, static_int
 from ...types.tree import tree_map
 
 __all__ = ["cumulative_trapezoid", "fixed_quad", "quad", "simpson"]
@@ -172,10 +172,11 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
     >>> print(f"{fixed_quad(lambda x: x ** 8, 0.0, 1.0)[0]:.6f}")
     0.111111
     """
-    nodes, weights = np.polynomial.legendre.leggauss(n)
+    nodes, weights = np.polynomial.legendre.leggauss(static_int(n, "fixed_quad", "n"))
     a, b = promote_dtypes("fixed_quad", a, b, inexact=True)
     half = (asarray(b) - asarray(a)) / 2
-    values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1), *args))
+    values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1),
+                          *sequence(args, "fixed_quad", "args")))
     return half * (values * weights.astype(dtypes.to_real_dtype(values.dtype))).sum(-1), None
 
 
@@ -211,6 +212,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     """
     low, high = (isinstance(v, (int, float, np.number)) and bool(np.isinf(v)) for v in (a, b))
     settings = (real_number(epsabs, "quad: epsabs"), real_number(epsrel, "quad: epsrel"))
+    limit = static_int(limit, "quad", "limit")
     if limit < 1:
         raise ValueError(f"quad: limit {limit} given; one interval or more is required.")
     ends = (np.sign(a) if low else 0, np.sign(b) if high else 0)
@@ -218,7 +220,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
         raise ValueError(f"quad: from {a} to {b} given; an interval is required.")
     a, b = (asarray(v) for v in promote_dtypes(
         "quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
-    return _quad(func, settings, limit, ends, a, b, tuple(args))
+    return _quad(func, settings, limit, ends, a, b, sequence(args, "quad", "args"))
 
 
 def _line(ends: tuple[Any, Any], a: Any, b: Any) -> tuple[Callable[[Any], Any], float, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
-from ...base.util import real_number
+from ...base.util import pair, real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...lax.linalg.solve import triangular_solve
@@ -38,6 +38,7 @@ from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
 from ...transforms.jit import jit
 from ...types import dtypes
+from ...types.shape import static_int
 from ...types.tree import tree_map, tree_structure
 from .minimize import bound_vector, stationarity, tangent_solver
 
@@ -180,12 +181,15 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
     >>> print(onp.round(least_squares(lambda x: model(x) - target, onp.ones(2)).x, 4))
     [2. 3.]
     """
-    if loss not in _LOSSES:
+    if not isinstance(loss, str) or loss not in _LOSSES:
         raise ValueError(f"least_squares: loss {loss!r} given; one of {', '.join(_LOSSES)} is "
                          "required.")
     numbers = tuple(real_number(v, f"least_squares: {name}") for name, v in (
         ("ftol", ftol), ("xtol", xtol), ("gtol", gtol), ("f_scale", f_scale)))
-    unbounded = all(np.ndim(b) == 0 and isinstance(b, (int, float)) and np.isinf(b) for b in bounds)
+    unbounded = all(np.ndim(b) == 0 and isinstance(b, (int, float)) and np.isinf(b)
+                    for b in pair(bounds, "least_squares: bounds"))
+    if max_nfev is not None:
+        max_nfev = static_int(max_nfev, "least_squares", "max_nfev")
     return _least_squares(fun, loss, numbers, max_nfev, x0, args, None if unbounded else bounds)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
+from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...loops.scan import scan
@@ -122,7 +123,11 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
     if bounds is not None and name != "l-bfgs-b":
         raise ValueError(f"minimize: bounds and method {method!r} given; 'L-BFGS-B' is the one "
                          "that takes bounds.")
-    chosen = dict(_OPTIONS) if tol is None else {**_OPTIONS, "gtol": float(tol)}
+    chosen = dict(_OPTIONS)
+    if tol is not None:
+        chosen["gtol"] = real_number(tol, "minimize: tol")
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"minimize: options {options!r:.60} given; a dict is required.")
     for key, value in (options or {}).items():
         key = _ALIASES.get(key, key)
         if key not in chosen:
