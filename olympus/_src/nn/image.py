@@ -28,7 +28,14 @@ from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
 from ..transforms.fused import fused, unasked
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_shape, definitely_equal, is_static, prod
+from ..types.shape import (
+    canonical_axes,
+    canonical_shape,
+    definitely_equal,
+    is_static,
+    prod,
+    sequence,
+)
 from .segments import segment_sum
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -189,7 +196,8 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
     """
     name = "scale_and_translate"
     image, shape = _target(name, image, shape)
-    method, dims = _method(name, method), canonical_axes(tuple(spatial_dims), image.ndim, name)
+    method, dims = _method(name, method), canonical_axes(
+        sequence(spatial_dims, name, "spatial_dims"), image.ndim, name)
     if method is ResizeMethod.NEAREST:
         raise ValueError(f"{name}: method 'nearest' given; a method with weights is required; use "
                          "'linear', or resize.")

@@ -23,6 +23,7 @@ from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, maximum
+from ...transforms.arguments import check_callable
 from ...transforms.fused import fused, unasked
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
@@ -172,7 +173,10 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
     >>> print(f"{fixed_quad(lambda x: x ** 8, 0.0, 1.0)[0]:.6f}")
     0.111111
     """
-    nodes, weights = np.polynomial.legendre.leggauss(static_int(n, "fixed_quad", "n"))
+    n = static_int(n, "fixed_quad", "n")
+    if not 0 < n <= 10_000:
+        raise ValueError(f"fixed_quad: n {n} given; between 1 and 10,000 nodes are required.")
+    nodes, weights = np.polynomial.legendre.leggauss(n)
     a, b = promote_dtypes("fixed_quad", a, b, inexact=True)
     half = (asarray(b) - asarray(a)) / 2
     values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1),
@@ -210,7 +214,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     >>> print(f"{area:.5f} {olympus.grad(lambda b: quad(onp.cos, 0., b)[0])(1.0):.5f}")
     1.77245 0.54030
     """
-    low, high = (isinstance(v, (int, float, np.number)) and bool(np.isinf(v)) for v in (a, b))
+    low, high = (isinstance(v, (int, float, np.number)) and abs(v) == np.inf for v in (a, b))
     settings = (real_number(epsabs, "quad: epsabs"), real_number(epsrel, "quad: epsrel"))
     limit = static_int(limit, "quad", "limit")
     if limit < 1:
@@ -220,6 +224,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
         raise ValueError(f"quad: from {a} to {b} given; an interval is required.")
     a, b = (asarray(v) for v in promote_dtypes(
         "quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
+    check_callable("quad", func)
     return _quad(func, settings, limit, ends, a, b, sequence(args, "quad", "args"))
 
 

@@ -32,6 +32,7 @@ from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
+from ...transforms.arguments import check_callable
 from ...transforms.autodiff import grad, jvp, value_and_grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jit import jit
@@ -135,6 +136,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
         chosen[key] = value
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args of type {type(args).__name__} given; it must be a tuple.")
+    check_callable("minimize", fun)
     return _minimize(fun, name, tuple(chosen.values()), x0, args, bounds)
 
 
