@@ -639,15 +639,15 @@ def promote_many(typed: tuple[tuple[Any, bool], ...], mode: str | None = None
         raise (TypeError if float0 in dtypes else TypePromotionError)(message)
     if len(pairs) == 1 and not next(iter(pairs))[1]:
         return next(iter(dtypes)), False
-    mode = mode or config.numpy_dtype_promotion.value
+    rules: str = mode or config.numpy_dtype_promotion.value
     all_weak = all(weak for _, weak in pairs)
-    if all_weak and mode == "standard":
+    if all_weak and rules == "standard":
         nodes = {dtype.name for dtype in dtypes}
     else:
         nodes = {_STAR[_KIND[dtype]] if weak else dtype.name for dtype, weak in pairs}
-    node = _join(nodes, _BOUNDS[mode])
+    node = _join(nodes, _BOUNDS[rules])
     if node is None:
-        raise TypePromotionError(_promotion_message(tuple(pairs), mode))
+        raise TypePromotionError(_promotion_message(tuple(pairs), rules))
     found = _DTYPE[_UNSTAR.get(node, node)]
     if all_weak:
         found = _DTYPE[_WIDEST[_KIND[found]]]
