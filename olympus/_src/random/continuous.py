@@ -36,9 +36,9 @@ from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
 __all__ = [
     "at_least_32_bits", "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential",
-    "gumbel", "laplace", "log_rest", "logistic", "lognormal", "maxwell", "normal", "pareto",
-    "positive_unit", "power", "rademacher_signs", "rayleigh", "triangular", "truncated_normal",
-    "uniform", "unit", "wald", "weibull_min",
+    "gumbel", "laplace", "log_rest", "logistic", "lognormal", "maxwell", "narrowed", "normal",
+    "pareto", "positive_unit", "power", "rademacher_signs", "rayleigh", "triangular",
+    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
 ]
 
 Dims = tuple[int, ...]
@@ -105,6 +105,11 @@ def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
 def at_least_32_bits(dtype: Any) -> Any:
     """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
+
+
+def narrowed(drawn: Any, dtype: Any) -> Any:
+    """What was drawn in 32 bits at least, in the dtype that was asked for."""
+    return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
 
 
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
@@ -622,7 +627,7 @@ def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dty
     dtype = float_dtype(name, dtype)
     drawn = program(key, *params, shape=draw_shape(name, shape, *params),
                     dtype=at_least_32_bits(dtype))
-    return constrain(name, convert_element_type(drawn, dtype), out_sharding)
+    return constrain(name, narrowed(drawn, dtype), out_sharding)
 
 
 @fused(static=("shape", "dtype"))

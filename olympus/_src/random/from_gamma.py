@@ -12,7 +12,6 @@ from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, sub
 from ..lax.comparison import select
-from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.reduce import reduce_max
@@ -29,6 +28,7 @@ from .continuous import (
     at_least_32_bits,
     drawn_with,
     exponential_of,
+    narrowed,
     rademacher_signs,
     standard_normal,
     subkeys,
@@ -295,4 +295,4 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
                          "negative, is required.")
     shape, dtype = draw_shape("ball", shape, p), float_dtype("ball", dtype)
     drawn = _ball(key, p, shape=shape, d=d, dtype=at_least_32_bits(dtype))
-    return constrain("ball", convert_element_type(drawn, dtype), out_sharding)
+    return constrain("ball", narrowed(drawn, dtype), out_sharding)
