@@ -1,5 +1,7 @@
 """The array API standard 2024.12: a share of the sweep of tools/array_api_sweep.py."""
 
+import pickle
+
 import array_api_sweep as tool
 import numpy as np
 import pytest
@@ -45,10 +47,21 @@ def test_every_name_of_the_standard_is_called():
     assert names - called - laws == set()
 
 
+def test_limits_are_floats_with_numpys_attributes():
+    """`finfo(x).max.dtype` and `.astype` failed; the numbers stay weakly typed."""
+    half, eps = onp.ones(3, "bfloat16"), onp.finfo("float32").eps
+    assert eps.dtype == np.float32 and eps.astype("float64").dtype == np.float64
+    assert eps == np.finfo("float32").eps and pickle.loads(pickle.dumps(eps)).dtype == eps.dtype
+    for fun in (olympus.lax.add, onp.add, onp.maximum, onp.result_type, onp.nextafter,
+                lambda a, b: onp.where(a > 0, a, b), lambda a, b: onp.clip(a, -b, b),
+                lambda a, b: a.at[0].set(b), lambda a, b: olympus.jit(onp.multiply)(a, b)):
+        assert str(fun(half, eps)) == str(fun(half, float(eps)))
+
+
 def test_finfo_gives_python_floats():
     info = onp.finfo(onp.bfloat16)
     assert (info.eps, info.bits, info.dtype) == (2.0 ** -7, 16, "bfloat16")
-    assert type(info.max) is float and "bfloat16" in repr(info) and "bfloat16" in str(info)
+    assert isinstance(info.max, float) and "bfloat16" in repr(info) and "bfloat16" in str(info)
     assert (onp.ones(2, "bfloat16") * onp.finfo("float32").eps).dtype == "bfloat16"
     assert onp.finfo(onp.ones(2, "complex64")).dtype == "float32"
     with pytest.raises(AttributeError):

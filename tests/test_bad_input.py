@@ -11,7 +11,8 @@ import olympus.numpy as onp
 from olympus import lax
 
 
-@pytest.mark.parametrize("module", [m for m in tool.MODULES if "." not in m])
+@pytest.mark.parametrize("module", [*[m for m in tool.MODULES if "." not in m], "scipy.integrate",
+                                    "scipy.optimize", "scipy.sparse.linalg"])
 def test_a_bad_argument_is_refused_in_words(module):
     """Each function with some of the bad values; the tool tries all."""
     found = [(name, what, result) for name, what, result in tool.sweep([f"{module}."], (3, 23))

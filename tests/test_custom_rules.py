@@ -502,3 +502,12 @@ def test_rules_hold_for_the_results_that_are_left(rule, used, wrap):
     close(left(x), (np.sin(X), X * X)[used[1]])
     close(grad(left)(x), (3 * np.cos(X), 10 * X)[used[1]])
     assert str(less).count(" = sin ") == used[0]
+
+
+def test_a_rule_gets_arrays_in_place_of_numpys():
+    """In a traced function `vjp(hypot, np_array, np_array)`: ndarray has no attribute aval."""
+    x = np.array([3.0, 5.0], np.float32)
+    out, back = vjp(onp.hypot, x, x)
+    traced = jit(lambda: vjp(onp.hypot, x, x)[1](onp.ones(2)))()
+    np.testing.assert_allclose(traced, back(onp.ones(2)), rtol=1e-6)
+    np.testing.assert_allclose(out, np.hypot(x, x), rtol=1e-6)

@@ -122,3 +122,12 @@ def test_shift_and_its_inverse():
 def test_messages(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("n", [10, 100, 4000, 44100])
+def test_frequencies_of_whole_numbers_are_whole(n):
+    """Divided by n, then by the rounded 1/n, they were 49.999996 in place of 50."""
+    whole = np.arange(n // 2 + 1, dtype=np.float32)
+    np.testing.assert_array_equal(onp.fft.rfftfreq(n, 1 / n), whole)
+    np.testing.assert_array_equal(olympus.jit(lambda: onp.fft.rfftfreq(n, 1 / n))(), whole)
+    np.testing.assert_allclose(onp.fft.fftfreq(n, 0.01), np.fft.fftfreq(n, 0.01), rtol=2e-7)

@@ -121,6 +121,12 @@ def test_reductions(name, axis, dtype, rng):
           getattr(np, name)(wide(x), axis=axis, keepdims=True), tol)
 
 
+def test_the_sum_of_nothing_is_the_initial_value():
+    """-0.0 came out as 0.0, its sum with the neutral element."""
+    for x, axis in ((onp.zeros(0), None), (onp.zeros((0, 2)), 0)):
+        assert np.signbit(reductions.sum(x, axis, initial=-0.0)).all()
+
+
 def test_masks_and_initial(rng):
     x, w = sample(rng, "float32", (3, 4)), sample(rng, "bool", (3, 4))
     w[0] = True

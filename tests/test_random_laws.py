@@ -6,11 +6,13 @@ against Pearson's, each at the level LEVEL over the number of tests: with fixed 
 defect.
 """
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.stats as stats
 from scipy.stats import distributions
 
+import olympus
 from olympus import random
 
 N, LEVEL = 2000, 0.01
@@ -69,6 +71,41 @@ LAWS = {
 }
 
 
+# Parameters over their whole range, where formulas that are right in the middle lose digits.
+INF = np.inf
+ENDS = {
+    "uniform": ([(-3e38, 3e38), (-1, 1e-3), (1e-30, 2e-30)], lambda a, b: S.uniform(a, b - a)),
+    "truncated_normal": ([(4, 5), (5, 6), (8, 9), (20, 21), (50, 51), (-6, -5), (-INF, -6),
+                          (6, INF), (-INF, INF), (-INF, 0.5), (-9, 5), (3.5, 3.6), (3.8, 8),
+                          (1.4, 3), (1.9, 3)], lambda a, b: S.truncnorm(a, b)),
+    "pareto": ([0.05, 1e4], lambda b: S.pareto(b)),
+    "power": ([0.02, 1e4], lambda a: S.powerlaw(a)),
+    "rayleigh": ([1e-30, 1e30], lambda scale: S.rayleigh(scale=scale)),
+    "lognormal": ([1e-3, 30], lambda s: S.lognorm(s)),
+    "wald": ([1e-4, 60, 1e3, 1e5, 1e8], lambda mean: S.invgauss(mean)),
+    "triangular": ([(100, 101, 102)], lambda a, c, b: S.triang((c - a) / (b - a), a, b - a)),
+    "weibull_min": ([(1, 0.05), (1, 500)], lambda s, c: S.weibull_min(c, scale=s)),
+    "beta": ([(0.01, 2), (1e-3, 5), (1e5, 2e5)], lambda a, b: S.beta(a, b)),
+    "chisquare": ([0.02, 1e6], lambda df: S.chi2(df)),
+    "f": ([(0.05, 3), (3, 0.05), (1e5, 1e5)], lambda n, d: S.f(n, d)),
+    "t": ([0.05, 0.2, 1e8], lambda df: S.t(df)),
+    "generalized_normal": ([0.05, 0.2, 50, 100], lambda p: S.gennorm(p)),
+    "noncentral_chisquare": ([(0.05, 0.5), (5, 1e-3)], lambda df, nonc: S.ncx2(df, nonc)),
+    "noncentral_f": ([(2, 3, 200)], lambda n, d, nonc: S.ncf(n, d, nonc)),
+    "vonmises": ([(0, 1e-6), (0, 1e4), (0, 1e6)], lambda mu, kappa: S.vonmises(kappa)),
+    "bernoulli": ([1e-3, 0.999], lambda p: S.bernoulli(p)),
+    "geometric": ([1e-6, 1e-3, 0.02, 0.999], lambda p: S.geom(p)),
+    "poisson": ([1e-3, 1e4, 1e6, 1e8], lambda lam: S.poisson(lam)),
+    "negative_binomial": ([(0.01, 0.5), (1e4, 0.3), (5, 1e-5)], lambda n, p: S.nbinom(n, p)),
+    "logseries": ([1e-5, 0.9999], lambda p: S.logser(p)),
+}
+WHOLE = frozenset(("bernoulli", "geometric", "poisson", "negative_binomial", "logseries"))
+# Of the samplers that draw in float32 then, wald and t stand for all.
+HALVES = frozenset(("uniform", "truncated_normal", "wald", "t", "bernoulli", "geometric"))
+DTYPES = {name: np.dtype(getattr(ml_dtypes, name, name))
+          for name in ("float32", "float64", "float16", "bfloat16")}
+
+
 class Mirrored:
     """The law of Maxwell numbers of random sign."""
 
@@ -92,6 +129,22 @@ def pvalue(x, law):
     if keep.sum() == 1:
         return 1.0
     return S.chisquare(found[keep], expected[keep] * N / expected[keep].sum()).pvalue
+
+
+def spread(x, law, rng):
+    """Uniform numbers, if what was rounded to `x` follows the law.
+
+    They are the law's values of random places among all that round to each element.
+    """
+    info, wide = ml_dtypes.finfo(x.dtype), x.astype(np.float64)
+    down, up = [np.nextafter(x, np.array(end, x.dtype)).astype(np.float64) for end in (-INF, INF)]
+    least = np.abs(wide) < float(info.tiny)     # what is smaller may be 0
+    low = np.where(least, -float(info.tiny), np.where(down == -INF, wide, (down + wide) / 2))
+    high = np.where(least, float(info.tiny), np.where(up == INF, wide, (up + wide) / 2))
+    low = np.where(wide == INF, float(info.max), np.where(wide == -INF, -INF, low))
+    high = np.where(wide == -INF, -float(info.max), np.where(wide == INF, INF, high))
+    low, high = law.cdf(low), law.cdf(high)
+    return low + rng.random(x.shape) * (high - low)
 
 
 def covariance(method):
@@ -132,7 +185,7 @@ ROWS = {
     "permutation": lambda: (np.asarray(random.permutation(
         random.key(1), np.tile(np.arange(5), (N, 1)), 1, True)).T, [S.randint(0, 5)] * 5),
 }
-TESTS = sum(max(1, len(sets)) for sets, _ in LAWS.values()) + 60
+TESTS = sum(max(1, len(sets)) for sets, _ in [*LAWS.values(), *4 * [*ENDS.values()]]) + 60
 
 
 def marked(names):
@@ -151,6 +204,31 @@ def test_samples_follow_their_law(name):
     for i, params in enumerate(sets or [()]):
         params = params if isinstance(params, tuple) else (params,)
         assert pvalue(drawn[:, i], law(*params)) > LEVEL / TESTS, params
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")       # SciPy's, at such parameters
+@pytest.mark.parametrize(("name", "dtype"), [
+    (name, dtype) for name in ENDS for dtype in DTYPES if dtype in ("float32", "float64")
+    or name in HALVES])
+def test_samples_follow_their_law_at_the_ends_of_parameters(name, dtype):
+    sets, law = ENDS[name]
+    columns = np.array(sets, np.float64).reshape(len(sets), -1).T.astype(DTYPES[dtype])
+    sampler, real = getattr(random, name), name not in WHOLE
+    if name == "uniform":
+        sampler = lambda key, a, b, **more: random.uniform(key, minval=a, maxval=b, **more)
+    with olympus.enable_x64(dtype == "float64"):
+        drawn = np.asarray(sampler(random.key(list(ENDS).index(name)), *columns,
+                                   shape=(N, len(sets)), **({"dtype": dtype} if real else {})))
+    for x, params in zip(drawn.T, columns.T.astype(np.float64), strict=True):
+        if name != "truncated_normal" and not np.isfinite(params).all():
+            continue        # beyond the dtype
+        if name == "truncated_normal" and DTYPES[dtype].itemsize == 2 and abs(params).max() > 3:
+            continue        # the limits themselves, which are excluded, have much of the weight
+        assert not np.isnan(x.astype(np.float64)).any(), params
+        found = S.kstest(spread(x, law(*params), np.random.default_rng(0)), "uniform").pvalue if (
+            real) else pvalue(x, law(*params))
+        assert found > LEVEL / TESTS or (np.isnan(found) and (x == x[0]).all()), params
 
 
 @pytest.mark.parametrize("name", marked(ROWS))

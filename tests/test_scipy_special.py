@@ -1,6 +1,7 @@
 """scipy.special against mpmath, in units in the last place, and at its edges."""
 
 import inspect
+import itertools
 
 import mpmath as mp
 import numpy as np
@@ -60,7 +61,7 @@ ACCURACY = {  # largest error in ULP of float64, operands' ranges, the function 
              lambda a, b: mp.gamma(a) * mp.gamma(b) / mp.gamma(a + b)),
     "gamma": (6, [(-20.0, 170.0)], mp.gamma), "rgamma": (8, [(-20.0, 170.0)], mp.rgamma),
     "poch": (800, [(0.1, 50.0), (0.1, 50.0)], mp.rf),
-    "binom": (600, [(1.0, 50.0), (0.0, 20.0)], mp.binomial),
+    "binom": (900, [(1.0, 1e8), (0.0, 20.0)], mp.binomial),
     "exp1": (4, [(0.0, 300.0)], mp.e1), "expi": (8, [(-300.0, 300.0)], mp.ei),
     "spence": (4, [(0.0, 300.0)], lambda x: mp.re(mp.polylog(2, 1 - x))),
     "zeta": (100, [(-20.0, 30.0)], mp.zeta), "zetac": (4, [(1.0, 60.0)], lambda x: mp.zeta(x) - 1),
@@ -92,6 +93,53 @@ def test_errors_in_units_in_the_last_place(name):
         wanted = [at(exact, x) for x in zip(*xs, strict=True)]
         with olympus.enable_x64(True):
             assert ulps(getattr(special, name)(*xs), wanted) <= most
+
+
+# Of both signs, from tiny to huge, whole and not: what is large cancels, and Γ has its poles.
+ANYWHERE = [-1e8 - 0.5, -1e3 - 0.25, -20.3, -7.0, -2.5, -0.3, -1e-10, 1e-10, 0.3, 1.0, 1.5, 2.5,
+            20.3, 24.0, 150.2, 1e3 + 0.5, 1e6, 1e8, 1e15]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "exact"), [("beta", mp.beta), ("binom", mp.binomial)])
+def test_beta_and_binom_over_their_whole_domain(name, exact, dtype):
+    """Differences of logarithms of Γ were off by 4.5e-7 in float64, and with a rounded sine."""
+    pairs = np.array([*itertools.product(ANYWHERE, repeat=2)]).astype(dtype)
+    info = np.finfo(dtype)
+    with mp.workdps(60), olympus.enable_x64(dtype == "float64"):
+        found = np.asarray(getattr(special, name)(*pairs.T), np.float64)
+        for pair, y in zip(pairs.astype(float), found, strict=True):
+            try:
+                wanted = exact(*map(mp.mpf, pair))
+            except (ValueError, ZeroDivisionError):
+                continue        # a pole
+            if name == "binom" and pair[0] < 0 and pair[0] % 1 == 0:
+                continue        # a pole of the numerator alone
+            if wanted == 0 or not info.tiny * 10 < abs(wanted) < info.max / 10:
+                continue
+            allowed = 40 * float(info.eps) * float(1 + abs(mp.log(abs(wanted))))
+            assert abs(y - wanted) <= allowed * abs(wanted), (pair, y, wanted)
+
+
+def test_hyp2f1_beyond_one_where_it_is_a_real_power():
+    points = [(2, .5, .5, 1.5), (1, 2, 2, 3), (3, .2, .2, 1.1), (2, 3, 3, 2), (.4, 2, .4, 5)]
+    found = [float(special.hyp2f1(*map(float, p))) for p in points]
+    np.testing.assert_allclose(found, [4, -0.5, -1000, 1, 1 / 16], rtol=5e-5)
+    assert np.isnan(special.hyp2f1(0.3, 0.6, 0.3, 1.2))     # (-0.2)**-0.6
+
+
+@pytest.mark.slow
+def test_ends_of_parameters():
+    """A negative whole number beside a whole one, and infinite ones: NaN or a wrong sign before."""
+    assert float(special.beta(-10.0, 3.0)) == pytest.approx(-1 / 360)
+    with olympus.enable_x64(True):
+        assert float(special.beta(1e-300, 1e-300)) == pytest.approx(2e300)
+        assert float(special.gammaincinv(1e100, 0.5)) == 1e100
+    assert [float(special.betaincinv(*p)) for p in (
+        (1.0, np.inf, 0.3), (np.inf, 1.0, 0.3), (np.inf, np.inf, 0.3))][:2] == [0, 1]
+    for fun in (special.ellipeinc, special.ellipkinc):
+        assert float(fun(np.inf, 0.3)) == np.inf and float(fun(-np.inf, 0.3)) == -np.inf
+        assert np.isnan(fun(np.inf, 2.0))
 
 
 @pytest.mark.slow

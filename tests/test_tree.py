@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import olympus
 from olympus import tree, tree_util
 from olympus._src.types.tree import (
     broadcast_prefix,
@@ -840,3 +841,28 @@ def test_every_cut_of_a_tree_is_a_prefix_of_it(value, data):
     assert prefix_errors(axes, value) == []
     assert broadcast_prefix(axes, value) == [7] * len(tree_leaves(value))
     assert flatten_axes("axes", tree_structure(value), axes) == broadcast_prefix(axes, value)
+
+
+def test_a_tree_that_cannot_be_flattened_leaves_the_process_its_recursion():
+    """C++ kept the levels it had taken: `device_put(x, cyclic)` ended every later call."""
+    def levels(n=0):
+        try:
+            return levels(n + 1)
+        except RecursionError:
+            return n
+
+    def refuse(x):
+        raise ValueError("no")
+
+    cyclic, nested = [1.0], [[[[1.0]]]]
+    cyclic.append(cyclic)
+    before = levels()
+    for _ in range(2):
+        with pytest.raises(RecursionError, match="contains itself"):
+            olympus.device_put(1.0, cyclic)
+        for flatten in (tree_util.tree_leaves, tree_util.tree_leaves_with_path):
+            with pytest.raises(RecursionError, match="contains itself"):
+                flatten(cyclic, is_leaf=lambda x: x is None)
+            with pytest.raises(ValueError, match="no"):
+                flatten(nested, is_leaf=lambda x: x == 1.0 and refuse(x))
+    assert levels() == before

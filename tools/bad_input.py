@@ -23,6 +23,8 @@ import argparse
 import ast
 import collections
 import contextlib
+import decimal
+import fractions
 import functools
 import inspect
 import io
@@ -44,16 +46,20 @@ import olympus.lax
 import olympus.nn
 import olympus.numpy as onp
 import olympus.random
+import olympus.scipy
 from olympus._src.base.config import traceback_filtering
 
 MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax": olympus.lax,
            "lax.linalg": olympus.lax.linalg, "nn": olympus.nn, "random": olympus.random,
-           "nn.initializers": olympus.nn.initializers, "olympus": olympus}
+           "nn.initializers": olympus.nn.initializers, "olympus": olympus, "image": olympus.image,
+           **{f"scipy.{name}": functools.reduce(getattr, name.split("."), olympus.scipy)
+              for name in ("cluster.vq", "fft", "integrate", "optimize", "sparse.linalg",
+                           "stats")}}
 PACKAGE = str(pathlib.Path(olympus.__file__).parent)
-# Files, and what stays after the call.
+# Files, what stays after the call, and what computes at once.
 SKIPPED = frozenset("""
     load loadtxt genfromtxt fromfile fromiter set_printoptions publish block_until_ready
-    clear_caches live_arrays effects_barrier
+    clear_caches live_arrays effects_barrier solve_ivp
 """.split())    # noqa: SIM905
 
 
@@ -62,6 +68,18 @@ class Thing:
 
     def __repr__(self) -> str:
         return "<thing>"
+
+
+class Foreign:
+    """What another library's array may look like from outside."""
+
+    shape, dtype, ndim, size = (2,), "their float", 1, 2
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError("the array is on another device")
+
+    def __repr__(self) -> str:
+        return "<foreign>"
 
 
 def _add(*xs: Any) -> Any:
@@ -74,8 +92,11 @@ BAD: dict[str, Any] = {
     "1.5": 1.5, "1j": 1j, "True": True, "object": Thing(), "ragged": [[1.0], [2.0, 3.0]],
     "empty": [], "objects": np.array([None, 1], object), "datetime": np.datetime64("2020-01-01"),
     "strings": np.array(["a", "b"]), "list": [1.0, 2.0], "key": olympus.random.key(0),
-    "spec": olympus.ShapeDtypeStruct((3,), np.float32),
+    "spec": olympus.ShapeDtypeStruct((3,), np.float32), "memoryview": memoryview(b"ab"),
+    "fraction": fractions.Fraction(1, 3), "decimal": decimal.Decimal("0.5"), "foreign": Foreign(),
+    "cyclic": [1.0],
 }
+BAD["cyclic"].append(BAD["cyclic"])
 
 F = np.arange(9, dtype=np.float32).reshape(3, 3) / 8 + np.eye(3, dtype=np.float32)
 I = np.array([2, 0, 1], np.int32)
@@ -326,6 +347,15 @@ OWN: dict[str, dict[str, Any]] = {
                                          "normal"},
     "random.key_data": {"keys": olympus.random.key(0)},
     "random.key_impl": {"keys": olympus.random.key(0)},
+    **{f"scipy.sparse.linalg.{f}": {"A": F + F.T, "b": F[0]} for f in ("bicgstab", "cg", "gmres")},
+    "scipy.fft.next_fast_len": {"target": 5}, "scipy.fft.prev_fast_len": {"target": 5},
+    "image.resize": {"image": F, "shape": (5, 5), "method": "linear"},
+    "image.scale_and_translate": {"image": F, "shape": (5, 5), "spatial_dims": (0, 1), "scale":
+                                  F[0, :2], "translation": F[0, :2], "method": "linear"},
+    "scipy.optimize.minimize": {"fun": lambda x: x @ x, "x0": F[0], "method": "BFGS"},
+    "scipy.integrate.quad": {"f": lambda x: x * x, "a": 0.0, "b": 1.0},
+    "scipy.integrate.fixed_quad": {"func": lambda x: x * x, "a": 0.0, "b": 1.0},
+    "scipy.integrate.odeint": {"func": lambda y, t: -y, "y0": F[0], "t": F[0]},
     "random.triangular": {"key": KEY, "left": 0.0, "mode": 0.5, "right": 1.0, "shape": ()},
     "random.weibull_min": {"key": KEY, "scale": 1.0, "concentration": 1.0},
     "random.wrap_key_data": {"key_bits_array": KEY},
@@ -432,7 +462,8 @@ PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError
 VAGUE = (RecursionError, UnicodeError)
 # Python's and NumPy's own words, which say what is wrong with the argument itself.
 CLEAR = re.compile("truth value|inhomogeneous shape|object is not callable|"
-                   r"Thing\(\) takes no arguments")
+                   r"Thing\(\) takes no arguments|contains itself|on another device|"
+                   r"takes \d positional arguments? but")
 
 
 class HangError(Exception):

@@ -113,6 +113,14 @@ def real_number(value: Any, what: str) -> float:
                     "required.")
 
 
+def pair(value: Any, what: str) -> tuple[Any, Any]:
+    """The two entries of a tuple or list; TypeError for what is neither, or has others."""
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return value[0], value[1]
+    raise TypeError(f"{what} {value!r:.60} of type {type(value).__name__} given; a pair is "
+                    "required.")
+
+
 def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     """What a host function of NumPy's returns; its errors name our operation."""
     try:

@@ -17,6 +17,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
@@ -731,7 +732,9 @@ class CustomCall(Higher, abstract=True):
             own = lead
         else:
             still = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
-            outs, out_tangents = apply(primals, [*still, *tangents[own:]])
+            # Rules read the types of their operands, which arrays of NumPy do not have.
+            values = [array_from_numpy(x) if isinstance(x, np.ndarray) else x for x in primals]
+            outs, out_tangents = apply(values, [*still, *tangents[own:]])
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 

@@ -170,7 +170,8 @@ def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) ->
     if lhs.dtype == rhs.dtype:
         return lhs.dtype
     try:
-        return dtypes.promote_types(lhs.dtype, rhs.dtype, lhs.weak_type, rhs.weak_type)[0]
+        return dtypes.promote_many(((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type)),
+                                   "standard")[0]
     except dtypes.TypePromotionError:
         raise TypeError(f"{name}: operands {lhs} and {rhs} given, whose dtypes do not promote to "
                         "one; preferred_element_type is required, or a conversion.") from None
@@ -185,7 +186,8 @@ def unmixed(b: Any, lhs: Any, rhs: Any) -> tuple[Any, Any, ShapedArray]:
     if x.dtype == y.dtype and dtypes.scalar_kind(x.dtype) == dtypes.scalar_kind(out.dtype):
         return lhs, rhs, out
     try:
-        common = dtypes.promote_many(((x.dtype, False), (y.dtype, False), (out.dtype, False)))[0]
+        common = dtypes.promote_many(((x.dtype, False), (y.dtype, False), (out.dtype, False)),
+                                     "standard")[0]
     except dtypes.TypePromotionError:       # an 8-bit float with another: all are exact in float32
         wide = [a.dtype for a in (x, y, out) if dtypes.is_complex(a.dtype)]
         common = wide[0] if wide else out.dtype if dtypes.is_floating(out.dtype) else FLOAT32

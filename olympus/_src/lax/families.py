@@ -44,7 +44,7 @@ ANY = "biufc"
 KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
                "c": "complex"}
 # A Python scalar joins operands of these kinds: never one that would lose its fraction.
-_JOINS = {bool: "b", int: "iufc", float: "fc", complex: "c"}
+_JOINS = {bool: "b", int: "iufc", float: "fc", dtypes.Limit: "fc", complex: "c"}
 
 
 def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: str) -> None:

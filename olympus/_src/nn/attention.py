@@ -70,7 +70,7 @@ def _visible(shape: Any, mask: Any, is_causal: bool, window: Any, lengths: Any) 
     for length, axis, others in zip(lengths, (2, 3), ((1, 3), (1, 2))):
         if length is not None:
             place = iota(length.dtype, shape[axis])
-            found.append(expand_dims(uf.less(place, length[:, None]), others))
+            found.append(expand_dims(uf.less(place[None, :], length[:, None]), others))
     return functools.reduce(logical_and, found) if found else None
 
 

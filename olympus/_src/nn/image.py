@@ -26,9 +26,16 @@ from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, to_array
 from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
-from ..transforms.fused import fused
+from ..transforms.fused import fused, unasked
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_shape, definitely_equal, is_static, prod
+from ..types.shape import (
+    canonical_axes,
+    canonical_shape,
+    definitely_equal,
+    is_static,
+    prod,
+    sequence,
+)
 from .segments import segment_sum
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -103,6 +110,7 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
     ResizeMethod.LANCZOS5: _lanczos(5)}
 
 
+@unasked
 def _weights(size: Any, out_size: Any, scale: Any, translation: Any, method: ResizeMethod,
              antialias: bool, dtype: Any) -> Any:
     """[size, out_size]: how much of each input pixel is in each output pixel."""
@@ -188,7 +196,8 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
     """
     name = "scale_and_translate"
     image, shape = _target(name, image, shape)
-    method, dims = _method(name, method), canonical_axes(tuple(spatial_dims), image.ndim, name)
+    method, dims = _method(name, method), canonical_axes(
+        sequence(spatial_dims, name, "spatial_dims"), image.ndim, name)
     if method is ResizeMethod.NEAREST:
         raise ValueError(f"{name}: method 'nearest' given; a method with weights is required; use "
                          "'linear', or resize.")

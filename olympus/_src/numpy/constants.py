@@ -33,9 +33,9 @@ class finfo:
     """Limits of a floating-point dtype, or of a complex one's parts; of an array, its dtype's.
 
     `eps`, `epsneg`, `max`, `min`, `resolution`, `smallest_normal`, `smallest_subnormal` and `tiny`
-    are Python's floats, so they are weakly typed as operands; NumPy's are scalars of the dtype.
-    `dtype` and the numbers of bits (`bits`, `iexp`, `machep`, `maxexp`, `minexp`, `negep`, `nexp`,
-    `nmant`, `precision`) are NumPy's.
+    are Python's floats, so they are weakly typed as operands; they have NumPy's `dtype` and
+    `astype`, too. `dtype` and the numbers of bits (`bits`, `iexp`, `machep`, `maxexp`, `minexp`,
+    `negep`, `nexp`, `nmant`, `precision`) are NumPy's.
 
     >>> import olympus.numpy as onp
     >>> onp.finfo(onp.bfloat16).eps
@@ -53,7 +53,7 @@ class finfo:
         if name.startswith("_"):
             raise AttributeError(name)
         value = getattr(self._numpy, name)
-        return value if isinstance(value, int) else float(value)
+        return value if isinstance(value, int) else dtypes.Limit(value, self.dtype)
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
+from ..transforms.fused import unasked
 from ..types import dtypes
 from . import elementary, trigonometry, ufuncs
 from .creation import asarray, is_sequence
@@ -131,6 +132,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     return ufuncs.divide(log(x), log(n))
 
 
+@unasked
 def power(x: ArrayLike, p: ArrayLike) -> Array:
     """`x` to the power `p`: of negative numbers the principal one, of negative ints a float.
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike
+from ..core.ir import Literal
 from ..core.trace import literal, typeof
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import conj, mul, sub
+from ..lax.barriers import optimization_barrier
 from ..lax.comparison import ge, select_n
 from ..lax.convert import convert_element_type
 from ..lax.creation import iota
@@ -29,14 +31,16 @@ from ..types.shape import (
     canonical_dim,
     definitely_equal,
     entries,
+    is_static,
     minimum,
     prod,
     static_int,
 )
 from ..types.sharding import DeviceLike
 from . import manipulation
+from .creation import asarray
 from .promote import array_args, refuse_option, to_array
-from .ufuncs import divide
+from .ufuncs import divide, multiply
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
            "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -614,8 +618,10 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
             raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
                             "complex dtype is required, since frequencies are fractions.")
     steps = convert_element_type(steps, dtypes.default_float())
-    out = divide(divide(steps, max(n, 1)), d)
-    out = convert_element_type(out, wanted)
+    # One division, by what XLA does not know: it would multiply by the rounded reciprocal.
+    whole = n * float(d.val) if type(d) is Literal and is_static((n,)) else multiply(d, n)
+    whole = optimization_barrier(asarray(whole, dtypes.default_float()))
+    out = convert_element_type(divide(steps, whole), wanted)
     return out if device is None else device_put(out, device)
 
 

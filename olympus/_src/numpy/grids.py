@@ -156,7 +156,8 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       num: how many, a static int.
       endpoint: whether `stop` is the last number.
       retstep: whether to return the spacing too.
-      dtype: of the result; inexact by default. Integers are rounded down.
+      dtype: of the result; inexact by default. Integers are rounded down: of bounds that are
+        numbers or NumPy's arrays from float64, as NumPy's are, of others from the dtype of both.
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the result on.
 
@@ -171,18 +172,36 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     [0.   0.25 0.5  0.75 1.  ]
     """
     dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
-    found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    if dtype is not None and dtypes.is_integer(dtype) and _is_real(start) and _is_real(stop):
+        num = _count(num)
+        with np.errstate(all="ignore"):
+            whole, step = np.linspace(start, stop, num, endpoint, True, dtype, axis)
+        step = asarray(step, dtypes.default_float())
+        found = (asarray(whole), step) if retstep else asarray(whole)
+    else:
+        found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
     if retstep:
         return placed("linspace", found[0], device, None), found[1]
     return placed("linspace", found, device, None)
 
 
-@fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
-              ) -> Any:
+def _count(num: Any) -> int:
     num = static_int(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
+    return num
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a bound is known on the host, where integers are rounded down as NumPy's are."""
+    return type(x) in (int, float) or (isinstance(x, (np.ndarray, np.generic))
+                                       and x.dtype.kind in "iuf")
+
+
+@fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
+              ) -> Any:
+    num = _count(num)
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
     dtype = computed if dtype is None else dtype

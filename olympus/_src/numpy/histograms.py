@@ -23,7 +23,15 @@ from .creation import asarray, is_sequence
 from .indexing import concrete, write
 from .joining import stack
 from .manipulation import ravel, reshape
-from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, to_array
+from .promote import (
+    array_args,
+    broadcast_to,
+    choose,
+    convert,
+    inexact_dtypes,
+    promote_dtypes,
+    to_array,
+)
 from .sorting import searchsorted
 from .statistics import diff
 from .ufuncs import divide
@@ -88,7 +96,7 @@ def _equal_bins(x: Any, limits: Any, count: int) -> Any:
         low, high = reductions.min(x), reductions.max(x)
     else:
         low, high = literal(0, x.dtype), literal(1, x.dtype)
-    low, high, _ = promote_dtypes("histogram", low, high, full((), 0, x.dtype), inexact=True)
+    low, high, _ = inexact_dtypes("histogram", low, high, full((), 0, x.dtype))
     dtype = typeof(low).dtype
     low, high = [broadcast_to(convert(v, dtype), ()) for v in (low, high)]
     half, same = literal(0.5, dtype), eq(low, high)
@@ -154,7 +162,9 @@ def _bin_edges(name: str, x: Any, bins: Any, limits: Any, weights: Any) -> Any:
 
 def _place(x: Any, edges: Any) -> Any:
     """The bin of each element, as many as there are bins for those in none; NaN is in none."""
-    x, edges = [to_array(v) for v in promote_dtypes("histogram", x, edges)]
+    exact = not any(dtypes.is_inexact(v.dtype) for v in (x, edges))
+    x, edges = [to_array(v) for v in (promote_dtypes if exact else inexact_dtypes)(
+        "histogram", x, edges)]
     count = edges.shape[0] - 1
     last = broadcast_to(edges[-1], x.shape)
     found = searchsorted(edges, x, side="right") - 1

@@ -756,11 +756,11 @@ def _insert_traced(arr: Any, places: Any, values: Any, *, axis: int) -> Any:
     """What lies outside goes to the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
     places = promote.convert(places, dtypes.as_dtype("int32"))
-    front = ufuncs.minimum(ufuncs.maximum(places + n * (places < 0), 0), n)
+    front = ufuncs.minimum(ufuncs.maximum(promote.choose(places < 0, places + n, places), 0), n)
     which = creation.iota(np.int32, count)
     before, order = sort_key_val(front, which)
     held = write("set", creation.full((n + count,), -1, np.int32), before + which, order)
     mine = held < 0
     rank = cumulative.cumsum(promote.convert(mine, dtypes.as_dtype("int32")), 0) - 1
-    source = rank * mine + (n + held) * ~mine
+    source = promote.choose(mine, rank, n + held)
     return take(concatenate([arr, values], axis), source, axis, mode="clip")

@@ -400,7 +400,7 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
 
 
 @as_ufunc
-@fused(static=("precision", "preferred_element_type", *CORE))
+@fused(static=("precision", "preferred_element_type", *CORE), asking=True)
 @core_options("(n),(n)->()")
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
@@ -433,7 +433,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
 
 @as_ufunc
-@fused(static=CORE)
+@fused(static=CORE, asking=True)
 @core_options("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of matrices and vectors; leading axes broadcast.
@@ -459,7 +459,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @as_ufunc
-@fused(static=CORE)
+@fused(static=CORE, asking=True)
 @core_options("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of vectors, conjugated, and matrices; leading axes broadcast.

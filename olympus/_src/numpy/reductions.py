@@ -34,6 +34,7 @@ from .promote import (
     convert,
     flag,
     refuse_option,
+    to_array,
     warn_complex,
 )
 
@@ -122,7 +123,9 @@ def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x:
     x = masked(convert(x, accumulated), where, literal(neutral, accumulated))
     found = op(x, axes) if axes else x
     if initial is not None:
-        found = combine(found, broadcast_to(convert(initial, accumulated), found.shape))
+        start = broadcast_to(convert(initial, accumulated), found.shape)
+        # Of no elements it is the result itself: -0.0 and the neutral 0.0 add to 0.0.
+        found = to_array(start) if definitely_equal(size_of(x.shape), 0) else combine(found, start)
     return convert(expand(found, axes, keepdims), dtype)
 
 

@@ -149,7 +149,7 @@ def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) 
     made.types, made.loops = loops.types(), loops
     made.signature = getattr(call, "signature", None)
     if made.signature is None:
-        code = getattr(call, "__wrapped__", call).__code__
+        code = inspect.unwrap(call).__code__
         key = code.co_varnames[:code.co_argcount], code.co_posonlyargcount
         if key not in signatures:
             signatures[key] = _signature(*key)

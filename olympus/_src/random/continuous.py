@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.accuracy import AccuracyMode
 from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_not, bitwise_or, clz, shift_left, shift_right_logical
-from ..lax.comparison import clamp, eq, ge, le, lt, select
+from ..lax.comparison import clamp, eq, ge, gt, le, lt, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full_like
 from ..lax.families import add
@@ -34,9 +35,10 @@ from .arguments import draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
 __all__ = [
-    "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential", "gumbel", "laplace",
-    "log_rest", "logistic", "lognormal", "maxwell", "normal", "pareto", "power", "rademacher_signs",
-    "rayleigh", "triangular", "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+    "at_least_32_bits", "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential",
+    "gumbel", "laplace", "log_rest", "logistic", "lognormal", "maxwell", "narrowed", "normal",
+    "pareto", "positive_unit", "power", "rademacher_signs", "rayleigh", "triangular",
+    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
 ]
 
 Dims = tuple[int, ...]
@@ -94,6 +96,22 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     return sub(bitcast_convert_type(words, dtype), 1.0)
 
 
+def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
+    """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
+    u = unit(key, shape, dtype)
+    return select(eq(u, 0.0), full_like(u, 0.5 * float(finfo(dtype).eps)), u)
+
+
+def at_least_32_bits(dtype: Any) -> Any:
+    """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
+    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
+
+
+def narrowed(drawn: Any, dtype: Any) -> Any:
+    """What was drawn in 32 bits at least, in the dtype that was asked for."""
+    return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
+
+
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
@@ -112,7 +130,12 @@ def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 @fused(static=("shape", "dtype"))
 def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
-    return between(typed(key), low, high, shape, dtype)
+    low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
+    u, span = unit(typed(key), shape, dtype), sub(high, low)
+    finite = lt(arithmetic.abs(span), math.inf)
+    near = add(mul(u, select(finite, span, full_like(span, 0.0))), low)
+    far = add(mul(u, high), mul(sub(1.0, u), low))      # whose distance the dtype does not hold
+    return arithmetic.max(low, select(finite, near, far))
 
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -146,8 +169,8 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 
 def typed_aval(key: Any, name: str) -> None:
     """Raise unless `key` is a single key, typed or raw."""
-    ndim = getattr(key, "ndim", None)
-    if ndim is None or dtypes.is_extended(key.dtype) == bool(ndim) or ndim > 1:
+    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
+    if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
         typed_scalar(name, key)
 
 
@@ -191,17 +214,72 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return constrain("normal", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: Any) -> Any:
+# From where on, by the bits of the mantissa, an interval on one side of 0 is in the tail: erf has
+# too few values there for the law.
+_TAILS = {7: 1.5, 10: 2.0, 23: 3.75, 52: 6.0}
+
+
+@fused(static=("shape", "dtype", "tails"))
+def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: Any, tails: bool
+                      ) -> Any:
     """The inverse of the distribution function, kept inside of the open interval."""
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
-    root = float(np.array(np.sqrt(2), dtype))
-    low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
-    out = mul(root, special.erf_inv(between(typed(key), low, high, shape, dtype)))
+    u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
+
+    def central(lower: Any, upper: Any) -> Any:
+        low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
+        v = arithmetic.max(low, add(mul(u, sub(high, low)), low))
+        return mul(root, special.erf_inv(v))
+
+    if tails:
+        begin = _tail_from(dtype)
+        right, left = ge(lower, begin), le(upper, -begin)
+        tail = bitwise_or(right, left)
+        one = full_like(u, 1.0)
+        near, far = select(right, lower, neg(upper)), select(right, upper, neg(lower))
+        near, far = select(tail, near, one), select(tail, far, full_like(u, 2.0))
+        beyond = _of_tail(u, near, far)
+        out = central(select(tail, neg(one), lower), select(tail, one, upper))
+        out = select(tail, select(right, beyond, neg(beyond)), out)
+    else:
+        out = central(lower, upper)
     # The limits bind where rounding would leave the interval: they have no derivative.
     first = nextafter(stop_gradient(lower), parameter(math.inf, dtype, shape))
     last = nextafter(stop_gradient(upper), parameter(-math.inf, dtype, shape))
     return clamp(first, out, last)
+
+
+def _tail_from(dtype: Any) -> float:
+    return _TAILS.get(finfo(dtype).nmant, 1.0)
+
+
+def _above(x: Any) -> Any:
+    """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
+    value = x
+    for k in range(12, 0, -1):
+        value = add(x, div(float(k), value))
+    return div(1.0, value)
+
+
+def _of_tail(u: Any, near: Any, far: Any) -> Any:
+    """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
+    dtype = typeof(u).dtype
+    u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
+    endless, first = eq(far, math.inf), _above(near)
+    last = select(endless, add(near, 1.0), far)
+    most = sub(transcendental.log(div(_above(last), first)),
+               mul(mul(0.5, sub(last, near)), add(last, near)))
+    share = select(endless, full_like(u, -1.0), transcendental.expm1(most))
+    level = log1p(mul(u, share))        # of the probability above the result over that above near
+    # The density alone, without what the fraction changes, is where to begin.
+    root = sqrt(sub(mul(near, near), mul(2.0, level)))
+    moved = div(mul(-2.0, level), add(root, near))
+    for _ in range(4):
+        here = _above(add(near, moved))
+        lack = add(sub(mul(moved, add(near, mul(0.5, moved))),
+                       transcendental.log(div(here, first))), level)
+        moved = sub(moved, mul(lack, here))
+    return convert_element_type(add(near, moved), dtype)
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
@@ -224,7 +302,10 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     -1.0 2.0
     """
     typed_aval(key, "truncated_normal")
-    drawn = _truncated_normal(key, lower, upper, dtype=float_dtype("truncated_normal", dtype),
+    dtype = float_dtype("truncated_normal", dtype)
+    begin, known = _tail_from(dtype), type(lower) in (int, float) and type(upper) in (int, float)
+    tails = not (known and lower < begin and upper > -begin)  # type: ignore[operator]
+    drawn = _truncated_normal(key, lower, upper, dtype=dtype, tails=tails,
                               shape=draw_shape("truncated_normal", shape, lower, upper))
     return constrain("truncated_normal", drawn, out_sharding)
 
@@ -533,18 +614,20 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     >>> print(x.mean().round(1))
     2.0
     """
-    typed_aval(key, "weibull_min")
-    return _weibull_min(key, scale, concentration, dtype=float_dtype("weibull_min", dtype),
-                        shape=draw_shape("weibull_min", shape, scale, concentration))
+    return drawn_with("weibull_min", _weibull_min, key, (scale, concentration), shape, dtype, None)
 
 
 def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
                out_sharding: Any) -> Any:
-    """A program's draws after checks of the key, the parameters, the shape and the dtype."""
+    """A program's draws after checks of the key, the parameters, the shape and the dtype.
+
+    They are computed in float32 at least.
+    """
     typed_aval(key, name)
+    dtype = float_dtype(name, dtype)
     drawn = program(key, *params, shape=draw_shape(name, shape, *params),
-                    dtype=float_dtype(name, dtype))
-    return constrain(name, drawn, out_sharding)
+                    dtype=at_least_32_bits(dtype))
+    return constrain(name, narrowed(drawn, dtype), out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -604,7 +687,7 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 
 @fused(static=("shape", "dtype"))
 def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
-    log = transcendental.log(unit(typed(key), shape, dtype))
+    log = transcendental.log(positive_unit(typed(key), shape, dtype))
     return mul(sqrt(mul(log, -2.0)), parameter(scale, dtype, shape))
 
 
@@ -699,10 +782,18 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
     mean = parameter(mean, dtype, shape)
     v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
     y = mul(v, v)
-    mean2 = mul(mean, mean)
-    root = sqrt(add(mul(mul(4.0, mean), y), mul(mean2, mul(y, y))))
-    x = sub(add(mean, div(mul(mean2, y), 2.0)), mul(div(mean, 2.0), root))
-    return select(le(z, div(mean, add(mean, x))), x, div(mean2, x))
+    # Where mean y is large the roots' difference cancels: there the smaller is a quotient.
+    w = mul(mean, y)
+    large = gt(w, 2.0 ** -5 / math.sqrt(finfo(dtype).eps))
+    some = select(large, full_like(mean, 1.0), mean)
+    mean2 = mul(some, some)
+    root = sqrt(add(mul(mul(4.0, some), y), mul(mean2, mul(y, y))))
+    x = sub(add(some, div(mul(mean2, y), 2.0)), mul(div(some, 2.0), root))
+    w = select(large, w, full_like(w, 1.0))
+    ratio = add(add(1.0, mul(0.5, w)), sqrt(mul(w, add(1.0, mul(0.25, w)))))   # larger root : mean
+    x = select(large, div(mean, ratio), x)
+    larger = select(large, mul(mean, ratio), div(mean2, x))
+    return select(le(z, div(mean, add(mean, x))), x, larger)
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,

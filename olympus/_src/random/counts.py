@@ -33,6 +33,8 @@ __all__ = ["logseries", "negative_binomial", "poisson", "poisson_of", "zipf"]
 
 F32 = np.dtype("float32")
 _FEW, _STAND_IN = 10.0, 1e5
+# From this rate on float32 holds neither counts nor the logarithms of their probabilities well.
+_MANY = 2048.0
 
 
 def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
@@ -55,9 +57,30 @@ def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     return arithmetic.sub(while_loop(go_on, draw, start)[1], 1)
 
 
+def _log_probability(rate: Any, excess: Any) -> Any:
+    """The logarithm of the probability of the count rate + excess, for large rates: no large
+    numbers are subtracted from each other.
+    """
+    x = div(excess, rate)
+    near = lt(arithmetic.abs(x), 0.1)
+    small, far = select(near, x, full_like(x, 0.0)), select(near, full_like(x, 0.2), x)
+    series = full_like(x, 1 / 56)       # of ((1 + x) log(1 + x) - x) / x²
+    for n in range(6, 0, -1):
+        series = arithmetic.sub(1 / (n * (n + 1)), mul(small, series))
+    deviance = select(near, mul(mul(small, small), series),
+                      arithmetic.sub(mul(add(1.0, far), log1p(far)), far))
+    count = add(rate, excess)
+    return neg(add(mul(rate, deviance), add(mul(0.5, log(mul(2 * np.pi, count))),
+                                            div(1 / 12, count))))
+
+
 def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
-    log_rate = log(rate)
+    """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted.
+
+    Of a large rate the count is that above the whole part of the rate.
+    """
+    log_rate, many = log(rate), ge(rate, _MANY)
+    part = arithmetic.sub(rate, floor(rate))
     b = add(0.931, mul(2.53, sqrt(rate)))
     a = add(-0.059, mul(0.02483, b))
     inverse_alpha = add(1.1239, div(1.1328, arithmetic.sub(b, 3.4)))
@@ -65,11 +88,14 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
 
     def step(u: Any, v: Any) -> tuple[Any, Any]:
         us = arithmetic.sub(0.5, arithmetic.abs(u))
-        k = floor(add(add(mul(add(div(mul(2.0, a), us), b), u), rate), 0.43))
+        beside = mul(add(div(mul(2.0, a), us), b), u)
+        k = floor(add(add(beside, select(many, part, rate)), 0.43))
         s = log(div(mul(v, inverse_alpha), add(div(a, mul(us, us)), b)))
         t = arithmetic.sub(add(neg(rate), mul(k, log_rate)), special.lgamma(add(k, 1.0)))
+        t = select(many, _log_probability(rate, arithmetic.sub(k, part)), t)
         at_once = bitwise_and(ge(us, 0.07), le(v, v_squeeze))
-        never = bitwise_or(lt(k, 0.0), bitwise_and(lt(us, 0.013), gt(v, us)))
+        least = select(many, neg(rate), full_like(rate, 0.0))
+        never = bitwise_or(lt(k, least), bitwise_and(lt(us, 0.013), gt(v, us)))
         return k, bitwise_or(at_once, bitwise_and(bitwise_not(never), le(s, t)))
 
     return step
@@ -92,7 +118,18 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
         return add(i, 1), select(accept, k, out), bitwise_or(accepted, accept), key
 
     start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
-    return convert_element_type(while_loop(go_on, draw, start)[1], dtype)
+    k, many = while_loop(go_on, draw, start)[1], ge(rate, _MANY)
+    return select(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
+
+
+def _whole(base: Any, excess: Any, dtype: Any) -> Any:
+    """Sums of whole float32 numbers as integers, exact; the largest one for what is above it."""
+    wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
+    found = add(convert_element_type(base, wide),
+                convert_element_type(convert_element_type(excess, "int32"), wide))
+    most = int(dtypes.iinfo(dtype).max)
+    above = ge(add(base, excess), float(most))
+    return convert_element_type(select(above, full_like(found, most), found), dtype)
 
 
 def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:

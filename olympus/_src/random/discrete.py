@@ -42,8 +42,10 @@ from ..types.shape import (
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, integer_dtype, parameter
 from .continuous import (
+    at_least_32_bits,
     gumbel_of,
     log_rest,
+    positive_unit,
     precision_mode,
     rademacher_signs,
     subkeys,
@@ -61,7 +63,7 @@ U32 = dtypes.as_dtype("uint32")
 
 @fused(static=("shape", "mode"))
 def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
-    dtype = typeof(p).dtype
+    dtype = at_least_32_bits(typeof(p).dtype)
     p = parameter(p, dtype, shape)
     if mode == "low":
         return lt(unit(typed(key), shape, dtype), p)
@@ -220,9 +222,9 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
 
 @fused(static=("shape", "dtype"))
 def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    real = dtypes.to_inexact_dtype(typeof(p).dtype)
+    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(p).dtype))
     p = parameter(p, real, shape)
-    u = unit(typed(key), shape, real)
+    u = positive_unit(typed(key), shape, real)
     count = floor(div(log(u), log_rest(p)))
     return convert_element_type(add(count, 1.0), dtype)
 
@@ -374,6 +376,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     """
     typed_aval(key, "categorical")
     logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))
+    logits = promote.convert(logits, at_least_32_bits(typeof(logits).dtype))
     own = typeof(logits).shape
     axis = canonical_axis(axis, len(own), "categorical")
     batch = (*own[:axis], *own[axis + 1:])
@@ -475,4 +478,4 @@ def _weights(p: Any, n: int) -> Any:
     if typeof(p).shape != (n,):
         raise ValueError(f"choice: p {typeof(p)} given for {n} elements; a vector of as many "
                          "weights is required.")
-    return p
+    return promote.convert(p, at_least_32_bits(typeof(p).dtype))

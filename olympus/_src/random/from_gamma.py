@@ -11,6 +11,8 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, sub
+from ..lax.comparison import select
+from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim
@@ -23,14 +25,16 @@ from ..types.shape import canonical_shape, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
 from .continuous import (
+    at_least_32_bits,
     drawn_with,
     exponential_of,
+    narrowed,
     rademacher_signs,
     standard_normal,
     subkeys,
     typed_aval,
 )
-from .gamma import check_method, gamma_of
+from .gamma import check_method, gamma_of, small_logs
 from .keys import typed
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
@@ -180,7 +184,10 @@ def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
     normal_key, gamma_key = subkeys(typed(key))
     z = standard_normal(normal_key, shape, dtype)
     half = div(parameter(df, dtype, shape), 2.0)
-    return mul(z, sqrt(div(half, gamma_of(gamma_key, half))))
+    drawn = gamma_of(gamma_key, half)
+    small, logs = small_logs(gamma_key, half, drawn)
+    size = sqrt(div(half, select(small, full_like(drawn, 1.0), drawn)))
+    return mul(z, mul(size, exp(mul(-0.5, logs))))
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
@@ -208,8 +215,10 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any:
     """`power` is 1 / p."""
     size_key, sign_key = subkeys(key)
-    size = gamma_of(size_key, power)
-    return mul(rademacher_signs(sign_key, shape, dtype), transcendental.pow(size, power))
+    drawn = gamma_of(size_key, power)
+    small, logs = small_logs(size_key, power, drawn)
+    size = transcendental.pow(select(small, full_like(drawn, 1.0), drawn), power)
+    return mul(rademacher_signs(sign_key, shape, dtype), mul(size, exp(mul(logs, power))))
 
 
 @fused(static=("shape", "dtype"))
@@ -284,6 +293,6 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     if d < 0:
         raise ValueError(f"ball: d {d!r} given; the number of dimensions, an int that is not "
                          "negative, is required.")
-    shape = draw_shape("ball", shape, p)
-    drawn = _ball(key, p, shape=shape, d=d, dtype=float_dtype("ball", dtype))
-    return constrain("ball", drawn, out_sharding)
+    shape, dtype = draw_shape("ball", shape, p), float_dtype("ball", dtype)
+    drawn = _ball(key, p, shape=shape, d=d, dtype=at_least_32_bits(dtype))
+    return constrain("ball", narrowed(drawn, dtype), out_sharding)

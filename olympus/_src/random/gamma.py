@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, neg
+from ..lax.barriers import random_clone_p
 from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
@@ -38,7 +40,7 @@ from .arguments import any_of, draw_shape, float_dtype, parameter
 from .continuous import exponential_of, standard_normal, typed_aval, unit
 from .keys import random_split_p, typed
 
-__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p"]
+__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "small_logs"]
 
 Dims = tuple[int, ...]
 _SQUEEZE = 0.0331
@@ -162,6 +164,18 @@ random_gamma_p = RandomGamma("random_gamma")
 def gamma_of(key: Any, a: Any, log_space: bool = False) -> Any:
     """Samples, or their logarithms, of the shape of the array `a`. The key is typed."""
     return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+def small_logs(key: Any, a: Any, drawn: Any) -> tuple[Any, Any]:
+    """(which of the samples are too small for the dtype, the logarithms of those, 0 of others).
+
+    They are drawn again, with the key of the samples, if there are any.
+    """
+    small = bitwise_or(lt(drawn, float(dtypes.finfo(typeof(a).dtype).tiny)), eq(drawn, 0.0))
+    zero = full_like(drawn, 0.0)
+    key = random_clone_p.bind(key)
+    logs = cond(any_of(small), lambda: gamma_of(key, a, log_space=True), lambda: zero)
+    return small, select(small, logs, zero)
 
 
 @fused(static=("shape", "dtype", "log_space"))

@@ -104,7 +104,7 @@ def _transform(name: str, x: Any, kind: Any, s: Any, axes: Any, norm: Any, ortho
         if sizes is not None and len(sizes) > ndim:
             raise ValueError(f"{name}: {typeof(x)}, s {tuple(sizes)} given; at most one size per "
                              "axis is required.")
-    axes = canonical_axes(tuple(axes), ndim, name)
+    axes = canonical_axes(sequence(axes, name, "axes"), ndim, name)
     if sizes is None:
         sizes = [static_int(typeof(x).shape[axis], name, "size") for axis in axes]
     if len(sizes) != len(axes):

@@ -192,11 +192,11 @@ def _conjugate_gradients(product: Operator, inverse: Operator, b: Any, x: Any, l
     def step(state: Any) -> Any:
         x, r, p, weight, k = state
         image = product(p)
-        along = weight / _dot(p, image).real
+        along = astype(weight / _dot(p, image).real, p.dtype)
         x, r = x + along * p, r - along * image
         z = inverse(r)
         new = _dot(r, z).real
-        return x, r, z + new / weight * p, new, k + 1
+        return x, r, z + astype(new / weight, p.dtype) * p, new, k + 1
 
     x, r, _, _, k = while_loop(going, step, (x, r, z, _dot(r, z).real, np.int32(0)))
     return x, _info(sqrt(_size2(r)), least, k)
@@ -254,7 +254,7 @@ def _bicgstab(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, 
         t = product(smoothed)
         squares = _size2(t)
         done = squares == 0     # the first half of the step has hit the solution
-        omega = where(done, 0, _dot(t, s) / where(done, 1, squares))
+        omega = where(done, 0, _dot(t, s) / astype(where(done, 1, squares), t.dtype))
         moved = x + alpha * direction + omega * smoothed
         sound = (new != 0) & (across != 0)
         x, r = where(sound, moved, x), where(sound, s - omega * t, r)
@@ -343,7 +343,7 @@ def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, who
     """
     n = typeof(r).shape[0]
     real = dtypes.to_real_dtype(r.dtype)
-    v = zeros((size + 1, n), r.dtype).at[0].set(r / where(beta > 0, beta, 1))
+    v = zeros((size + 1, n), r.dtype).at[0].set(r / astype(where(beta > 0, beta, 1), r.dtype))
     upper = zeros((size, size + 1), r.dtype)
     side = zeros((size + 1,), r.dtype).at[0].set(astype(beta, r.dtype))
     turns = zeros((size, 2), r.dtype)
@@ -365,13 +365,13 @@ def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, who
             column = column + along
         rest = sqrt(_size2(w))
         new = rest > length * float(dtypes.finfo(real).eps)     # else the space is invariant
-        v = v.at[k + 1].set(where(new, w / where(new, rest, 1), 0))
+        v = v.at[k + 1].set(where(new, w / astype(where(new, rest, 1), r.dtype), 0))
         column = column.at[k + 1].set(astype(where(new, rest, 0), r.dtype))
         column = fori_loop(0, size, lambda i, c: where(i < k, rotated(c, i, turns[i]), c), column)
         a, b = column[k], column[k + 1]
         radius = sqrt(absolute(a) ** 2 + absolute(b) ** 2)
         some = radius > 0
-        turn = where(some, column[np.arange(2) + k] / where(some, radius, 1),
+        turn = where(some, column[np.arange(2) + k] / astype(where(some, radius, 1), r.dtype),
                      np.array([1, 0], r.dtype))
         return (v, upper.at[k].set(rotated(column, k, turn)), rotated(side, k, turn),
                 turns.at[k].set(turn), k + 1)
@@ -386,5 +386,5 @@ def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, who
     triangle = where(ones & (triangle == 0), 1, triangle)
     kept = where(np.arange(size) < k, side[:size], 0)
     y = triangular_solve(triangle, kept, left_side=True)
-    y = where((upper[:, :size] * ones).sum(1) == 0, 0, y)
+    y = where(where(ones, upper[:, :size], 0).sum(1) == 0, 0, y)
     return dot_general(y, v[:size], (((0,), (0,)), ((), ())), "highest")

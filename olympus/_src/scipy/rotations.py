@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
@@ -151,6 +149,7 @@ def _rotvec(q: Any) -> Any:
 @fused(static=("inverse",))
 def _applied(m: Any, v: Any, *, inverse: bool) -> Any:
     """Products of matrices, or their transposes, and vectors."""
+    v = v if v.ndim > 1 or m.ndim == 2 else v[None]
     return (m * (v[..., :, None] if inverse else v[..., None, :])).sum(-2 if inverse else -1)
 
 
@@ -332,7 +331,7 @@ class Rotation(NamedTuple):
     @api_boundary
     def inv(self) -> Rotation:
         """The rotations back."""
-        return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
+        return Rotation(concatenate([-self.quat[..., :3], self.quat[..., 3:]], -1))
 
     @api_boundary
     def magnitude(self) -> Array:

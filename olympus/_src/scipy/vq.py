@@ -10,11 +10,13 @@ from ..numpy.elementary import sqrt
 from ..numpy.indexing import take_along_axis
 from ..numpy.promote import promote_dtypes
 from ..numpy.reductions import argmin
+from ..transforms.fused import unasked
 
 __all__ = ["vq"]
 
 
 @api_boundary
+@unasked
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The nearest code of each observation, and the distance to it.
 

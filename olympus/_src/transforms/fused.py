@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import re
@@ -17,13 +18,16 @@ from typing import Any, cast, overload
 from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..base import lib
+from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.typing import F
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded
-from ..core.trace import ctx
+from ..core.trace import SCALAR_TYPES, ctx
+from ..types import dtypes
+from ..types.tree import tree_leaves
 from .jit import make_jit
 
-__all__ = ["begin_with", "fused", "named"]
+__all__ = ["begin_with", "fused", "named", "unasked"]
 
 _NUMBERS = frozenset((int, float))
 _PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
@@ -51,12 +55,63 @@ def begin_with(fun: Callable[..., Any], error: Exception) -> None:
         error._msg = text
 
 
+def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
+    """Decorator for library functions: the user's strict options do not speak inside.
+
+    The options refuse that a user mixes dtypes or ranks. Where the operands of a call are of one
+    dtype, or of one rank, that did not happen, and the body may mix what it needs.
+    """
+    names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
+            return fun(*args, **kwargs)
+        given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
+                 *[x for n, x in kwargs.items() if n not in static]]
+        with _inside(given):
+            return fun(*args, **kwargs)
+
+    return cast("F", run)
+
+
+def _inside(given: Any) -> contextlib.ExitStack:
+    """The options as they are in the body of a function that was given these arguments."""
+    operands, modes = [x for x in tree_leaves(given) if _is_operand(x)], contextlib.ExitStack()
+    if _of_one_dtype(operands):
+        modes.enter_context(numpy_dtype_promotion("standard"))
+    if len({x.ndim for x in operands if getattr(x, "ndim", 0)}) < 2:
+        modes.enter_context(numpy_rank_promotion("allow"))
+    return modes
+
+
+def _is_operand(x: Any) -> bool:
+    """Whether an argument is a number or an array of numbers; flags are neither, nor are keys."""
+    kind = type(x)
+    return (kind in SCALAR_TYPES and kind is not bool) or (
+        hasattr(kind, "dtype") and dtypes.is_numeric(x.dtype))
+
+
+def _of_one_dtype(operands: list[Any]) -> bool:
+    try:
+        dtypes.result_type(*operands or (0,))
+    except ValueError:
+        return False
+    return True
+
+
 def named(fun: F) -> F:
-    """Decorator for library functions that call others: their messages begin with its name."""
+    """Decorator for library functions that call others: their messages begin with its name.
+
+    The user's strict options do not speak inside (`unasked`).
+    """
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return fun(*args, **kwargs)
+            if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
+                return fun(*args, **kwargs)
+            with _inside((args, kwargs)):
+                return fun(*args, **kwargs)
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise
@@ -65,17 +120,17 @@ def named(fun: F) -> F:
 
 
 @overload
-def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False, seen: tuple[str, ...] = ()
-          ) -> F: ...
+def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False,
+          seen: tuple[str, ...] = (), asking: bool = False) -> F: ...
 
 
 @overload
-def fused(*, static: tuple[str, ...] = (), inline: bool = False, seen: tuple[str, ...] = ()
-          ) -> Callable[[F], F]: ...
+def fused(*, static: tuple[str, ...] = (), inline: bool = False,
+          seen: tuple[str, ...] = (), asking: bool = False) -> Callable[[F], F]: ...
 
 
 def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
-          inline: bool = False, seen: tuple[str, ...] = ()) -> Any:
+          inline: bool = False, seen: tuple[str, ...] = (), asking: bool = False) -> Any:
     """Decorator for library functions.
 
     Args:
@@ -85,16 +140,20 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         is one operation after checks and promotion.
       seen: arguments behind the third whose values the function looks at: a call that gives one
         runs the function itself.
+      asking: whether the body holds the user's strict options against its operands although they
+        are of one dtype and rank: of axes that broadcast besides some that do not.
 
     Python numbers among the positional arguments that are not static are put on the device once,
     and not by C++ in each call.
     """
     if fun is None:
-        return lambda f: fused(f, static=static, inline=inline, seen=seen)
+        return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking)
+    fun = fun if asking else unasked(fun, static)
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     name = fun.__name__
-    names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+    code = inspect.unwrap(fun).__code__
+    names = code.co_varnames[:code.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
     # Types of `y` and of `z` that are put on the device.
     of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))

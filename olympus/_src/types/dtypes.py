@@ -25,9 +25,10 @@ from ..base.errors import TypePromotionError
 from ..base.typing import ArrayLike, DTypeLike
 
 __all__ = [
-    "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
-    "canonicalize_dtype", "check_casting", "complex64", "complex128", "default_float",
-    "default_int", "extended", "finfo", "fits", "float0", "float16", "float32", "float64", "iinfo",
+    "ExtendedDType", "Limit", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast",
+    "canonical_dtype", "canonicalize_dtype", "check_casting", "complex64", "complex128",
+    "default_float", "default_int", "extended", "finfo", "fits", "float0", "float16", "float32",
+    "float64", "iinfo",
     "int8", "int16", "int32", "int64", "integer_range", "is_bool", "is_complex", "is_extended",
     "is_float0", "is_floating", "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
@@ -508,6 +509,25 @@ def fits(number: int, dtype: np.dtype) -> bool:
 
 # --- related dtypes ---------------------------------------------------------------------------
 
+class Limit(float):
+    """A number of `finfo`: a Python float, so weakly typed, with NumPy's `dtype` and `astype`."""
+
+    __slots__ = ("dtype",)
+    dtype: np.dtype
+
+    def __new__(cls, value: Any, dtype: np.dtype) -> Limit:
+        made = super().__new__(cls, value)
+        made.dtype = dtype
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Limit, (float(self), self.dtype)
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """The scalar of another dtype."""
+        return np.asarray(float(self)).astype(as_dtype(dtype))[()]
+
+
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
     found = canonical_dtype(dtype)
@@ -604,8 +624,12 @@ def promote_types(a: Any, b: Any, weak_a: bool = False, weak_b: bool = False) ->
     return found
 
 
-def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
-    """The dtype and weak type of a result of operands given as (dtype, weak type) pairs."""
+def promote_many(typed: tuple[tuple[Any, bool], ...], mode: str | None = None
+                 ) -> tuple[Any, bool]:
+    """The dtype and weak type of a result of operands given as (dtype, weak type) pairs.
+
+    `mode` None is what the user's option says; what no user mixes is joined by "standard".
+    """
     pairs = {(canonical_dtype(dtype), weak and not is_bool(dtype)): None for dtype, weak in typed}
     dtypes = {dtype for dtype, _ in pairs}
     if not dtypes <= _TABLE.keys():
@@ -615,15 +639,15 @@ def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
         raise (TypeError if float0 in dtypes else TypePromotionError)(message)
     if len(pairs) == 1 and not next(iter(pairs))[1]:
         return next(iter(dtypes)), False
-    mode = config.numpy_dtype_promotion.value
+    rules: str = mode or config.numpy_dtype_promotion.value
     all_weak = all(weak for _, weak in pairs)
-    if all_weak and mode == "standard":
+    if all_weak and rules == "standard":
         nodes = {dtype.name for dtype in dtypes}
     else:
         nodes = {_STAR[_KIND[dtype]] if weak else dtype.name for dtype, weak in pairs}
-    node = _join(nodes, _BOUNDS[mode])
+    node = _join(nodes, _BOUNDS[rules])
     if node is None:
-        raise TypePromotionError(_promotion_message(tuple(pairs), mode))
+        raise TypePromotionError(_promotion_message(tuple(pairs), rules))
     found = _DTYPE[_UNSTAR.get(node, node)]
     if all_weak:
         found = _DTYPE[_WIDEST[_KIND[found]]]
@@ -673,7 +697,7 @@ def _typed(x: Any) -> tuple[Any, bool]:
         return as_dtype(x), False
     typed = getattr(x, "aval", x)
     dtype = getattr(typed, "dtype", None)
-    if dtype is None:
+    if dtype is None or (type(x) is Limit):
         python = next((d for base, d in _PYTHON.items() if isinstance(x, base)), None)
         if python is not None:      # of an IntEnum and its like
             return python, True

@@ -57,6 +57,29 @@ _flatten: Any = registry.flatten
 _REFUSED = (ValueError, TypeError, SystemError, RecursionError)
 
 
+def _flatten_to(tree: Any, is_leaf: Callable[..., bool] | None, flatten: Any = _flatten) -> Any:
+    """What `flatten` makes of a tree; what `is_leaf` raises does not pass through C++.
+
+    That would not give back the levels of Python's recursion that it has taken: a list that has
+    itself in it would leave the process none.
+    """
+    if is_leaf is None:
+        return flatten(tree, None)
+    raised: list[BaseException] = []
+
+    def asked(*x: Any) -> bool:
+        try:
+            return bool(raised) or is_leaf(*x)
+        except BaseException as error:
+            raised.append(error)
+            return True
+
+    found = flatten(tree, asked)
+    if raised:
+        raise raised[0]
+    return found
+
+
 class Unspecified:
     """The class of the mark for an argument that was not given, where None is a value."""
 
@@ -94,7 +117,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     ([1, 2], PyTreeDef({'a': None, 'b': [*, *]}))
     """
     try:
-        return _flatten(tree, is_leaf)
+        return _flatten_to(tree, is_leaf)
     except _REFUSED as error:
         raise flatten_error("tree_flatten", tree, error, is_leaf) from None
 
@@ -113,7 +136,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     [1, 2, 3]
     """
     try:
-        return _flatten(tree, is_leaf)[0]
+        return _flatten_to(tree, is_leaf)[0]
     except _REFUSED as error:
         raise flatten_error("tree_leaves", tree, error, is_leaf) from None
 
@@ -132,7 +155,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     PyTreeDef({'a': *, 'b': [*, *]})
     """
     try:
-        return _flatten(tree, is_leaf)[1]
+        return _flatten_to(tree, is_leaf)[1]
     except _REFUSED as error:
         raise flatten_error("tree_structure", tree, error, is_leaf) from None
 
@@ -216,7 +239,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     [11, {'k': 22}]
     """
     try:
-        leaves, treedef = _flatten(tree, is_leaf)
+        leaves, treedef = _flatten_to(tree, is_leaf)
     except _REFUSED as error:
         raise flatten_error("tree_map", tree, error, is_leaf) from None
     if not rest:
@@ -263,7 +286,7 @@ def _flatten_with_path(
     what: str, tree: Any, is_leaf: Any, takes_path: bool
 ) -> tuple[list[PathLeaf], PyTreeDef]:
     try:
-        return registry.flatten_with_path(tree, _path_predicate(is_leaf, takes_path))
+        return _flatten_to(tree, _path_predicate(is_leaf, takes_path), registry.flatten_with_path)
     except _REFUSED as error:
         raise flatten_error(what, tree, error, None if takes_path else is_leaf) from None
 

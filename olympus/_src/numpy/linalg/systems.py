@@ -81,7 +81,7 @@ def _square(name: str, x: Any) -> Any:
 
 # Systems -----------------------------------------------------------------------------------------
 
-@fused
+@fused(asking=True)
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution x of a x = b, by LU factorisation with partial pivoting.
 

@@ -17,17 +17,18 @@ from ...lax.barriers import stop_gradient
 from ...loops.while_loop import while_loop
 from ...numpy.creation import asarray, full, full_like, zeros
 from ...numpy.joining import concatenate
-from ...numpy.manipulation import moveaxis
+from ...numpy.manipulation import broadcast_to, moveaxis
 from ...numpy.promote import promote_dtypes
 from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.fused import fused
+from ...transforms.arguments import check_callable
+from ...transforms.fused import fused, unasked
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
-from ...types.shape import canonical_axis, definitely_equal, less
+from ...types.shape import canonical_axis, definitely_equal, less, sequence, static_int
 from ...types.tree import tree_map
 
 __all__ = ["cumulative_trapezoid", "fixed_quad", "quad", "simpson"]
@@ -67,10 +68,11 @@ def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
         raise ValueError(f"{name}: x {typeof(x)} given for y {typeof(y)}; a vector or an array of "
                          "the shape of y is required.")
     y = moveaxis(y, axis, -1)
-    return y, asarray(h) + 0 * y[..., 1:]
+    return y, broadcast_to(asarray(h), y[..., 1:].shape)
 
 
 @api_boundary
+@unasked
 def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, axis: int = -1
             ) -> Array:
     """The integral of samples by Simpson's rule: exact for cubics at equal distances.
@@ -126,6 +128,7 @@ def _parabolas(y0: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
 
 
 @api_boundary
+@unasked
 def cumulative_trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
                          axis: int = -1, initial: ArrayLike | None = None) -> Array:
     """The integral of samples up to each of them, by the trapezoidal rule.
@@ -170,10 +173,14 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
     >>> print(f"{fixed_quad(lambda x: x ** 8, 0.0, 1.0)[0]:.6f}")
     0.111111
     """
+    n = static_int(n, "fixed_quad", "n")
+    if not 0 < n <= 10_000:
+        raise ValueError(f"fixed_quad: n {n} given; between 1 and 10,000 nodes are required.")
     nodes, weights = np.polynomial.legendre.leggauss(n)
     a, b = promote_dtypes("fixed_quad", a, b, inexact=True)
     half = (asarray(b) - asarray(a)) / 2
-    values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1), *args))
+    values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1),
+                          *sequence(args, "fixed_quad", "args")))
     return half * (values * weights.astype(dtypes.to_real_dtype(values.dtype))).sum(-1), None
 
 
@@ -207,8 +214,9 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     >>> print(f"{area:.5f} {olympus.grad(lambda b: quad(onp.cos, 0., b)[0])(1.0):.5f}")
     1.77245 0.54030
     """
-    low, high = (isinstance(v, (int, float, np.number)) and bool(np.isinf(v)) for v in (a, b))
+    low, high = (isinstance(v, (int, float, np.number)) and abs(v) == np.inf for v in (a, b))
     settings = (real_number(epsabs, "quad: epsabs"), real_number(epsrel, "quad: epsrel"))
+    limit = static_int(limit, "quad", "limit")
     if limit < 1:
         raise ValueError(f"quad: limit {limit} given; one interval or more is required.")
     ends = (np.sign(a) if low else 0, np.sign(b) if high else 0)
@@ -216,7 +224,8 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
         raise ValueError(f"quad: from {a} to {b} given; an interval is required.")
     a, b = (asarray(v) for v in promote_dtypes(
         "quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
-    return _quad(func, settings, limit, ends, a, b, tuple(args))
+    check_callable("quad", func)
+    return _quad(func, settings, limit, ends, a, b, sequence(args, "quad", "args"))
 
 
 def _line(ends: tuple[Any, Any], a: Any, b: Any) -> tuple[Callable[[Any], Any], float, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...base.util import pair
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
@@ -17,7 +18,7 @@ from ...numpy.elementary import sqrt
 from ...numpy.joining import concatenate
 from ...numpy.linalg import systems
 from ...numpy.manipulation import flip, moveaxis
-from ...numpy.promote import broadcast_to
+from ...numpy.promote import array_args, broadcast_to
 from ...numpy.reductions import argmax
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
@@ -45,7 +46,8 @@ __all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_toeplit
 
 def _sides(name: str, ab: Any, b: Any) -> tuple[Any, Any, bool]:
     """Diagonals ab[..., k, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
-    flat = typeof(b).ndim == 1
+    ab, b = array_args(name, ab, b)
+    flat = len(b.shape) == 1
     ab, b = matrices(name, ab, b[:, None] if flat else b)
     if not definitely_equal(size_of(ab), size_of(b, -2)):
         raise ValueError(f"{name}: diagonals {typeof(ab)} and right side {typeof(b)} given; as "
@@ -252,7 +254,7 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
     >>> print(olympus.scipy.linalg.cho_solve_banded((factor, False), onp.array([8., 18., 34.])))
     [1. 2. 3.]
     """
-    cb, lower = cb_and_lower
+    cb, lower = pair(cb_and_lower, "cho_solve_banded: cb_and_lower")
     return _cho_solve_banded(cb, b, lower=bool(lower))
 
 

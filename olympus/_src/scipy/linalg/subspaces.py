@@ -38,7 +38,8 @@ def _pseudo_inverse(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: 
         return decompositions.pinv(a, cutoff, hermitian)
     values = decompositions.svdvals(stop_gradient(a))
     if atol is not None:
-        cutoff = cutoff + atol / reductions.max(values, -1, initial=0)
+        least = to_array(array_args("pinvh" if hermitian else "pinv", atol)[0])
+        cutoff = cutoff + least / reductions.max(values, -1, initial=0)
     found = decompositions.pinv(a, cutoff, hermitian)
     if not return_rank:
         return found

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...base.util import pair
 from ...core.trace import typeof
 from ...lax.linalg.cholesky import cholesky
 from ...lax.linalg.core import adjoint, diagonal_part, matrix_transpose, take_rows, tril, triu
 from ...lax.linalg.lu import lu_pivots_to_permutation
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.linalg import systems
-from ...numpy.promote import broadcast_to
+from ...numpy.promote import array_args, broadcast_to
 from ...numpy.sorting import argsort
 from ...transforms.fused import fused
 from ...types.shape import broadcast_shapes, definitely_equal
@@ -24,7 +25,8 @@ __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
 
 def sides(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     """a[..., n, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
-    flat = typeof(b).ndim == 1
+    a, b = array_args(name, a, b)
+    flat = len(b.shape) == 1
     a, b = matrices(name, a, b[:, None] if flat else b)
     rows, columns = typeof(a).shape[-2:]
     if not definitely_equal(rows, columns):
@@ -97,7 +99,7 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bo
     >>> print(olympus.scipy.linalg.cho_solve(factor, onp.array([8., 12.])))
     [1. 2.]
     """
-    c, lower = c_and_lower
+    c, lower = pair(c_and_lower, "cho_solve: c_and_lower")
     return _cho_solve(c, b, lower=bool(lower))
 
 
@@ -134,7 +136,7 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
     >>> print(olympus.scipy.linalg.lu_solve(factors, onp.array([2., 9.])))
     [1. 2.]
     """
-    factors, pivots = lu_and_piv
+    factors, pivots = pair(lu_and_piv, "lu_solve: lu_and_piv")
     return _lu_solve(factors, pivots, b, trans=trans)
 
 

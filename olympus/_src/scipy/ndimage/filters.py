@@ -47,7 +47,7 @@ def _image(name: str, x: Any) -> tuple[Any, Any]:
 
 def _extended(name: str, x: Any, widths: Sequence[tuple[int, int]], mode: Any, cval: Any) -> Any:
     """The image with what lies beyond its edges."""
-    if mode not in _EDGES:
+    if not isinstance(mode, str) or mode not in _EDGES:
         raise ValueError(f"{name}: mode {mode!r} given; one of {', '.join(map(repr, _EDGES))} is "
                          "required.")
     kind = _EDGES[mode]
@@ -263,8 +263,8 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
 
 
 def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0, *,
-                    mode: str = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0,
-                    radius: int | Sequence[int] | None = None,
+                    mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0,
+                    truncate: float = 4.0, radius: int | Sequence[int] | None = None,
                     axes: int | Sequence[int] | None = None) -> Array:
     """An image smoothed by a Gaussian, or a smoothed derivative of it.
 
@@ -273,7 +273,7 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
       sigma: the standard deviation, in pixels, of all axes or a sequence of one per axis; traced
         only if `radius` is given.
       order: of the derivative, of all axes or per axis.
-      mode, cval: as of `correlate1d`.
+      mode, cval: as of `correlate1d`; the mode of all axes or per axis.
       truncate: after how many standard deviations the Gaussian is cut off.
       radius: after how many pixels it is, instead; of all axes or per axis.
       axes: along which; all unless given.
@@ -306,28 +306,28 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
         raise ValueError(f"gaussian_filter: orders {orders} and radii {radii} given; numbers of at "
                          "least 0 are required.")
     return _gaussian(x, tuple(sigmas), cval, orders=tuple(orders), radii=tuple(radii), axes=axes,
-                     mode=mode)
+                     modes=tuple(each("mode", mode)))
 
 
-@fused(static=("orders", "radii", "axes", "mode"))
+@fused(static=("orders", "radii", "axes", "modes"))
 def _gaussian(x: Any, sigmas: Any, cval: Any, *, orders: tuple[int, ...], radii: tuple[int, ...],
-              axes: tuple[int, ...], mode: str) -> Any:
+              axes: tuple[int, ...], modes: tuple[str, ...]) -> Any:
     x, dtype = _image("gaussian_filter", x)
     real = dtypes.to_real_dtype(x.dtype)
-    for axis, sigma, order, radius in zip(axes, sigmas, orders, radii):
+    for axis, sigma, order, radius, mode in zip(axes, sigmas, orders, radii, modes):
         if radius or order:
             x = along("gaussian_filter", x, _bell(sigma, order, radius, real), axis, mode, cval, 0)
     return x.astype(dtype)
 
 
-def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str = "reflect",
+def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] = "reflect",
                      cval: ArrayLike = 0.0) -> Array:
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
       input: an image of any rank.
       sigma: the standard deviation, in pixels.
-      mode, cval: as of `correlate1d`.
+      mode, cval: as of `gaussian_filter`.
 
     Returns:
       An image of the same shape and dtype.
@@ -340,14 +340,15 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str = "reflect",
                for order in _units(input, 2))
 
 
-def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *, mode: str = "reflect",
-                                cval: ArrayLike = 0.0) -> Array:
+def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
+                                mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0
+                                ) -> Array:
     """The norm of the gradient of an image smoothed by a Gaussian.
 
     Args:
       input: an image of any rank.
       sigma: the standard deviation, in pixels.
-      mode, cval: as of `correlate1d`.
+      mode, cval: as of `gaussian_filter`.
 
     Returns:
       An image of the same shape and dtype.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -237,7 +238,7 @@ def sampled(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any
         places, weights, known = zip(*combination)
         value = x[tuple(places)]
         if mode == "grid-constant":
-            value = where(math.prod(known), value, cval)
+            value = where(functools.reduce(operator.and_, known), value, cval)
         for weight in weights:
             value = value if weight is None else value * weight.astype(
                 dtypes.to_real_dtype(value.dtype))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
-from ...base.util import real_number
+from ...base.util import pair, real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...lax.linalg.solve import triangular_solve
@@ -33,11 +33,13 @@ from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
 from ...numpy.ufuncs import absolute, maximum
+from ...transforms.arguments import check_callable
 from ...transforms.autodiff import grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
 from ...transforms.jit import jit
 from ...types import dtypes
+from ...types.shape import sequence, static_int
 from ...types.tree import tree_map, tree_structure
 from .minimize import bound_vector, stationarity, tangent_solver
 
@@ -180,13 +182,18 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
     >>> print(onp.round(least_squares(lambda x: model(x) - target, onp.ones(2)).x, 4))
     [2. 3.]
     """
-    if loss not in _LOSSES:
+    if not isinstance(loss, str) or loss not in _LOSSES:
         raise ValueError(f"least_squares: loss {loss!r} given; one of {', '.join(_LOSSES)} is "
                          "required.")
     numbers = tuple(real_number(v, f"least_squares: {name}") for name, v in (
         ("ftol", ftol), ("xtol", xtol), ("gtol", gtol), ("f_scale", f_scale)))
-    unbounded = all(np.ndim(b) == 0 and isinstance(b, (int, float)) and np.isinf(b) for b in bounds)
-    return _least_squares(fun, loss, numbers, max_nfev, x0, args, None if unbounded else bounds)
+    unbounded = all(np.ndim(b) == 0 and isinstance(b, (int, float)) and abs(b) == np.inf
+                    for b in pair(bounds, "least_squares: bounds"))
+    if max_nfev is not None:
+        max_nfev = static_int(max_nfev, "least_squares", "max_nfev")
+    check_callable("least_squares", fun)
+    return _least_squares(fun, loss, numbers, max_nfev, x0,
+                          sequence(args, "least_squares", "args"), None if unbounded else bounds)
 
 
 @partial(jit, static_argnums=(0, 1, 2, 3))
@@ -248,7 +255,10 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
     >>> print(onp.round(point(2.), 4), onp.round(olympus.jacobian(point)(2.), 4))
     [1.4142 1.4142] [0.7071 0.7071]
     """
-    return _root(fun, None if tol is None else real_number(tol, "root: tol"), maxiter, x0, args)
+    check_callable("root", fun)
+    tol = None if tol is None else real_number(tol, "root: tol")
+    maxiter = None if maxiter is None else static_int(maxiter, "root", "maxiter")
+    return _root(fun, tol, maxiter, x0, sequence(args, "root", "args"))
 
 
 @partial(jit, static_argnums=(0, 1, 2))

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
+from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...lax import arithmetic
@@ -33,6 +34,7 @@ from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, conj, maximum, minimum
+from ...transforms.arguments import check_callable
 from ...transforms.autodiff import grad, jvp, value_and_grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jit import jit
@@ -126,7 +128,11 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
     if bounds is not None and name != "l-bfgs-b":
         raise ValueError(f"minimize: bounds and method {method!r} given; 'L-BFGS-B' is the one "
                          "that takes bounds.")
-    chosen = dict(_OPTIONS) if tol is None else {**_OPTIONS, "gtol": float(tol)}
+    chosen = dict(_OPTIONS)
+    if tol is not None:
+        chosen["gtol"] = real_number(tol, "minimize: tol")
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(f"minimize: options {options!r:.60} given; a dict is required.")
     for key, value in (options or {}).items():
         key = _ALIASES.get(key, key)
         if key not in chosen:
@@ -134,6 +140,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
         chosen[key] = value
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args of type {type(args).__name__} given; it must be a tuple.")
+    check_callable("minimize", fun)
     return _minimize(fun, name, tuple(chosen.values()), x0, args, bounds)
 
 

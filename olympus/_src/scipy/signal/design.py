@@ -19,6 +19,7 @@ from ...numpy.creation import asarray, ones_like
 from ...numpy.joining import stack
 from ...numpy.promote import inexact
 from ...numpy.trigonometry import cos, tan
+from ...transforms.fused import unasked
 from ...types import dtypes
 from ...types.shape import static_int
 from .windows import weights
@@ -233,6 +234,7 @@ def chebyshev_sections(order: int, ripple: float, edge: float) -> np.ndarray:
     return _paired(*_designed("cheby1", _rippled(order, ripple), edge, "low", False, None))
 
 
+@unasked
 def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Array]:
     """The filter of second order that removes one frequency.
 
@@ -255,6 +257,7 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
     return _resonance(w0, Q, fs, True)
 
 
+@unasked
 def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Array]:
     """The filter of second order that keeps one frequency.
 

@@ -16,7 +16,7 @@ from ...numpy.elementary import exp
 from ...numpy.joining import concatenate, stack
 from ...numpy.manipulation import flip, moveaxis
 from ...numpy.promote import array_args, broadcast_to, promote_dtypes, to_array
-from ...transforms.fused import fused
+from ...transforms.fused import fused, unasked
 from ...types import dtypes
 from ...types.shape import canonical_axis, less, prod, static_int
 from .design import chebyshev_sections, sinc_taps
@@ -390,6 +390,7 @@ def _ratio(b: Any, a: Any, turns: Any) -> Any:
     return (turns @ b) / (turns @ a)
 
 
+@unasked
 def freqz(b: ArrayLike, a: ArrayLike = 1, worN: Any = 512, whole: bool = False, plot: Any = None,
           fs: ArrayLike = 6.283185307179586, include_nyquist: bool = False) -> tuple[Array, Array]:
     """The response of a filter in frequency: Σ b[k] exp(-i ω k) / Σ a[k] exp(-i ω k).
@@ -427,6 +428,7 @@ def _ratios(sos: Any, turns: Any) -> Any:
     return reductions.prod((turns @ sos[:, :3].T) / (turns @ sos[:, 3:].T), -1)
 
 
+@unasked
 def sosfreqz(sos: ArrayLike, worN: Any = 512, whole: bool = False,
              fs: ArrayLike = 6.283185307179586) -> tuple[Array, Array]:
     """The response in frequency of sections of second order, one after the other.

@@ -20,7 +20,7 @@ from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...numpy.statistics import mean, median
 from ...numpy.ufuncs import abs as absolute
-from ...transforms.fused import fused
+from ...transforms.fused import fused, unasked
 from ...types import dtypes
 from ...types.shape import (
     canonical_axis,
@@ -409,6 +409,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
     return frequencies, moveaxis(out, -1, axis)
 
 
+@unasked
 def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann",
               nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
               detrend: Any = "constant", axis: int = -1) -> tuple[Array, Array]:

@@ -65,15 +65,18 @@ def _rd(x: Any, y: Any, z: Any) -> Any:
 
 
 def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Any, ...]:
-    """m, whole half turns in φ, where there is an integral, and of the rest sin, cos², 1 - m sin².
+    """m, whole half turns in φ, where there is an integral, the value elsewhere, and of the rest of
+    φ sin, cos², 1 - m sin².
     """
     phi, m = operands(name, phi, m)
     turns = stop_gradient(rint(phi / math.pi))
     rest = phi - turns * math.pi
     s, c = sin(rest), cos(rest)
-    legal = (m * s * s <= 1.0) & ((turns == 0.0) | (m <= 1.0)) & (absolute(phi) < math.inf)
+    endless = absolute(phi) == math.inf
+    edge = where(endless & (m <= 1.0), phi, math.nan)       # periods without an end
+    legal = (m * s * s <= 1.0) & ((turns == 0.0) | (m <= 1.0)) & ~endless
     m = inside(legal, m, 0.0)
-    return m, turns, legal, s, c * c, (1.0 - m) * s * s + c * c
+    return m, inside(legal, turns, 0.0), legal, edge, s, c * c, (1.0 - m) * s * s + c * c
 
 
 # Public functions --------------------------------------------------------------------------------
@@ -164,10 +167,10 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
     >>> print(f"{special.ellipkinc(1.0, 0.5):.5f}")
     1.08322
     """
-    m, turns, legal, s, c2, delta2 = _incomplete("ellipkinc", phi, m)
+    m, turns, legal, edge, s, c2, delta2 = _incomplete("ellipkinc", phi, m)
     value = s * _rf(c2, inside((delta2 > 0.0) | (c2 > 0.0), delta2, 1.0), 1.0 + 0.0 * s)
     whole = where(turns == 0.0, 0.0, 2.0 * turns * ellipk(where(turns == 0.0, 0.0, m)))
-    return where(legal, value + whole, math.nan)
+    return where(legal, value + whole, edge)
 
 
 @fused(inline=True)
@@ -186,11 +189,11 @@ def ellipeinc(phi: ArrayLike, m: ArrayLike) -> Array:
     >>> print(f"{special.ellipeinc(1.0, 0.5):.5f}")
     0.92733
     """
-    m, turns, legal, s, c2, delta2 = _incomplete("ellipeinc", phi, m)
+    m, turns, legal, edge, s, c2, delta2 = _incomplete("ellipeinc", phi, m)
     one = 1.0 + 0.0 * s
     value = s * (_rf(c2, delta2, one) - m * s * s / 3.0 * _rd(c2, delta2, one))
     whole = where(turns == 0.0, 0.0, 2.0 * turns * ellipe(where(turns == 0.0, 0.0, m)))
-    return where(legal, value + whole, math.nan)
+    return where(legal, value + whole, edge)
 
 
 @fused(inline=True)

@@ -21,7 +21,7 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, inside, operands, outside, whole
-from .gammas import digamma_p, gamma_p, gammaln_p, gammas
+from .gammas import digamma_p, gamma_p, gammaln_p, gammas, positive_beta, sin_pi, turned
 
 __all__ = ["bernoulli", "binom", "comb", "factorial", "multigammaln", "perm", "poch", "zeta",
            "zetac"]
@@ -64,28 +64,41 @@ poch_p = Special("poch", _poch,
                  lambda t, y, z, m: t * y * digamma_p.bind(z + m))
 
 
+def _continued(n: Any, k: Any, rest: Any) -> Any:
+    """Γ(n+1) / (Γ(k+1) Γ(rest+1)) for rest = n - k, where none is a pole: by B of positive numbers.
+
+    Γ of what is below 0 is reflected. Sines read n and k, of which the difference may be rounded.
+    """
+    of_k, of_n = turned(k), turned(n)
+    of_rest, first = turned(of_n - of_k), k < rest
+    top, low, high = n + 1.0, minimum(k, rest) + 1.0, maximum(k, rest) + 1.0
+    one, both, over = low < 0.0, high < 0.0, top > 0.0
+    s_low, s_high = (-sin_pi(where(first, *v)) for v in ((of_k, of_rest), (of_rest, of_k)))
+    s_top = where(one & ~over, -sin_pi(of_n), 1.0)
+    sign = where(both | (one & over), 1.0, -1.0)
+    factor = where(~one, 1.0 / top, where(both, s_low * s_high / (math.pi * s_top), where(
+        over, s_low / math.pi, s_low / (s_top * (1.0 - low)))))
+    found = positive_beta(where(both | (one & over), 1.0 - low, where(one, 1.0 - top, low)),
+                          where(both, 1.0 - high, where(one & over, top, high)))
+    return factor * found.power(sign)
+
+
 def _binom(tol: float, n: Any, k: Any) -> Any:
     """Γ(n+1) / (Γ(k+1) Γ(n-k+1)); the product n (n-1) ... / k! for small whole k."""
     other = where(whole(n) & (n >= 0.0) & (k > 0.5 * n), n - k, k)     # the smaller of two
     counted = whole(other) & (other >= 0.0) & (other <= _STEPS)
     product = n * 0.0 + 1.0
     for j in range(_STEPS):
-        step = product * ((n - other) + (j + 1.0)) / (j + 1.0)
+        step = product * (n - (other - (j + 1.0))) / (j + 1.0)
         product = where(counted & (j < other), step, product)
     pole = whole(n) & (n < 0.0)
     counted = counted & ~pole & (absolute(n) < math.inf)
     rest = n - k
     # Where 1/Γ is 0; where Γ(n+1) is infinite there is no limit.
-    zero = (whole(k) & (k < 0.0)) | (whole(rest) & (rest < 0.0))
+    exact = turned(turned(n) - turned(k))       # n - k may be rounded to a whole number
+    zero = (whole(k) & (k < 0.0)) | (whole(exact) & (rest < 0.0))
     fit = ~counted & ~zero & ~pole & (absolute(n) < math.inf) & (absolute(k) < math.inf)
-    top, low, high = (inside(fit, v, 1.0) + 1.0 for v in (n, k, rest))
-    g = gammas(top, low, high)
-    close = g.inverse[1] * g.inverse[2] / g.inverse[0] * (
-        g.size[1] / g.size[0] * g.size[2])
-    near = (top > 0.0) & (low > 0.0) & (high > 0.0) & (
-        maximum(maximum(top, low), high) < 16.0)
-    logs = exp(g.logs[0] - g.logs[1] - g.logs[2]) * g.signs[0] * g.signs[1] * g.signs[2]
-    value = where(near, close, logs)
+    value = _continued(*(inside(fit, v, 1.0) for v in (n, k, rest)))
     value = where(counted, product, where(fit, value, where(zero & ~pole & (n == n) & (
         absolute(k) < math.inf), 0.0, math.nan)))
     exact = whole(n) & whole(k) & (absolute(value) < 2.0 ** 50)

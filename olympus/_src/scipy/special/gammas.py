@@ -223,34 +223,64 @@ def gammas(*xs: Any) -> Gammas:
     return Gammas(size, inverse, rest, logs, _gammasgn(0.0, every))
 
 
-def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
-    """B(a, b), or the logarithm of its size."""
-    pole, finite, a, b = _at_pole(a, b)
-    inner = (~pole | finite) & (absolute(a) < math.inf) & (absolute(b) < math.inf)
-    p, q = inside(inner, a, 1.0), inside(inner, b, 1.0)
-    s = p + q
-    zero = (s <= 0.0) & whole(s)           # of 1 / Γ(a+b)
-    g = gammas(p, q, where(zero, 1.0, s))
+def turned(x: Any) -> Any:
+    """x less the nearest even number: exact, and all that sin(πx) reads of it."""
+    return x - 2.0 * rint(0.5 * x)
+
+
+class PositiveBeta(NamedTuple):
+    """B of positive numbers: the value where their sum is below 16, and the logarithm elsewhere."""
+
+    near: Any
+    close: Any
+    log: Any
+
+    def power(self, sign: Any) -> Any:
+        """The value to the power 1 or -1."""
+        return where(self.near, where(sign > 0.0, self.close, 1.0 / self.close),
+                     exp(sign * self.log))
+
+
+def positive_beta(p: Any, q: Any) -> PositiveBeta:
+    """B(p, q), without the cancellation of what is large."""
+    g = gammas(p, q, p + q)
     x, y, z = g.size
-    # All positive: without the cancellation of what is large.
     small, large = minimum(x, y), maximum(x, y)
     ratio = small / large
     most = where(ratio < 1e-17, small, large * log1p(ratio))
     above = small * (log(small) - log(z)) - most - 0.5 * (log(small) + log(large / z))
     above = above + (_HALF_LOG_TWICE_PI + (g.rest[0] + g.rest[1] - g.rest[2]))
-    close = (z / large / small) * (g.inverse[2] / g.inverse[0] / g.inverse[1])
+    # XLA would make one quotient of two, by large * small, which may be 0.
+    close = (z / large) * (1.0 / small) * (g.inverse[2] / g.inverse[0] / g.inverse[1])
     near = z < _LARGE
-    positive = (p > 0.0) & (q > 0.0)
-    total = g.logs[0] + g.logs[1] - g.logs[2]
-    odd = finite & (q - 2.0 * floor(0.5 * q) != 0.0)
-    sign = g.signs[0] * g.signs[1] * g.signs[2] * where(odd, -1.0, 1.0)
+    return PositiveBeta(near, where(near, close, 1.0), above)
+
+
+def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
+    """B(a, b), or the logarithm of its size.
+
+    For the numbers below 0 among a, b and their sum, Γ is reflected; what comes out is B or 1/B of
+    positive numbers times sines.
+    """
+    pole, finite, a, b = _at_pole(a, b)
+    inner = (~pole | finite) & (absolute(a) < math.inf) & (absolute(b) < math.inf)
+    a_, b_ = inside(inner, a, 1.0), inside(inner, b, 1.0)
+    p, q = minimum(a_, b_), maximum(a_, b_)
+    s = p + q
+    one, both, over = p < 0.0, q < 0.0, s > 0.0
+    turn = sin_pi(turned(turned(p) + turned(q)))
+    first, second = (where(m, sin_pi(v), 1.0) for m, v in ((one, p), (both, q)))
+    sign = where(~one | (~both & ~over), 1.0, -1.0)
+    factor = where(~one, 1.0, where(both, math.pi * turn / (first * second * (1.0 - s)), where(
+        over, math.pi / (first * q), turn / first)))
+    found = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
+                          where(both, 1.0 - q, where(one & over, s, q)))
     if log_of:
-        value = where(positive, where(near, log(close), above), where(zero, -math.inf, total))
-        end = -math.inf
+        value = where(found.near, log(found.close), found.log)
+        value, end = where(one, log(absolute(factor)), 0.0) + sign * value, -math.inf
     else:
-        power = exp(where(positive, above, total))
-        value = where(positive & near, close, where(zero & ~positive, 0.0, power)) * sign
-        end = 0.0
+        odd = finite & (b_ - 2.0 * floor(0.5 * b_) != 0.0)
+        value, end = factor * found.power(sign) * where(odd, -1.0, 1.0), 0.0
     edge = where((a > 0.0) & (b > 0.0), end, where(pole & (a + b == a + b), math.inf, math.nan))
     return where(inner, value, edge)
 

@@ -17,7 +17,7 @@ from ...base.typing import Array, ArrayLike
 from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
-from ...numpy.elementary import exp, log, rint
+from ...numpy.elementary import exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
@@ -226,7 +226,14 @@ def _hyp2f1(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
     value = where(close, one_part * first + other * second, where(taylor, led, value))
     value = where(turned, exp(-p * log(base)), 1.0) * value
     at_one = _at_one(one, a, b, c)
-    value = where(legal, value, where(one, at_one, where(fine & pole(c), math.inf, math.nan)))
+    # (1-x)**-a of a parameter that is c, also beyond 1 if that power is real.
+    e = where(b == c, a, b)
+    beyond = fine & (x > 1.0) & ~legal & ((a == c) | (b == c)) & ~pole(c) & (e == rint(e))
+    size = exp(-inside(beyond, e, 0.0) * log(inside(beyond, x, 2.0) - 1.0))
+    odd = e - 2.0 * floor(0.5 * e) != 0.0
+    value = where(beyond, where(odd, -size, size), value)
+    edge = where(one, at_one, where(fine & pole(c), math.inf, math.nan))
+    value = where(legal | beyond, value, edge)
     return where(fine & ((x == 0.0) | (a == 0.0) | (b == 0.0)) & ~pole(c), 1.0, value)
 
 
@@ -292,10 +299,11 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       a, b, c: real numbers.
-      x: real numbers <= 1, or any where a or b is 0 or a negative integer; all shapes broadcast.
+      x: real numbers <= 1, or any where a or b is 0 or a negative integer, or one of them is c and
+        the other an integer; all shapes broadcast.
 
     Returns:
-      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for x > 1.
+      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for other x > 1.
       Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where
       c > a + b and neither c - a nor c - b is 0 or a negative integer; NaN elsewhere.
 

@@ -17,7 +17,7 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.special.series import iterate
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor, sqrt
-from ...numpy.promote import array_args
+from ...numpy.promote import array_args, convert
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, cos, sin
 from ...numpy.ufuncs import absolute, maximum, minimum
@@ -94,6 +94,8 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     n, m, theta, phi = array_args("sph_harm_y", n, m, theta, phi)
     if n_max is not None:
         n = minimum(n, static_int(n_max, "sph_harm_y", "n_max"))
+    theta, phi = operands("sph_harm_y", theta, phi)
+    n, m = (convert(x, theta.dtype) if dtypes.is_integer(x.dtype) else x for x in (n, m))
     n, m, theta, phi = operands("sph_harm_y", n, m, theta, phi)
     size, angle = legendre_p.bind(n, m, theta), m * phi
     wide = dtypes.itemsize_bits(typeof(size).dtype) < 32

@@ -85,7 +85,8 @@ def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     # Where x is too small for the function, it is the power.
     x = exp(where(lower, where(bound < -650.0, bound, low), high))
     edge = where((a > 0.0) & (p == 0.0), 0.0, where((a > 0.0) & (q == 0.0), math.inf, math.nan))
-    return where(legal, x, edge)
+    huge = a > 100.0 / float(dtypes.finfo(a.dtype).eps) ** 2    # the deviation, √a, is nothing
+    return where(legal, where(huge, a, x), edge)
 
 
 def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
@@ -119,6 +120,10 @@ def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     x = where(swap, 1.0 / (1.0 + exp(u)), 1.0 / (1.0 + exp(-u)))
     edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), 0.0,
                  where((a > 0.0) & (b > 0.0) & (q == 0.0), 1.0, math.nan))
+    # All the weight is at 0 where b is infinite, at 1 where a is.
+    inner = (a > 0.0) & (b > 0.0) & (p > 0.0) & (q > 0.0)
+    edge = where(inner & (a < math.inf) & (b == math.inf), 0.0,
+                 where(inner & (a == math.inf) & (b < math.inf), 1.0, edge))
     return where(legal, x, edge)
 
 

@@ -14,7 +14,7 @@ from ...random.arguments import refuse_complex
 from ...transforms.fused import fused
 from ...types.shape import definitely_equal
 from ..special.gammas import betainc
-from .moments import Sample, sample
+from .moments import Sample, number, sample
 from .ranks import rankdata
 
 __all__ = ["LinregressResult", "SignificanceResult", "linregress", "pearsonr", "spearmanr",
@@ -178,7 +178,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
     1.464 0.239
     """
     mean, var, n = _unbiased(sample("ttest_1samp", a, axis, nan_policy))
-    t = (mean - popmean) / sqrt(var / n)
+    t = (mean - number("ttest_1samp", popmean)) / sqrt(var / n)
     return SignificanceResult(t, _p_value("ttest_1samp", t, n - 1.0, alternative))
 
 

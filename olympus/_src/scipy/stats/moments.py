@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike, DTypeLike
+from ...base.util import pair
 from ...numpy.conditions import where
 from ...numpy.creation import asarray, ones_like
 from ...numpy.elementary import exp, isnan, log, sqrt
@@ -52,6 +53,11 @@ class Sample(NamedTuple):
         return [self.sum(apart ** n) / self.count() for n in orders]
 
 
+def number(name: str, x: Any) -> Any:
+    """A parameter that is a number, traced or not; TypeError for what is none."""
+    return x if type(x) in (int, float) else to_array(promote_dtypes(name, x, 0)[0])
+
+
 def sample(name: str, a: Any, axis: int | None, policy: str, weights: Any = None) -> Sample:
     """The argument of a summary, checked and promoted; flat if the axis is None."""
     check_policy(name, policy)
@@ -84,10 +90,10 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     >>> print(scipy.stats.moment(onp.array([1.0, 2.0, 3.0, 6.0]), 3))
     4.5
     """
-    s = sample("moment", a, axis, nan_policy)
+    s, order = sample("moment", a, axis, nan_policy), number("moment", order)
     if center is None:
         return s.central(order)[0]
-    return s.sum((s.x - center) ** order) / s.count()
+    return s.sum((s.x - number("moment", center)) ** order) / s.count()
 
 
 @fused(static=("axis", "bias", "nan_policy"))
@@ -167,7 +173,7 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     """
     s = sample("zscore", a, axis, nan_policy)._replace(keep=True)
     apart = s.x - s.mean()
-    width = sqrt(s.sum(apart * apart) / (s.count() - ddof))
+    width = sqrt(s.sum(apart * apart) / (s.count() - number("zscore", ddof)))
     return where((s.weight > 0) & (width > 0), apart / where(width > 0, width, 1.0), math.nan)
 
 
@@ -191,7 +197,7 @@ def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
     """
     s = sample("variation", a, axis, nan_policy)
     n = s.count()
-    return sqrt(s.central(2)[0] * n / (n - ddof)) / s.mean()
+    return sqrt(s.central(2)[0] * n / (n - number("variation", ddof))) / s.mean()
 
 
 @fused(static=("axis", "dtype", "nan_policy"))
@@ -297,8 +303,9 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
     check_policy("iqr", nan_policy)
     fun = nanquantile if nan_policy == "omit" else quantile
     low, high = (fun(inexact(to_array(array_args("iqr", x)[0])), q / 100.0, axis,
-                     method=interpolation, keepdims=keepdims) for q in rng)
-    return (high - low) / scale
+                     method=interpolation, keepdims=keepdims)
+                 for q in (number("iqr", q) for q in pair(rng, "iqr: rng")))
+    return (high - low) / number("iqr", scale)
 
 
 @fused(static=("axis", "nan_policy"))
@@ -322,7 +329,8 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
     check_policy("median_abs_deviation", nan_policy)
     fun = nanmedian if nan_policy == "omit" else median
     x = inexact(to_array(array_args("median_abs_deviation", x)[0]))
-    return fun(abs(x - fun(x, axis, keepdims=True)), axis) / scale
+    return fun(abs(x - fun(x, axis, keepdims=True)), axis) / number(
+        "median_abs_deviation", scale)
 
 
 class DescribeResult(NamedTuple):
@@ -361,6 +369,7 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     n, counted = s.count(), s.weight > 0
     ends = (min_of(where(counted, s.x, math.inf), axis), max_of(where(counted, s.x, -math.inf),
                                                                 axis))
+    variance = s.central(2)[0] * n / (n - number("describe", ddof))
     return DescribeResult(n.astype(dtypes.default_int()), ends, s.mean(),
-                          s.central(2)[0] * n / (n - ddof), skew(a, axis, bias, nan_policy),
+                          variance, skew(a, axis, bias, nan_policy),
                           kurtosis(a, axis, True, bias, nan_policy))

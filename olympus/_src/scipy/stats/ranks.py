@@ -14,7 +14,7 @@ from ...numpy.elementary import isnan, sqrt
 from ...numpy.indexing import take_along_axis
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import astype, expand_dims, moveaxis, ravel, squeeze
-from ...numpy.promote import array_args, inexact, to_array
+from ...numpy.promote import array_args, flag, inexact, to_array
 from ...numpy.reductions import any as any_of
 from ...numpy.reductions import argmax
 from ...numpy.reductions import sum as sum_of
@@ -107,7 +107,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
     """
     check_policy("mode", nan_policy)
     return _mode(to_array(array_args("mode", a)[0]), axis=axis, nan_policy=nan_policy,
-                 keepdims=keepdims)
+                 keepdims=flag("mode", "keepdims", keepdims))
 
 
 @fused(static=("method", "axis", "nan_policy"))
