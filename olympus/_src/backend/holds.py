@@ -98,8 +98,12 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     `cut` are the sizes of axes that several devices share: what moves elements along an axis of
     such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
     """
+    pr = closed.olympuspr
+    if len(pr.outvars) < 2 and max(map(_kind, {eqn.primitive for eqn in pr.eqns}),
+                                   default=_FUSED) < _MOVES:
+        return {}       # One kernel computes it all.
     # What is fused is not kept: it takes more than the program.
-    return closed.derived(("holds", cut), lambda: _Fusion(closed.olympuspr, cut).holds())
+    return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
 
 
 def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
