@@ -478,6 +478,9 @@ class Traced:
     def unknown_because(self):
         return "It depends on n. "
 
+    def may_be_static(self):
+        return True
+
 
 @pytest.mark.parametrize(("given", "want"), [
     (3, (3,)), ((), ()), ((2, 3), (2, 3)), ([2, np.int64(3)], (2, 3)), (np.int32(4), (4,)),

@@ -115,8 +115,12 @@ class Deal(ShardingConstraint):
     """params: sharding, over the devices of the operand in another order.
 
     The result has its parts in the order of the operand's devices, which no mesh names: whoever
-    binds it puts them together anew.
+    binds it puts them together anew. So it is evaluated only, never recorded.
     """
+
+    jvp: Any = None
+    transpose: Any = None
+    vmap: Any = None
 
     def lower(self, b: Any, x: Any, *, sharding: Any) -> Any:
         b.module.reordered = True

@@ -18,6 +18,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.memory import Space
 from ..types.shape import (
     SymbolicDim,
     bit_length,
@@ -157,7 +158,8 @@ _WORD = 64
 
 def _may_sort_words(b: Any, axis: int) -> bool:
     aval = b.avals_in[0]
-    return b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+    return (b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+            and all(a.memory_space is Space.Device for a in b.avals_in))
 
 
 def _key_bits(dtype: np.dtype) -> int:

@@ -52,7 +52,8 @@ class Cholesky(MatrixOperation):
         n, (aval,) = self.batch(b), b.avals_out
         if not kernels.has(b, "potrf"):     # XLA's own gives NaN too
             return [b.op("stablehlo.cholesky", [x], {"lower": b.attr("true")})]
-        out, info = kernels.reported(b, "potrf", [x], [aval], n, {"uplo": "L"}, (0,))
+        out, info = kernels.reported(b, "potrf", [x], [aval], n, kernels.triangle(b, True),
+                                     (0,))
         return kernels.nan_unless(b, "EQ", info, n, [out], [aval])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

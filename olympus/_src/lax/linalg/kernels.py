@@ -39,7 +39,7 @@ def _perturbed(dtype: Any) -> str:
     return "tridiagonal_solve_perturbed_ffi"
 
 
-_ON_GPU = ("geqrf", "gesvd", "gesvdj", "getrf", "orgqr", "ormqr", "syevd", "sytrd")
+_ON_GPU = ("geqrf", "gesvd", "gesvdj", "getrf", "orgqr", "ormqr", "potrf", "syevd", "sytrd")
 # Platform -> kernel -> (dtype) -> the name of the custom call.
 KERNELS: dict[str, dict[str, Callable[[Any], str]]] = {
     "cpu": {**{kernel: _lapack(kernel) for kernel in (
