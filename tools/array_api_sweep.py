@@ -524,8 +524,9 @@ def _raises(kind: type[Exception], call: Callable[[], Any]) -> bool:
 
 LAWS: dict[str, Callable[[], bool]] = {
     "the fields of finfo are floats of Python's, and say their dtype as NumPy's do": lambda: all(
-        isinstance(x := getattr(onp.finfo(given), field), float) and x.dtype == onp.finfo(given).dtype
-        for given in (*INEXACT, onp.ones(2, "float32"), onp.ones(2, "complex128"))
+        isinstance(x := getattr(onp.finfo(given), field), float)
+        and x.dtype == onp.finfo(given).dtype for given in (*INEXACT, onp.ones(2, "float32"),
+                                                              onp.ones(2, "complex128"))
         for field in ("eps", "max", "min", "smallest_normal")),
     "finfo says bits and dtype, that of the parts of complex numbers": lambda: all(
         type(onp.finfo(d).bits) is int and onp.finfo(d).bits == np.finfo(d).bits
