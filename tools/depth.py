@@ -213,12 +213,17 @@ def draw(found: dict[str, list[tuple[int, list[Any]]]]) -> None:
     """Seconds against depth, where there are several depths of a program."""
     importlib.import_module("matplotlib").use("svg")
     pyplot = importlib.import_module("matplotlib.pyplot")
+    pyplot.rcParams["svg.fonttype"] = "none"
     deep = {name: measured for name, measured in found.items() if len(measured) > 2}
     figure, places = pyplot.subplots(1, len(deep), figsize=(5 * len(deep), 3.6), squeeze=False)
     for place, (name, measured) in zip(places[0], deep.items(), strict=True):
         for i, (label, color) in enumerate((("JAX", "#c44e52"), ("Olympus", "#2a6fb0"))):
             points = [(depth, cells[i][0]) for depth, cells in measured if cells[i]]
             place.loglog(*zip(*points, strict=True), "o-", color=color, label=label)
+        depths = [depth for depth, _ in measured]
+        place.set_xticks(depths, map(str, depths))
+        place.set_yticks([0.3, 1, 3, 10, 30], ["0.3", "1", "3", "10", "30"])
+        place.minorticks_off()
         place.set_title(name, fontsize=10)
         place.set_xlabel("n")
         place.set_ylabel("CPU seconds to the first result")
