@@ -436,6 +436,8 @@ def test_static_values_retrace_per_value_and_dynamic_ones_do_not():
 
 
 def test_grad_against_jit_of_grad(capsys, caplog):
+    kept = olympus.config.olympus_enable_compilation_cache      # what is there is not compiled
+    olympus.config.update("olympus_enable_compilation_cache", False)
     olympus.config.update("olympus_log_compiles", True)
     try:
         def f(x):
@@ -466,6 +468,7 @@ def test_grad_against_jit_of_grad(capsys, caplog):
         print(gj.lower(x).compiler_ir(dialect="stablehlo"))
     finally:
         olympus.config.update("olympus_log_compiles", False)
+        olympus.config.update("olympus_enable_compilation_cache", kept)
     out = capsys.readouterr().out
     assert "module @jit_f" in out
     assert len(olympus.make_olympuspr(g)(x).eqns) > 60
