@@ -7,6 +7,7 @@ import hold_cases
 import hold_corpus
 import numpy as np
 import pytest
+from hold_cases import step
 from test_linear_time import calls
 
 import olympus
@@ -23,19 +24,6 @@ def hold():
     olympus.config.update("olympus_hold", "auto")
     yield
     olympus.config.update("olympus_hold", before)
-
-
-def lorenz(y):
-    return onp.stack([10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1], y[0] * y[1] - 8 / 3 * y[2]])
-
-
-def step(y):
-    """Of the method of Runge and Kutta, in fourth order."""
-    a = lorenz(y)
-    b = lorenz(y + 0.005 * a)
-    c = lorenz(y + 0.005 * b)
-    d = lorenz(y + 0.01 * c)
-    return y + 0.01 / 6 * (a + 2 * b + 2 * c + d)
 
 
 def integrated(steps):

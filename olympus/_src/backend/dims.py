@@ -44,7 +44,7 @@ class Sizes:
         return Sizes(self.values.copy(), dict(self.vectors))
 
     def alone(self) -> Sizes:
-        """For a region that sees nothing of what is around it."""
+        """The sizes for a region that is isolated from the block around it."""
         return Sizes(_Unseen(self.values))
 
 

@@ -35,7 +35,7 @@ class HoldReport(NamedTuple):
 
     Attributes:
       name: the program's.
-      lines: of the source, with what is held of each.
+      lines: the source lines with held values, and what each saves.
       reason: why nothing is held, or why not more; empty where XLA computes nothing else again
         that is worth a copy.
     """

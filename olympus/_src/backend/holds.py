@@ -463,7 +463,9 @@ class _Fusion:
         return found
 
     def _decide(self, i: int, kernels: Sequence[int] | None, found: dict[int, int]) -> None:
-        """Whether a value with several readers is in memory: what it is made of, is done there."""
+        """Decide whether a value with several readers is in memory, which ends the operations that
+        its readers are made of.
+        """
         made, states = self.made, self.states
         if states[i] == _KEPT:
             made[i] = 0

@@ -58,7 +58,7 @@ def levels(module: Any) -> int:
             pending += [f for f, _ in calls if f in functions and f not in found]
             continue
         pending.pop()
-        if found[name] is None:     # a call of what has begun and not ended calls itself
+        if found[name] is None:     # A callee that is begun and not ended is recursive.
             within = [_ENDLESS if (inner := found[callee]) is None else around + inner
                       for callee, around in calls if callee in functions]
             found[name] = max([own, *within])
@@ -66,8 +66,8 @@ def levels(module: Any) -> int:
 
 
 def _levels_of(function: Any) -> tuple[int, list[tuple[str, int]]]:
-    """The loops and branches within one another in a function, and of each call its function and
-    the levels that it makes with what is around it.
+    """The depth of loops and branches in a function; and its calls, each with its callee and its
+    own depth.
     """
     deepest, calls, pending = 0, [], [(function, 0)]
     while pending:
