@@ -128,6 +128,7 @@ STRUCTURE = [
     row("tile", lambda x: lax.tile(x, (2, 3)), lambda x: np.tile(x, (2, 3)), (X,)),
     row("concatenate", lambda x, y: lax.concatenate([x, y, x], 1),
         lambda x, y: np.concatenate([x, y, x], 1), (X, reals(3, 2)), kinds="fi"),
+    row("concatenate-one", lambda x: lax.concatenate_p.bind(x, dimension=1), lambda x: x, (X,)),
     row("split", lambda x: lax.split(x, (1, 3), 1), lambda x: np.split(x, [1], 1), (X,)),
     row("pad", lambda x, v: lax.pad(x, v, [(1, 2, 0), (0, 1, 2)]),
         lambda x, v: _pad(x, v, [(1, 2, 0), (0, 1, 2)]), (X, reals())),
