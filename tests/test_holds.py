@@ -176,7 +176,8 @@ def test_the_report_says_what_is_held_by_line(caplog):
     text = olympus.jit(twice, hold="auto").lower(y).as_text()
     assert sum(line.count for line in report.lines) == text.count("inlineable") > 2
     assert {line.type for line in report.lines} <= {"float32[3,4]", "float32[4]"}
-    assert all(f"{__file__.rpartition('/')[2]}:" in line.where for line in report.lines)
+    assert {line.where.partition(":")[0].rpartition("/")[2] for line in report.lines} == {
+        "test_holds.py", "hold_cases.py"}           # of the loss and of the step that it takes
     assert [x.saves for x in report.lines] == sorted((x.saves for x in report.lines), reverse=True)
     assert not olympus.debug.holds(lambda x: x * 2 + 1, y).lines
     assert not olympus.debug.holds(olympus.jit(twice, hold="off"), y).lines
