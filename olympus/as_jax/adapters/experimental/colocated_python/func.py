@@ -3,4 +3,4 @@
 from ....stand_ins import planned
 
 __all__ = []
-__getattr__ = planned(__name__, "Pathways", "make_callable")
+__getattr__ = planned(__name__, "Pathways", "_make_prng_wrapped_fun make_callable")

@@ -3,5 +3,7 @@
 from ....stand_ins import planned
 
 __all__ = []
-__getattr__ = planned(__name__, "Pathways", "_deserialize _serialize _deserialize_specs "
-                      "_serialize_specs colocated_cpu_devices")
+__getattr__ = planned(
+    __name__, "Pathways", "DeviceList _deserialize _deserialize_specs _get_cpu_device_map "
+    "_reduce_device_list _reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
+    "colocated_cpu_devices xb")
