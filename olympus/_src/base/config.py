@@ -11,7 +11,7 @@ import difflib
 import functools
 import itertools
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
@@ -529,6 +529,15 @@ def disable_jit(disable: bool = True) -> Override:
 
 
 checking_leaks: Callable[[], Override] = functools.partial(check_tracer_leaks, True)
+
+
+def read_environment(variables: Iterable[str]) -> None:
+    """Set the options of these variables of the environment, which were not there at import."""
+    for name in variables:
+        option = _options.get(name.lower())
+        if option is not None:
+            option.set_global(option.check(Option._from_environment(
+                option.name, option.value, option.kind)))
 
 
 def changed() -> dict[str, Any]:

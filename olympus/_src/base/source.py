@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from . import config
+from . import config, spelling
 
 __all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
            "source_line", "summarize", "traced_function", "user_frame", "written_at"]
@@ -48,6 +48,23 @@ def _classify(filename: str) -> bool:
 def is_internal(filename: str) -> bool:
     found = _internal.get(filename)
     return _classify(filename) if found is None else found
+
+
+# Files of libraries whose frames tracebacks leave out, too; their lines are the user's all the same.
+excluded: list[str] = []
+
+
+def exclude(path: str) -> None:
+    """Leave the frames of a file, or of all files in a folder, out of tracebacks."""
+    excluded.append(os.path.abspath(path))
+
+
+def is_hidden(filename: str) -> bool:
+    """Whether tracebacks leave out the frames of a file."""
+    if is_internal(filename):
+        return True
+    path = os.path.abspath(filename)
+    return any(path == e or path.startswith(e + os.sep) for e in excluded)
 
 
 def _first_user_frame(frame: FrameType | None) -> FrameType | None:
@@ -188,6 +205,8 @@ def filter_traceback(error: BaseException) -> None:
     for IPython and pytest. Use as `except Exception as e: filter_traceback(e); raise`: it costs
     nothing until something is raised.
     """
+    if spelling.shown is not str:
+        _respell(error)
     mode = config.traceback_filtering.value
     if mode == "off":
         return
@@ -207,12 +226,21 @@ def filter_traceback(error: BaseException) -> None:
         pending += [err.__cause__, err.__context__]
 
 
+def _respell(error: BaseException) -> None:
+    """Show names as users of another spelling know them, in an error that we raised."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is not None and is_internal(entry.tb_frame.f_code.co_filename):
+        error.args = tuple(spelling.shown(a) if isinstance(a, str) else a for a in error.args)
+
+
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
     """The user's part of a traceback, or all of it where nothing in it is the user's."""
     kept = []
     entry = traceback
     while entry is not None:
-        if not is_internal(entry.tb_frame.f_code.co_filename):
+        if not is_hidden(entry.tb_frame.f_code.co_filename):
             kept.append(entry)
         entry = entry.tb_next
     result = None
@@ -225,7 +253,7 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
 
 def _mark(entry: TracebackType | None) -> None:
     while entry is not None:
-        if is_internal(entry.tb_frame.f_code.co_filename):
+        if is_hidden(entry.tb_frame.f_code.co_filename):
             entry.tb_frame.f_locals[_HIDE] = True
         entry = entry.tb_next
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
+from ..base.spelling import array_method
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
@@ -377,8 +378,8 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     Returns the next axis, and what is known to be outside of which axis, and whether also if the
     index arrays together name no element; or None.
     """
-    if hasattr(entry, "__olympus_array__"):
-        entry = entry.__olympus_array__()
+    if (given := array_method(entry)) is not None:
+        entry = given()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))
         return axis, None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, slicing
@@ -626,8 +627,8 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
         return start + step * np.arange(static_int(size, name, "the size of a slice"))
-    if hasattr(obj, "__olympus_array__"):
-        obj = obj.__olympus_array__()
+    if (given := array_method(obj)) is not None:
+        obj = given()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)

@@ -103,6 +103,7 @@ from olympus._src.base.lib.host import (
 )
 from olympus._src.base.lib.loading import (
     _jax,
+    answer_for_jax,
     jaxlib_version,
     libraries,
     no_jax,
@@ -154,7 +155,8 @@ __all__ = [
     "HostFunction", "WeakCall", "WholeArray", "hold_while_running", "LoadedExecutable",
     "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
     "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
-    "all_leaves", "array_layout", "block_until_ready", "check_alive", "compile", "config_unset",
+    "all_leaves", "answer_for_jax", "array_layout", "block_until_ready", "check_alive", "compile",
+    "config_unset",
     "connect", "copied", "copy_to_device", "copy_to_host_async", "copy_to_sharding",
     "cost_analysis", "cpu_collectives", "deserialize_executable", "device_put", "device_put_parts",
     "disconnect_collectives", "execute", "execute_with_tokens", "explicit_transfers", "fastpath",

@@ -1,0 +1,41 @@
+"""`jax.config`: the options of Olympus under the names that JAX has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._src.base.config import config as _ours
+from . import spellings
+
+__all__ = ["config"]
+
+
+class Configuration:
+    """Reads and changes the options by JAX's names of them; ours are known, too."""
+
+    __slots__ = ()
+
+    def update(self, name: str, val: Any) -> None:
+        """Set an option for the process."""
+        _ours.update(spellings.ours(name), val)
+
+    def read(self, name: str) -> Any:
+        """The value that an option has in this thread."""
+        return _ours.read(spellings.ours(name))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every option with its value in this thread."""
+        return {name: self.read(name) for name in dir(self) if name.startswith("jax_")}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_ours, spellings.ours(name))
+
+    def __dir__(self) -> list[str]:
+        return [*map(spellings.theirs, dir(_ours)), "values"]
+
+    def __repr__(self) -> str:
+        return spellings.theirs(repr(_ours))
+
+
+config = Configuration()
