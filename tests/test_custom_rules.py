@@ -12,7 +12,7 @@ from olympus import numpy as onp
 from olympus._src.control.cond import cond
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.custom.jvp import custom_jvp
-from olympus._src.custom.rules import SymbolicZero
+from olympus._src.custom.rules import SymbolicZero, zero_from_primal
 from olympus._src.custom.vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
 from olympus._src.interpreters.dce import dce_closed
 from olympus._src.lax.arithmetic import mul, neg
@@ -20,6 +20,7 @@ from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
 from olympus._src.lax.transcendental import cos, sin
 from olympus._src.loops.scan import scan
+from olympus.dtypes import float0
 from olympus.lax import stop_gradient
 
 X = np.float32(0.5)
@@ -401,6 +402,14 @@ def test_a_backward_rule_gets_arrays_while_a_program_is_recorded():
     f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct.astype("float32").reshape(()) * 3,))
     assert jit(grad(f))(1.0) == grad(jit(f))(1.0) == jit(lambda x: vjp(f, x)[1](1.0)[0])(1.0) == 3
     assert jit(lambda x: vjp(f, x)[1](np.float32(1))[0])(X) == 3
+
+
+def test_the_zero_tangents_of_a_pytree_have_its_structure():
+    zeros = zero_from_primal({"a": X, "b": (2, None)})
+    close(zeros["a"], 0)
+    assert zeros["b"][0].dtype == float0 and zeros["b"][1] is None
+    record = zero_from_primal((X, 2), symbolic_zeros=True)[0]
+    assert type(record) is SymbolicZero and record.shape == np.shape(X)
 
 
 def test_records_of_symbolic_zeros_are_leaves_and_bools_stay_python_bools():

@@ -289,6 +289,22 @@ def test_solvers_and_their_derivatives_are_those_of_the_system(solver, kind, rng
         close(olympus.vmap(lambda b: solve(a, b))(many), np.linalg.solve(a, many.T).T, 1e-10)
 
 
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+def test_traced_tolerances_and_numbers_of_steps_are_those_given(solver):
+    a, b = np.diag([1., 2., 4.]), np.ones(3)
+
+    @olympus.jit
+    @olympus.value_and_grad
+    def total(tol, atol, steps):
+        return solver(a, b, tol=tol, atol=atol, maxiter=steps)[0].sum()
+
+    close(total(1e-6, 0., 9), (1.75, 0.))
+    close(total(0., 9., 9), (0., 0.))       # the start is near enough
+    close(total(0., 0., 0), (0., 0.))
+    with pytest.raises(TypeError, match=r"tol float32\[2\] given; one floating number"):
+        total(np.ones(2, np.float32), 0., 9)
+
+
 @pytest.mark.slow
 def test_solvers_take_pytrees_and_report_failure():
     tree = {"a": np.ones(3, "f4"), "b": np.full((2, 2), 4, "f4")}

@@ -9,6 +9,7 @@ from .._src.base import spelling
 from .._src.core.ir import ClosedOlympuspr
 from .._src.core.primitive import Higher, Primitive
 from .._src.core.trace import ctx
+from .._src.types.avals import AbstractValue
 from .._src.types.symbolic import Dimension
 from . import keywords, spellings
 
@@ -91,4 +92,5 @@ def respell() -> None:
     ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
     Higher.bind = bind
     Dimension.__jax_array__ = Dimension.__olympus_array__
+    AbstractValue.at_least_vspace = lambda aval: aval.to_tangent_aval()     # Distrax's name of it
     Primitive.call_primitive = False     # Distrax asks each of an interpreter's for it

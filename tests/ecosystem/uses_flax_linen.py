@@ -12,7 +12,7 @@ class Network(nn.Module):
 
     @nn.compact
     def __call__(self, x, train):
-        x = nn.Conv(4, (3, 3))(x)
+        x = nn.Conv(4, (3, 3), use_bias=False)(x)
         x = nn.BatchNorm(use_running_average=not train)(x)
         x = nn.avg_pool(nn.relu(x), (2, 2), strides=(2, 2))
         x = nn.Dense(16)(x.reshape(len(x), -1))

@@ -12,7 +12,7 @@ class Count(nnx.Variable):
 
 class Network(nnx.Module):
     def __init__(self, rngs):
-        self.first = nnx.Linear(3, 16, rngs=rngs)
+        self.first = nnx.Linear(3, 16, use_bias=False, rngs=rngs)
         self.norm = nnx.BatchNorm(16, rngs=rngs)
         self.dropout = nnx.Dropout(0.1, rngs=rngs)
         self.second = nnx.Linear(16, 1, rngs=rngs)

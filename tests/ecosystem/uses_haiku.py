@@ -7,7 +7,7 @@ import optax
 
 
 def network(x, is_training):
-    core = hk.DeepRNN([hk.LSTM(8), hk.Linear(1)])
+    core = hk.DeepRNN([hk.LSTM(8), hk.Linear(1, with_bias=False)])
     outputs, _ = hk.dynamic_unroll(core, x, core.initial_state(x.shape[1]))
     outputs = hk.BatchNorm(True, True, 0.9)(outputs, is_training)
     steps = hk.get_state("steps", (), jnp.int32, init=jnp.zeros)

@@ -41,6 +41,7 @@ from ..types.tree import (
     tree_flatten,
     tree_leaves,
     tree_leaves_with_path,
+    tree_map,
     tree_structure,
     tree_unflatten,
 )
@@ -83,14 +84,14 @@ class SymbolicZero:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value.
+    """The zero tangent of a value, or of each in a pytree.
 
     Args:
-      val: array or number.
-      symbolic_zeros: whether to return a record without numbers.
+      val: pytree of arrays and numbers.
+      symbolic_zeros: whether to return records without numbers.
 
     Returns:
-      An array of the value's shape and the dtype of its tangents (float0 of integers), or a
+      For each leaf an array of its shape and the dtype of its tangents (float0 of integers), or a
       `SymbolicZero`.
 
     >>> import olympus
@@ -98,8 +99,9 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     >>> zero_from_primal(olympus.numpy.ones(3)), zero_from_primal(1).dtype
     (Array([0., 0., 0.], dtype=float32), dtype([('float0', 'V')]))
     """
-    aval = typeof(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
+    if symbolic_zeros:
+        return tree_map(SymbolicZero.from_primal_value, val)
+    return tree_map(lambda leaf: zeros_of(typeof(leaf).to_tangent_aval()), val)
 
 
 class Rule:

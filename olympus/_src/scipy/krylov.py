@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.typing import ArrayLike, PyTree
 from ..base.util import name_of, real_number
-from ..core.trace import typeof
+from ..core.trace import Tracer, typeof
 from ..custom.solves import custom_linear_solve
 from ..lax.barriers import stop_gradient
 from ..lax.contract import dot_general
@@ -116,6 +116,20 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     return b, tree_map(start, x0, b)
 
 
+def _limit(given: Any, name: str, what: str, kind: type, static: Callable[..., Any]) -> Any:
+    """A number that says when to stop, also a traced one: the solution is no function of it."""
+    if not isinstance(given, Tracer):
+        return static(given, name, what)
+    aval = typeof(given)
+    if aval.shape or not dtypes.issubdtype(aval.dtype, kind):
+        raise TypeError(f"{name}: {what} {aval} given; one {kind.__name__} number is required.")
+    return stop_gradient(given)
+
+
+def _number(given: Any, name: str, what: str) -> float:
+    return real_number(given, f"{name}: {what}")
+
+
 def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol: Any, atol: Any,
             maxiter: Any, M: Any) -> tuple[Any, Any]:
     """Run `iterate(product, inverse, b, x0, least residual, maxiter)` as a differentiable solve."""
@@ -125,8 +139,9 @@ def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol
     product = _operator(name, "A", A, b)
     inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
     limit = (10 * typeof(vector).shape[0] if maxiter is None else
-             static_int(maxiter, name, "maxiter"))
-    tol, atol = [real_number(x, f"{name}: {what}") for x, what in ((tol, "tol"), (atol, "atol"))]
+             _limit(maxiter, name, "maxiter", np.integer, static_int))
+    tol, atol = [_limit(x, name, what, np.floating, _number)
+                 for x, what in ((tol, "tol"), (atol, "atol"))]
 
     def solver(start: Any, inverse: Operator) -> Callable[..., Any]:
         def solve(product: Operator, b: Any) -> Any:
