@@ -23,8 +23,6 @@ def main():
 
     projected = jaxopt.ProjectedGradient(lambda w, data: ridge(w, 0., data),
                                          jaxopt.projection.projection_simplex, maxiter=100)
-    lasso = jaxopt.ProximalGradient(lambda w, data: ridge(w, 0., data), jaxopt.prox.prox_lasso,
-                                    maxiter=100)
     newton = jaxopt.LevenbergMarquardt(lambda w: x @ w - y, maxiter=20)
     quadratic = jaxopt.OSQP(tol=1e-4)
     program = quadratic.run(params_obj=(jnp.eye(2), jnp.array([-1., -2.])),
@@ -33,7 +31,6 @@ def main():
     return {"lbfgs": lbfgs.run(start, 0.1, data).params,
             "hypergradient": jax.grad(validation)(0.1),
             "simplex": projected.run(jnp.full(4, .25), 1., data).params,
-            "lasso": lasso.run(start, 0.5, data).params,
             "least squares": newton.run(start).params, "quadratic program": program,
             "root": root.run(None, 2.).params,
             "its gradient": jax.grad(lambda a: root.run(None, a).params)(2.)}
