@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from .._src.base import spelling
+from .._src.base import lib, spelling
 from .._src.core.ir import ClosedOlympuspr
 from .._src.core.primitive import Higher, Primitive
 from .._src.core.trace import ctx
@@ -84,11 +85,18 @@ def alias(kind: type, *names: str) -> None:
             attrgetter(name), doc=f"`{name}`, as JAX calls it."))
 
 
+def callback_text(kind: type[Exception]) -> Callable[[Any], str]:
+    """The text of an exception in a callback: it names the class, which Equinox looks for."""
+    return lambda error: (f"INTERNAL: CpuCallback error calling callback: {kind.__name__}: "
+                          f"{kind.__str__(error)}")
+
+
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
     ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
+    lib.set_text_of_failure(callback_text)
     Higher.bind = bind
     Dimension.__jax_array__ = Dimension.__olympus_array__
     Primitive.call_primitive = False     # Distrax asks each of an interpreter's for it

@@ -99,6 +99,7 @@ from olympus._src.base.lib.host import (
     raised_by_host,
     runtime_error,
     set_explain_collective,
+    set_text_of_failure,
     wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
@@ -168,8 +169,9 @@ __all__ = [
     "memory_stats", "mlir", "no_jax", "partitioner_key", "pjit", "prepare_service",
     "pretty_printer", "python_callback_target", "raised_by_host", "register_custom_call",
     "result_handler", "rewrap", "runtime_error", "safe_map", "safe_zip", "same_tiles",
-    "serialize_executable", "set_explain_collective", "set_tracer_class", "start_service",
-    "shard_slices", "shardings", "shards", "shared_signatures", "single_device_sharding",
+    "serialize_executable", "set_explain_collective", "set_text_of_failure",
+    "set_tracer_class", "start_service", "shard_slices", "shardings", "shards",
+    "shared_signatures", "single_device_sharding",
     "tile_counts", "tiled_sharding", "to_dlpack", "to_numpy", "topology", "trace_context",
     "treedef_tuple", "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded",
     "watch_preemption", "weakref_lru_cache",
