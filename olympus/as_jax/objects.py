@@ -7,9 +7,11 @@ from operator import attrgetter
 from typing import Any
 
 from .._src.base import lib, spelling
+from .._src.base.config import like_jax
 from .._src.core.ir import ClosedOlympuspr
 from .._src.core.primitive import Higher, Primitive
 from .._src.core.trace import ctx
+from .._src.transforms.stages import Traced
 from .._src.types.symbolic import Dimension
 from . import keywords, spellings
 
@@ -95,6 +97,8 @@ def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
+    alias(Traced, "olympuspr", "loolympus")
+    like_jax.set_global(True)
     ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
     lib.set_text_of_failure(callback_text)
     Higher.bind = bind

@@ -16,8 +16,10 @@ class Configuration:
     __slots__ = ()
 
     def update(self, name: str, val: Any) -> None:
-        """Set an option for the process."""
-        _ours.update(spellings.ours(name), val)
+        """Set an option for the process; 1 and 0 are True and False."""
+        spelt = spellings.ours(name)
+        boolean = type(val) is int and isinstance(_ours.read(spelt), bool)
+        _ours.update(spelt, bool(val) if boolean else val)
 
     def read(self, name: str) -> Any:
         """The value that an option has in this thread."""
