@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
-from ..base.config import debug_key_reuse
+from ..base.config import debug_key_reuse, log_checkpoint_residuals
+from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
@@ -113,6 +114,8 @@ class Checkpoint(Call):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
+            if log_checkpoint_residuals.value:
+                _log_kept(olympuspr, operands[:-len(rest)], used)
             if type(prevent_cse) is tuple:
                 prevent_cse = (*compress(prevent_cse, [not u for u in unknown]),
                                *(True,) * len(saved), *compress(prevent_cse, unknown))
@@ -134,6 +137,13 @@ class Checkpoint(Call):
         less = super().dce(used, eqn)
         return less.replace(params={
             **less.params, "prevent_cse": _prevented(params["prevent_cse"], used_in)})
+
+
+def _log_kept(program: ClosedOlympuspr, known: Sequence[Any], used: Sequence[bool]) -> None:
+    """Log what a checkpoint keeps until it computes the rest again."""
+    kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
+    LOGGER.warning("checkpoint: %s keeps %d arrays: %s",
+                   program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
 
 
 def _unused(xs: Sequence[Any]) -> Sequence[Any]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.config import disallow_mesh_context_manager
 from .shape import prod, sequence
 
 __all__ = ["NO_MESH", "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh",
@@ -404,6 +405,10 @@ class Mesh(_Axes, contextlib.ContextDecorator):
                 f"axis_types={self.axis_types})")
 
     def __enter__(self) -> Mesh:
+        if disallow_mesh_context_manager.value:
+            raise RuntimeError("Mesh: given to a `with` block, and the option "
+                               "olympus_disallow_mesh_context_manager is set; use "
+                               "`with olympus.set_mesh(mesh):`.")
         self._previous.append(swap_mesh(self, None))
         return self
 
