@@ -49,7 +49,7 @@ from ._src.transforms.device import (
     make_mesh,
 )
 from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
-from ._src.transforms.jit import jit
+from ._src.transforms.jit import Inline, jit
 from ._src.transforms.pmap import pmap
 from ._src.transforms.shard_map import shard_map, smap
 from ._src.transforms.tracing import (
@@ -66,7 +66,8 @@ from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "CompilerEffortLevel", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard",
+    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
+    "Shard",
     "__version__", "__version_info__", "allow_f16_reductions", "array_garbage_collection_guard",
     "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",

@@ -105,7 +105,7 @@ def test_one_profile_at_a_time(tmp_path):
     with profiler.trace(profiler_options=QUIET) as first:
         with pytest.raises(RuntimeError, match="while another one is under way"):
             profiler.start_trace(tmp_path)
-        with pytest.raises(RuntimeError, match="one at a time"):
+        with pytest.raises(RuntimeError, match="one profile at a time"):
             profiler.export_profile_data(private.ProfileData(b""), tmp_path)
         assert first.is_running
     assert not first.is_running

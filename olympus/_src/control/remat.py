@@ -34,7 +34,8 @@ from .cond import cond_p
 from .scan_primitive import scan_p
 from .shard_map import shard_map_p
 
-__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
+           "checkpoint_name_fwd", "checkpoint_p",
            "checkpoint_policies", "name_p"]
 
 
@@ -454,6 +455,27 @@ def checkpoint_name(x: Any, name: str) -> Any:
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name: name is {name!r}; a str is required.")
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def checkpoint_name_fwd(x: Any, name: str) -> Any:
+    """`checkpoint_name` for values of the function itself: its derivatives have no name.
+
+    That is what `checkpoint_name` does, too.
+
+    Args:
+      x: a pytree of arrays.
+      name: any str.
+
+    Returns:
+      The same values.
+
+    >>> import olympus
+    >>> from olympus.ad_checkpoint import checkpoint_name_fwd
+    >>> f = lambda x: olympus.numpy.sin(checkpoint_name_fwd(x, "angle"))
+    >>> str(olympus.make_olympuspr(lambda x: olympus.jvp(f, (x,), (x,)))(1.0)).count("name=angle")
+    1
+    """
+    return checkpoint_name(x, name)
 
 
 Policy = Callable[..., Any]     # a bool, Saveable, Recompute or an Offloadable
