@@ -99,7 +99,7 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,
         extend as extend, flatten_util as flatten_util, image as image,
-        monitoring as monitoring, nn as nn, ops as ops, profiler as profiler,
+        lib as lib, monitoring as monitoring, nn as nn, ops as ops, profiler as profiler,
         random as random, scipy as scipy, test_util as test_util,
     )
 else:       # a checker would take any name for an object

@@ -677,6 +677,7 @@ CACHES = {
     ("base/lib/mlir.py", "_register_passes"): "none | process | one",
     ("base/logs.py", "_loud"): "none | process | the loggers that are named",
     ("base/config.py", "_options"): "name | process | the options",
+    ("base/source.py", "excluded"): "none | process | files that libraries name",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",

@@ -442,6 +442,27 @@ def current_mesh() -> Mesh | None:
     return _context.value
 
 
+class _Environment:
+    """What programs from before `get_mesh` read of this thread."""
+
+    __slots__ = ()
+
+    @property
+    def physical_mesh(self) -> Mesh:
+        """The mesh of `with mesh:` and of `set_mesh`; one without axes if there is none."""
+        return current_mesh() or Mesh(np.empty((), object), ())
+
+
+class _ThreadResources:
+    """`env.physical_mesh` is the mesh of this thread: `sharding.get_mesh()` is its newer name."""
+
+    __slots__ = ()
+    env = _Environment()
+
+
+thread_resources = _ThreadResources()
+
+
 def mesh_around() -> Mesh | None:
     """The mesh on which values are made: that of `set_mesh`, not that of `with mesh:`."""
     return _context.value if mesh_of_types.value is not None else None
