@@ -46,6 +46,9 @@ class Params(dict[str, Any]):
         except KeyError:
             return default
 
+    def __repr__(self) -> str:
+        return spellings.theirs(super().__repr__())
+
     def copy(self) -> Params:
         """Params that may be changed."""
         return Params(self)
