@@ -19,6 +19,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 from .._src.base import lib
+from .._src.base.hints import hint_for
 from .._src.base.source import short_path
 from .._src.base.util import lazy_module
 from . import spellings
@@ -101,8 +102,11 @@ class Names:
         """The message that says so."""
         also = "".join(f", nor has {home.__name__!r} {spelt!r}" for home, spelt in [
             (home, spellings.ours(attribute)) for home in self.homes])
+        told = [found for home, spelt in self.places(attribute)
+                if (found := hint_for(home.__name__, spelt))]
         near = difflib.get_close_matches(attribute, self.public(), n=3)
-        hint = f"nearest names: {', '.join(near)}" if near else f"dir({self.name}) lists what it has"
+        hint = (spellings.theirs(told[0]) if told else f"nearest names: {', '.join(near)}" if near
+                else f"dir({self.name}) lists what it has")
         return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "
                 f"asked for at {where}.")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from .._src.base import spelling
+from .._src.base import lib, spelling
+from .._src.base.config import like_jax
 from .._src.core.ir import ClosedOlympuspr
 from .._src.core.primitive import Higher, Primitive
 from .._src.core.trace import ctx
+from .._src.transforms.stages import Traced
 from .._src.types.avals import AbstractValue
 from .._src.types.symbolic import Dimension
 from . import keywords, spellings
@@ -43,6 +46,9 @@ class Params(dict[str, Any]):
             return self[name]
         except KeyError:
             return default
+
+    def __repr__(self) -> str:
+        return spellings.theirs(super().__repr__())
 
     def copy(self) -> Params:
         """Params that may be changed."""
@@ -85,11 +91,20 @@ def alias(kind: type, *names: str) -> None:
             attrgetter(name), doc=f"`{name}`, as JAX calls it."))
 
 
+def callback_text(kind: type[Exception]) -> Callable[[Any], str]:
+    """The text of an exception in a callback: it names the class, which Equinox looks for."""
+    return lambda error: (f"INTERNAL: CpuCallback error calling callback: {kind.__name__}: "
+                          f"{kind.__str__(error)}")
+
+
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
+    alias(Traced, "olympuspr", "loolympus")
+    like_jax.set_global(True)
     ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
+    lib.set_text_of_failure(callback_text)
     Higher.bind = bind
     Dimension.__jax_array__ = Dimension.__olympus_array__
     AbstractValue.at_least_vspace = lambda aval: aval.to_tangent_aval()     # Distrax's name of it

@@ -123,9 +123,8 @@ def _gpu_plugin_installed() -> bool:
 
 def default_platform() -> str:
     """The platform that arrays go to if nothing else is said."""
-    chosen = config.platforms.value
-    if chosen:
-        name: str = chosen.split(",")[0]
+    name: str = config.platform_name.value or (config.platforms.value or "").split(",")[0]
+    if name:
         return _ALIASES.get(name, name)
     return "gpu" if _gpu_plugin_installed() and "gpu" not in _failed else "cpu"
 
@@ -162,7 +161,8 @@ def client(backend: str | None = None) -> Any:
             try:
                 _clients[name] = maker()
             except RuntimeError as error:
-                if backend is not None or config.platforms.value or name == "cpu":
+                asked = config.platforms.value or config.platform_name.value
+                if backend is not None or asked or name == "cpu":
                     raise
                 # Nobody asked for it: it was only found to be installed.
                 _failed.append(name)

@@ -50,7 +50,7 @@ def is_internal(filename: str) -> bool:
     return _classify(filename) if found is None else found
 
 
-# Files of libraries whose frames tracebacks leave out, too; their lines are the user's all the same.
+# Files of libraries whose frames tracebacks leave out, too; their lines are the user's anyway.
 excluded: list[str] = []
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.config import like_jax
+from ..base.source import warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
@@ -738,8 +740,12 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         return _insert_traced(arr, broadcast_to(places.reshape(-1), (count,)), values, axis=axis)
     places = np.broadcast_to(places.reshape(-1), count)
     if places.size and (less(places.min(), -n) or less(n, places.max())):
-        raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
-                         "bounds.")
+        error = IndexError(f"insert: places {places} given for an axis of size {n}; each must be "
+                           "in bounds.")
+        if not like_jax.value:
+            raise error
+        warn(f"{error} The nearer end is taken, as JAX does.")
+        places = np.clip(places, -n, n)
     places = np.where(places < 0, places + n, places)
     order = np.argsort(places, kind="stable")
     to = np.empty_like(places)

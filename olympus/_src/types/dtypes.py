@@ -223,6 +223,9 @@ def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -
     if found is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
         return found
     given = as_dtype(dtype)
+    if given != found and config.explicit_x64_dtypes.value == "error":
+        raise ValueError(f"{name}: dtype {given} given, which is not available while x64 is off; "
+                         f"set olympus_enable_x64, or ask for {found}.")
     if given != found:
         source.warn(f"{name}: Explicitly requested dtype {given} is not available while x64 is "
                     f"off, and will be truncated to dtype {found}; enable 64-bit dtypes with "

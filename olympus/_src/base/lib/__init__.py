@@ -91,7 +91,12 @@ from olympus._src.base.lib.executables import (
     shardings,
     shared_signatures,
 )
-from olympus._src.base.lib.guards import explicit_transfers, guard
+from olympus._src.base.lib.guards import (
+    array_tracebacks,
+    explicit_transfers,
+    guard,
+    thread_guard,
+)
 from olympus._src.base.lib.host import (
     HostFunction,
     WeakCall,
@@ -99,6 +104,7 @@ from olympus._src.base.lib.host import (
     raised_by_host,
     runtime_error,
     set_explain_collective,
+    set_text_of_failure,
     wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
@@ -155,8 +161,8 @@ __all__ = [
     "HostFunction", "WeakCall", "WholeArray", "hold_while_running", "LoadedExecutable",
     "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
     "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
-    "all_leaves", "answer_for_jax", "array_layout", "block_until_ready", "check_alive", "compile",
-    "config_unset",
+    "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks",
+    "block_until_ready", "check_alive", "compile", "config_unset",
     "connect", "copied", "copy_to_device", "copy_to_host_async", "copy_to_sharding",
     "cost_analysis", "cpu_collectives", "deserialize_executable", "device_put", "device_put_parts",
     "disconnect_collectives", "execute", "execute_with_tokens", "explicit_transfers", "fastpath",
@@ -168,8 +174,9 @@ __all__ = [
     "memory_stats", "mlir", "no_jax", "partitioner_key", "pjit", "prepare_service",
     "pretty_printer", "python_callback_target", "raised_by_host", "register_custom_call",
     "result_handler", "rewrap", "runtime_error", "safe_map", "safe_zip", "same_tiles",
-    "serialize_executable", "set_explain_collective", "set_tracer_class", "start_service",
-    "shard_slices", "shardings", "shards", "shared_signatures", "single_device_sharding",
+    "serialize_executable", "set_explain_collective", "set_text_of_failure",
+    "set_tracer_class", "start_service", "shard_slices", "shardings", "shards",
+    "shared_signatures", "single_device_sharding", "thread_guard",
     "tile_counts", "tiled_sharding", "to_dlpack", "to_numpy", "topology", "trace_context",
     "treedef_tuple", "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded",
     "watch_preemption", "weakref_lru_cache",

@@ -1,6 +1,7 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
 import difflib
+import enum
 import functools
 import mmap
 import re
@@ -47,7 +48,8 @@ def _compile_options(
     build.device_assignment = _jax.DeviceAssignment.create(ids)
     build.use_spmd_partitioning = num_partitions > 1
     build.use_shardy_partitioner = num_partitions > 1
-    flags = dict(options) if options else {}
+    flags = {name: value.value if isinstance(value, enum.Enum) else value
+             for name, value in (options or {}).items()}
     for name, value in flags.items():
         if not isinstance(name, str) or not isinstance(value, (str, bool, int, float)):
             raise TypeError(
