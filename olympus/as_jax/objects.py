@@ -13,6 +13,7 @@ from .._src.core.primitive import Higher, Primitive
 from .._src.core.trace import ctx
 from .._src.transforms.stages import Traced
 from .._src.types.avals import AbstractValue
+from .._src.types.sharding import Sharding, device_tuple
 from .._src.types.symbolic import Dimension
 from . import keywords, spellings
 
@@ -97,6 +98,12 @@ def callback_text(kind: type[Exception]) -> Callable[[Any], str]:
                           f"{kind.__str__(error)}")
 
 
+def addressable(sharding: Sharding) -> tuple[Any, ...]:
+    """The devices of a sharding that are this process's, in its order."""
+    here = sharding.addressable_devices
+    return tuple(device for device in device_tuple(sharding) if device in here)
+
+
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
@@ -108,4 +115,6 @@ def respell() -> None:
     Higher.bind = bind
     Dimension.__jax_array__ = Dimension.__olympus_array__
     AbstractValue.at_least_vspace = lambda aval: aval.to_tangent_aval()     # Distrax's name of it
+    Sharding._device_assignment = property(device_tuple)        # Orbax reads both
+    Sharding._addressable_device_assignment = property(addressable)
     Primitive.call_primitive = False     # Distrax asks each of an interpreter's for it
