@@ -9,10 +9,10 @@ _OURS = dict(TABLE)
 _THEIRS = {ours: theirs for theirs, ours in TABLE}
 # `jaxlib` is called that by both.
 _IN_NAMES = re.compile(f"({'|'.join(_OURS)})(?!lib)")
-# What is between slashes is a place on disk.
+# What is between slashes is a place on disk; this package is called what it is.
 _IN_TEXT = re.compile(
     r"(?<![/\\])(?:\b(?P<article>[Aa])n (?=[Oo]lympus)|(?P<us>\bOlympus\b)|"
-    rf"(?P<name>{'|'.join(ours for _, ours in TABLE)}))(?![/\\])")
+    rf"(?P<name>{'|'.join(ours for _, ours in TABLE)}))(?![/\\]|\.as_jax)")
 
 
 def ours(name: str) -> str:

@@ -20,8 +20,7 @@ class StandIn(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls._what}, "  # type: ignore[attr-defined]
-            "which Olympus does not have yet but plans to; see docs/coming_from_jax.md for what is "
-            "missing, and for what to do instead.")
+            "planned but not there yet; see docs/coming_from_jax.md for what to do instead.")
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
