@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._src.core.primitive import Linear, Zero
-from ...._src.interpreters.tables import instantiate_zeros, is_undefined_primal
-from ...._src.types.avals import AbstractValue
+from ....core.primitive import Linear, Zero
+from ....interpreters.tables import instantiate_zeros, is_undefined_primal
+from ....types.avals import AbstractValue
 from ...stand_ins import planned
 
 __all__ = ["AbstractValue", "HiPrimitive", "UndefinedPrimal", "Zero", "aval_method",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._src.base.errors import OlympusRuntimeError
-from ...._src.core.trace import Tracer
+from ....base.errors import OlympusRuntimeError
+from ....core.trace import Tracer
 from ...stand_ins import planned
 
 __all__ = ["check", "debug_check"]

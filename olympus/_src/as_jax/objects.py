@@ -6,13 +6,13 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from .._src.base import lib, spelling
-from .._src.base.config import like_jax
-from .._src.core.ir import ClosedOlympuspr
-from .._src.core.primitive import Higher, Primitive
-from .._src.core.trace import ctx
-from .._src.transforms.stages import Traced
-from .._src.types.symbolic import Dimension
+from ..base import lib, spelling
+from ..base.config import like_jax
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Higher, Primitive
+from ..core.trace import ctx
+from ..transforms.stages import Traced
+from ..types.symbolic import Dimension
 from . import keywords, spellings
 
 __all__ = ["alias", "respell"]

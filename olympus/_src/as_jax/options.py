@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._src.base.config import config as _ours
+from ..base.config import config as _ours
 from . import spellings
 
 __all__ = ["config"]

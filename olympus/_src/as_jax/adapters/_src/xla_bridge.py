@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...._src.backend.devices import _clients
+from ....backend.devices import _clients
 
 __all__ = []
 HOMES = ("olympus", "olympus.extend.backend")

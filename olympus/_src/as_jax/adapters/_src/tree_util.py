@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...._src.types.tree_registry import is_tree_node
+from ....types.tree_registry import is_tree_node
 
 __all__ = ["_registry"]
 HOMES = ("olympus.tree_util",)

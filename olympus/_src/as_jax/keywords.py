@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from .._src.base.util import wraps
+from ..base.util import wraps
 from . import spellings
 
 __all__ = ["respelled"]

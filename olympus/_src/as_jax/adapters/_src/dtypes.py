@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...._src.types import dtypes
-from ...._src.types.dtypes import ExtendedDType, extended
+from ....types import dtypes
+from ....types.dtypes import ExtendedDType, extended
 
 __all__ = ["DType", "ExtendedDType", "extended", "supports_inf"]
 HOMES = ("olympus.dtypes",)

@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple
 
-from .._src.base.source import short_path
+from ..base.source import short_path
 from .stand_ins import StandIn
 
 __all__ = ["Use", "missing", "report", "uses"]

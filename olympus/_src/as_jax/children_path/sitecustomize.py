@@ -10,7 +10,7 @@ import sys
 from importlib.machinery import PathFinder
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
+_ROOT = os.path.abspath(os.path.join(_HERE, *[os.pardir] * 4))
 
 
 class Waiting:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...._src.core.trace import ThreadState, ctx, typeof
-from ...._src.types.avals import physical_aval
+from ....core.trace import ThreadState, ctx, typeof
+from ....types.avals import physical_aval
 from ...foreign import pytype_aval_mappings
 
 __all__ = ["get_aval", "physical_aval", "pytype_aval_mappings", "trace_state_clean"]

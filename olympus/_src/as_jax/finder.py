@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from .._src.base import lib
-from .._src.base.hints import hint_for
-from .._src.base.source import short_path
-from .._src.base.util import lazy_module
+from ..base import lib
+from ..base.hints import hint_for
+from ..base.source import short_path
+from ..base.util import lazy_module
 from . import spellings
 from .keywords import respelled
 

@@ -2,7 +2,7 @@
 
 import os
 
-from .._src.base.config import read_environment
+from ..base.config import read_environment
 from . import spellings
 
 __all__ = ["take_over"]

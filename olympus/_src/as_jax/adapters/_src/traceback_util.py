@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...._src.base import source
-from ...._src.base.source import exclude as register_exclusion
-from ...._src.base.source import excluded as _exclude_paths
+from ....base import source
+from ....base.source import exclude as register_exclusion
+from ....base.source import excluded as _exclude_paths
 
 __all__ = ["_exclude_paths", "api_boundary", "include_frame", "register_exclusion"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._src.core.trace import FOREIGN_AVALS, typeof
+from ..core.trace import FOREIGN_AVALS, typeof
 
 __all__ = ["canonicalize_dtype_handlers", "pytype_aval_mappings"]
 

@@ -1,6 +1,6 @@
 """`jax.export`: the shardings of exported functions."""
 
-from ..._src.export.exported import Exported
+from ...export.exported import Exported
 from ..objects import alias
 
 __all__ = []
