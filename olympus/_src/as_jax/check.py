@@ -218,7 +218,7 @@ def missing(name: str) -> str:
             return str(error).partition("; asked for")[0] if isinstance(
                 value, types.ModuleType) else ""
         path = f"{path}.{part}"
-    return f"a stand-in: {value._what} is not there yet" if isinstance(value, StandIn) else ""
+    return f"a stand-in: {value.what} is not there yet" if isinstance(value, StandIn) else ""
 
 
 def report(arguments: Sequence[str]) -> int:

@@ -38,10 +38,10 @@ class MissingName(AttributeError):
 
     def __init__(self, names: Names, attribute: str) -> None:
         super().__init__(name=attribute, obj=sys.modules.get(names.name))
-        self.names, self.asked = names, asker()
+        self.names, self.attribute, self.asked = names, attribute, asker()
 
     def __str__(self) -> str:
-        return self.names.nothing_called(self.name, self.asked)
+        return self.names.nothing_called(self.attribute, self.asked)
 
 
 class Names:
@@ -150,9 +150,9 @@ class Finder:
         public = None if private else _module("olympus" + spellings.ours(below))
         if adapter is None and public is None:
             raise self.missing(name)
-        spec = ModuleSpec(name, self, origin=getattr(public or adapter, "__file__", None),  # type: ignore[arg-type]
+        loader: Any = self
+        return ModuleSpec(name, loader, origin=getattr(public or adapter, "__file__", None),
                           is_package=True, loader_state=Names(name, adapter, public))
-        return spec
 
     def missing(self, name: str) -> ModuleNotFoundError:
         """The error of a module, or a name that a module is asked for, that nobody has."""
@@ -192,7 +192,8 @@ def install() -> None:
             "import olympus.as_jax before whatever imports jax, or run the program by "
             "`python -m olympus.as_jax PROGRAM`.")
     lib.answer_for_jax()
-    sys.meta_path.insert(0, Finder())       # type: ignore[arg-type]
+    finder: Any = Finder()
+    sys.meta_path.insert(0, finder)
 
 
 def _importer(jax: types.ModuleType) -> str:

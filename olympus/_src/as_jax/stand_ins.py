@@ -17,20 +17,22 @@ __all__ = ["StandIn", "planned"]
 class StandIn(type):
     """The class of stand-ins: calling one, or what it has, raises."""
 
+    what: str   # what it needs
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls._what}, "  # type: ignore[attr-defined]
+            f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls.what}, "
             "planned but not there yet; see docs/coming_from_jax.md for what to do instead.")
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{cls.__qualname__!r} has no attribute {name!r}")
-        return _made(cls.__module__, f"{cls.__qualname__}.{name}", cls._what)   # type: ignore[attr-defined]
+        return _made(cls.__module__, f"{cls.__qualname__}.{name}", cls.what)
 
 
 def _made(module: str, name: str, what: str) -> Any:
     return StandIn(name.rpartition(".")[2], (), {
-        "__module__": module, "__qualname__": name, "_what": what,
+        "__module__": module, "__qualname__": name, "what": what,
         "__init_subclass__": classmethod(lambda cls, **_: None)})
 
 

@@ -4,10 +4,12 @@ It costs a child that does not use JAX nothing: Olympus is imported with the fir
 The `sitecustomize` that Python would have run without this one runs, too.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.abspath(os.path.join(_HERE, *[os.pardir] * 4))
@@ -16,26 +18,29 @@ _ROOT = os.path.abspath(os.path.join(_HERE, *[os.pardir] * 4))
 class Waiting:
     """Hands over to `olympus.as_jax` at the first question about jax."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The spec of `jax`, of the finder that takes this one's place."""
         if name != "jax":
             return None
         self.end()
         return importlib.util.find_spec(name)
 
-    def find_distributions(self, context):
-        if context.name != "jax":
+    def find_distributions(self, context: object) -> object:
+        """The distribution `jax`, of that finder."""
+        if getattr(context, "name", None) != "jax":
             return ()
         self.end()
-        return (d for f in sys.meta_path[:1] for d in f.find_distributions(context))
+        return sys.meta_path[0].find_distributions(context)
 
-    def end(self):
+    def end(self) -> None:
+        """Let `olympus.as_jax` take this finder's place."""
         sys.meta_path.remove(self)
         if importlib.util.find_spec("olympus") is None:
             sys.path.append(_ROOT)
         importlib.import_module("olympus.as_jax")
 
 
-def run_the_next():
+def run_the_next() -> None:
     """Run the `sitecustomize` that this one hides."""
     others = [p for p in sys.path if os.path.abspath(p) != _HERE]
     spec = PathFinder.find_spec("sitecustomize", others)

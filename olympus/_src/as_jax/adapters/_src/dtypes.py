@@ -1,4 +1,4 @@
-"""`jax._src.dtypes`: Flax defines an extended dtype for scales of fp8; Equinox catches its error."""
+"""`jax._src.dtypes`: Flax defines a dtype for scales of fp8; Equinox catches its error."""
 
 from __future__ import annotations
 

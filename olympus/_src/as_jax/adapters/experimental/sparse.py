@@ -6,6 +6,6 @@ __all__ = []
 
 __getattr__ = planned(
     __name__, "sparse arrays",
-    "BCOO BCSR COO CSC CSR JAXSparse SparseInfo SparseTracer ad api bcoo bcoo_dot_general bcoo_fromdense "
-    "bcoo_todense bcsr csr_matmat csr_matvec csr_todense coo_todense empty eye grad jacfwd jacobian "
-    "jacrev linalg random_bcoo sparsify sparsify_raw todense value_and_grad")
+    "BCOO BCSR COO CSC CSR JAXSparse SparseInfo SparseTracer ad api bcoo bcoo_dot_general "
+    "bcoo_fromdense bcoo_todense bcsr csr_matmat csr_matvec csr_todense coo_todense empty eye grad "
+    "jacfwd jacobian jacrev linalg random_bcoo sparsify sparsify_raw todense value_and_grad")
