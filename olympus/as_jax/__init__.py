@@ -4,12 +4,6 @@ That holds in this process and in the Python processes that it starts; nothing i
 `python -m olympus.as_jax PROGRAM.py` does the same for a program that does not know of it.
 """
 
-from . import children, environment, objects
-from .finder import install as _install
+from .._src.as_jax import active as _active
 
 __all__ = []
-
-_install()
-environment.take_over()
-objects.respell()
-children.inherit()
