@@ -41,7 +41,7 @@ def reports(*names):
 
 
 def check(found, expected, tolerances, path=""):
-    """Equal structure, text and truth; numbers within the tolerance of the largest of their array."""
+    """Equal structure, text and truth; numbers near, by the largest one of their array."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys()
         for name, value in expected.items():

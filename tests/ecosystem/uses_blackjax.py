@@ -4,6 +4,9 @@ import blackjax
 import jax
 import jax.numpy as jnp
 
+# Chains part at the last bit: means of other draws.
+TOLERANCES = {"slope": 0.05, "offset": 0.05, "scale": 0.1, "rate": 0.1}
+
 
 def main():
     keys = jax.random.split(jax.random.key(0), 4)

@@ -4,6 +4,8 @@ import diffrax
 import jax
 import jax.numpy as jnp
 
+TOLERANCES = {"solution": 1e-3, "losses": 1e-2}     # steps depend on the last bit
+
 
 def populations(t, y, args):
     prey, predators = y

@@ -1,4 +1,4 @@
-"""Distrax: a mixture, a flow of bijectors fitted by likelihood, divergences, a hidden Markov model."""
+"""Distrax: a mixture, a flow fitted by likelihood, divergences, a hidden Markov model."""
 
 import distrax
 import jax

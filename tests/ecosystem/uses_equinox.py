@@ -1,4 +1,4 @@
-"""Equinox: a module of its own around layers with dropout and norms, trained by filtered functions."""
+"""Equinox: a module around layers with dropout and norms, trained by filtered functions."""
 
 import equinox as eqx
 import jax

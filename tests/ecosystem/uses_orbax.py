@@ -1,4 +1,4 @@
-"""Orbax: checkpoints of a training's state, kept by a manager, restored into a new process's trees."""
+"""Orbax: checkpoints of a training's state, kept by a manager and restored into like trees."""
 
 import tempfile
 from pathlib import Path
