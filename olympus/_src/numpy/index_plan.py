@@ -209,6 +209,7 @@ def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
 
 _plans: Memo = Memo(16384)
 _SEQUENCES = frozenset((list, tuple, range))
+_ARRAYS = frozenset((lib.ArrayImpl, np.ndarray))
 
 
 def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
@@ -382,7 +383,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     Returns the next axis, and what is known to be outside of which axis, and whether also if the
     index arrays together name no element; or None.
     """
-    if (given := array_method(entry)) is not None:
+    if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
         entry = given()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))
