@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import itertools
 import re
 import sys
 import types
@@ -16,12 +17,15 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.source import short_path
 from .stand_ins import StandIn
 
-__all__ = ["Use", "missing", "report", "uses"]
+__all__ = ["Use", "lacking", "report", "uses"]
+
+MISSING, EXPECTED = "missing", "missing where that is expected"
+STAND_IN = "a stand-in, which raises when it is called"
 
 # Neither names JAX, however many files it has.
 _NOT_FOLLOWED = frozenset(sys.stdlib_module_names) | {
@@ -46,8 +50,8 @@ class Use(NamedTuple):
 class File(ast.NodeVisitor):
     """The imports and the uses of JAX in one file."""
 
-    def __init__(self, file: str, package: str, uses: bool) -> None:
-        self.file, self.package, self.wanted = file, package, uses
+    def __init__(self, file: str, package: str) -> None:
+        self.file, self.package = file, package
         self.bound: dict[str, str] = {}         # name -> what of JAX it is
         self.hidden: list[set[str]] = []        # names of the functions around, which are others
         self.optional = 0
@@ -151,7 +155,7 @@ def _names(node: ast.AST | None) -> set[str]:
 
 def _read(path: Path, package: str) -> File:
     """What a file imports and uses; SyntaxError if it is no Python."""
-    found = File(short_path(str(path)), package, True)
+    found = File(short_path(str(path)), package)
     text = path.read_bytes()
     if b"jax" in text or _IMPORT.search(text):
         found.visit(ast.parse(text, str(path)))
@@ -201,24 +205,18 @@ def uses(program: Path) -> Iterator[Use]:
                     waiting.append((file, module if is_package else module.rpartition(".")[0]))
 
 
-def missing(name: str) -> str:
-    """Why a name of JAX is not there: text, empty if it is."""
-    value: object = None
+def lacking(name: str) -> tuple[str, str]:
+    """What is wrong with a name of JAX, a title of the report, and why; empty if it is there."""
     first, *rest = name.split(".")
-    value, path = importlib.import_module(first), first
+    value: Any = importlib.import_module(first)
     for part in rest:
-        if isinstance(value, StandIn):
-            break
-        if not isinstance(value, (types.ModuleType, type)):
-            return ""
+        if isinstance(value, StandIn) or not isinstance(value, types.ModuleType):
+            break       # what an object has, a reader of files cannot know
         try:
             value = getattr(value, part)
         except (AttributeError, ImportError) as error:
-            # What instances have is no attribute of a class.
-            return str(error).partition("; asked for")[0] if isinstance(
-                value, types.ModuleType) else ""
-        path = f"{path}.{part}"
-    return f"a stand-in: {value.what} is not there yet" if isinstance(value, StandIn) else ""
+            return MISSING, str(error).partition("; asked for")[0]
+    return (STAND_IN, f"needs {value.what}") if isinstance(value, StandIn) else ("", "")
 
 
 def report(arguments: Sequence[str]) -> int:
@@ -237,13 +235,14 @@ def report(arguments: Sequence[str]) -> int:
     by_name: dict[str, list[Use]] = {}
     for use in found:
         by_name.setdefault(use.name, []).append(use)
-    gone = {name: why for name in by_name if (why := missing(name))}
-    needed = {name for name in gone if not all(use.optional for use in by_name[name])}
-    print(f"{len(by_name)} names of JAX in {len({use.file for use in found})} files; "
-          f"{len(needed)} missing, {len(gone) - len(needed)} missing where that is expected")
-    for title, names in (("missing", needed),
-                         ("missing where that is expected", gone.keys() - needed)):
-        for name in sorted(names):
-            where = ", ".join(f"{use.file}:{use.line}" for use in by_name[name][:3])
-            print(f"  {title}: {name}: {gone[name]} ({where})")
-    return int(bool(needed))
+    lines: dict[str, list[str]] = {MISSING: [], EXPECTED: [], STAND_IN: []}
+    for name, places in sorted(by_name.items()):
+        title, why = lacking(name)
+        if title:
+            title = EXPECTED if title == MISSING and all(u.optional for u in places) else title
+            where = ", ".join(f"{use.file}:{use.line}" for use in places[:3])
+            lines[title].append(f"  {title}: {name}: {why} ({where})")
+    counts = ", ".join(f"{len(those)} {title}" for title, those in lines.items())
+    print(f"{len(by_name)} names of JAX in {len({use.file for use in found})} files: {counts}",
+          *itertools.chain(*lines.values()), sep="\n")
+    return int(bool(lines[MISSING]))

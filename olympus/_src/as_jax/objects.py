@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..base import lib, spelling
-from ..base.config import like_jax
+from ..base.config import compatible
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..core.trace import ctx
@@ -109,7 +109,7 @@ def respell() -> None:
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
-    like_jax.set_global(True)
+    compatible.set_global(True)
     ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
     lib.set_text_of_failure(callback_text)
     Higher.bind = bind

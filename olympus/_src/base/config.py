@@ -437,8 +437,8 @@ remove_size_one_mesh_axis_from_type = _option(
 no_collectives = _option(
     "olympus_no_collectives", False, _BOOL, trace_key=True,
     doc="Refuse programs whose devices would communicate, when they are compiled.")
-like_jax = _option(
-    "olympus_like_jax", False, _BOOL, trace_key=True,
+compatible = _option(
+    "olympus_compatible", False, _BOOL, trace_key=True,
     doc="Do as JAX does where Olympus does otherwise on purpose: indices known to be out of bounds "
     "(with a warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
     "`tree_transpose`. `olympus.as_jax` sets it.")

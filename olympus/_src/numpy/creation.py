@@ -41,6 +41,7 @@ __all__ = [
 ArrayImpl = lib.ArrayImpl
 _ARRAYS = frozenset((ArrayImpl,))
 _SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us
+_PLAIN = _SINGLE | {list, tuple, np.ndarray}    # without a method that gives an array
 
 
 # From data ---------------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or kind in HOLDERS:
         return _from_array(x, dtype, copy)
-    if (given := array_method(x)) is not None:
+    if kind not in _PLAIN and (given := array_method(x)) is not None:
         return _to_array(given(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
@@ -290,7 +291,7 @@ def _from_numpy(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
 
 def _nested(x: Any, leaves: list[Any]) -> Any:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
-    if type(x) not in SCALAR_TYPES and (given := array_method(x)) is not None:
+    if type(x) not in _PLAIN and (given := array_method(x)) is not None:
         x = given()
     if type(x) in SCALAR_TYPES:
         pass

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib, source
-from ..base.config import like_jax
+from ..base.config import compatible
 from ..base.spelling import array_method
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
@@ -209,12 +209,13 @@ def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
 
 _plans: Memo = Memo(16384)
 _SEQUENCES = frozenset((list, tuple, range))
+_ARRAYS = frozenset((lib.ArrayImpl, np.ndarray))
 
 
 def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
           ) -> tuple[Plan, list[Any], bool]:
     """The plan and operands of an index of an array of the given shape, and whether some integer
-    is out of bounds (and was clamped: if `strict`, that only happens under `olympus_like_jax`).
+    is out of bounds (and was clamped: if `strict`, that only happens under `olympus_compatible`).
 
     Raises TypeError (and IndexError) for floats and strings; IndexError for too many or misfitting
     indices, for slices with traced bounds and, if `strict`, for integers and index arrays that are
@@ -258,7 +259,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
         plan = _plans[key] = Plan(*key)
     if outside is not None and strict and (plan.picks or outside[2]):
         error = _outside(shape, wrap, *outside[:2])
-        if not like_jax.value:
+        if not compatible.value:
             raise error
         source.warn(f"{error} The nearest element is read, and a write is dropped, as JAX does.")
     if plan.wide:
@@ -382,7 +383,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     Returns the next axis, and what is known to be outside of which axis, and whether also if the
     index arrays together name no element; or None.
     """
-    if (given := array_method(entry)) is not None:
+    if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
         entry = given()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..base.config import like_jax
+from ..base.config import compatible
 from ..base.source import warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -742,7 +742,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     if places.size and (less(places.min(), -n) or less(n, places.max())):
         error = IndexError(f"insert: places {places} given for an axis of size {n}; each must be "
                            "in bounds.")
-        if not like_jax.value:
+        if not compatible.value:
             raise error
         warn(f"{error} The nearer end is taken, as JAX does.")
         places = np.clip(places, -n, n)
