@@ -680,6 +680,7 @@ CACHES = {
     ("base/source.py", "excluded"): "none | process | files that libraries name",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
+    ("transforms/roofline.py", "_rules"): "primitive | process | rules that users gave",
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
