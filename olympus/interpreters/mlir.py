@@ -9,9 +9,10 @@ from .._src.backend.registration import (
     module_to_string, register_lowering, token_type,
 )
 from .._src.host.callbacks import emit_python_callback
+from .._src.types.mesh import Mesh
 
 __all__ = [
-    "LoweringRule", "LoweringRuleContext", "TokenSet", "Value", "aval_to_ir_type",
+    "LoweringRule", "LoweringRuleContext", "Mesh", "TokenSet", "Value", "aval_to_ir_type",
     "aval_to_ir_types",
     "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
     "flatten_ir_types",

@@ -90,6 +90,31 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
         prim.platform_rules = {**prim.platform_rules, **dict.fromkeys(names, stored)}
 
 
+def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> Any:
+    """A value of a lowering rule, cut over the devices as its type says.
+
+    Args:
+      ctx: what the rule is given.
+      op: the value.
+      aval: its type.
+
+    Returns:
+      The value; another one where the type names axes of a mesh.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> from olympus.extend.core import Primitive
+    >>> p = Primitive("twice_as_typed")
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> olympus.interpreters.mlir.register_lowering(p, lambda ctx, x: [
+    ...     mlir.lower_with_sharding_in_types(ctx, mlir.dialects.stablehlo.add(x, x),
+    ...                                       ctx.avals_out[0])])
+    >>> print(olympus.jit(p.bind)(2.5))
+    5.0
+    """
+    return ctx.spread(op, aval)
+
+
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
     """The lowering rule that traces `fun(*arrays, **params)` and emits its operations.
 

@@ -110,9 +110,12 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "olympus.core": {
         "get_aval": "use olympus.typeof", "call": "use olympus.jit",
-        "concrete_or_error": "use int or float of the array; see olympus.errors",
-        "is_concrete": "use isinstance(x, olympus.core.Tracer)", "mapped_aval": "use olympus.vmap",
-        "gensym": "make olympus.extend.core.Var",
+        "is_concrete": "use isinstance(x, olympus.core.Tracer)",
+        **{name: f"use olympus.extend.core.{name}" for name in (
+            "AbstractToken", "TraceTag", "concrete_or_error", "find_top_trace", "gensym",
+            "get_opaque_trace_state", "mapped_aval", "new_olympuspr_eqn", "olympusprs_in_params",
+            "primal_dtype_to_tangent_dtype", "set_current_trace", "subolympusprs",
+            "take_current_trace", "unmapped_aval", "valid_olympustype")},
     },
     "olympus.nn": {
         "normalize": "use olympus.nn.standardize", "stop_gradient": "use olympus.lax.stop_gradient",

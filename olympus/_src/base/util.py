@@ -232,8 +232,24 @@ class _Clearable(Protocol):
 _caches: weakref.WeakSet[_Clearable] = weakref.WeakSet()
 
 
-def known_cache(cache: _Clearable) -> None:
-    """Let `clear_all` empty a cache too, as long as it lives."""
+def known_cache(cache: _Clearable, for_what: str = "") -> None:
+    """Let `clear_caches` empty a cache too, as long as it lives.
+
+    Args:
+      cache: has a method `cache_clear`.
+      for_what: accepted, a name.
+
+    >>> import olympus
+    >>> from olympus.extend import backend
+    >>> @functools.cache
+    ... def plan(n):
+    ...     return [n]
+    >>> backend.register_backend_cache(plan, "plans")
+    >>> first = plan(1)
+    >>> olympus.clear_caches()
+    >>> plan(1) is first
+    False
+    """
     _caches.add(cache)
 
 

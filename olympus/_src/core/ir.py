@@ -195,7 +195,12 @@ class OlympusprEqn:
 
 
 class DebugInfo:
-    """What a program is called and where its inputs and outputs came from."""
+    """What a program is called and where its inputs and outputs came from.
+
+    >>> import olympus
+    >>> olympus.make_olympuspr(lambda x: x)(1.0).olympuspr.debug_info.arg_names
+    ('x',)
+    """
 
     __slots__ = ("func_name", "arg_names", "result_paths")
 

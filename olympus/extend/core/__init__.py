@@ -17,13 +17,15 @@ from ..._src.core.introspection import (
 )
 from ..._src.core.introspection import unsafe_get_axis_names as unsafe_get_axis_names_DO_NOT_USE
 from ..._src.core.ir import NO_EFFECTS as no_effects
-from ..._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
+from ..._src.core.ir import (
+    ClosedOlympuspr, DebugInfo, DropVar, Literal, Olympuspr, OlympusprEqn, Var,
+)
 from ..._src.core.primitive import Primitive
 from ..._src.types.avals import AbstractToken, Token
 from . import primitives
 
 __all__ = [
-    "AbstractToken", "ClosedOlympuspr", "DropVar", "Effect", "Effects",
+    "AbstractToken", "ClosedOlympuspr", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Literal", "Olympuspr", "OlympusprEqn",
     "OlympusprTypeError", "Primitive", "Token", "TraceTag", "Var", "check_olympuspr",
     "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
