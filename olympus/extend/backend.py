@@ -6,8 +6,8 @@ from .._src.backend.devices import (
 from .._src.backend.devices import client as get_backend
 from .._src.backend.devices import default_device as get_default_device
 from .._src.base.lib import get_compile_options
-from .._src.base.util import known_cache as register_backend_cache
 from .._src.base.util import publish as _publish
+from .._src.base.util import register_backend_cache
 from .._src.transforms.device import clear_caches as clear_in_memory_compilation_cache
 
 __all__ = [

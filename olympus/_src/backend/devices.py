@@ -131,11 +131,11 @@ def default_platform() -> str:
     return "gpu" if _gpu_plugin_installed() and "gpu" not in _failed else "cpu"
 
 
-def client(backend: str | None = None) -> Any:
+def client(platform: str | None = None) -> Any:
     """The client of a platform, which holds its devices.
 
     Args:
-      backend: "cpu", "gpu", "tpu"; the default one if None.
+      platform: "cpu", "gpu", "tpu"; the default one if None.
 
     Returns:
       The object of XLA's runtime, made when it is first asked for.
@@ -145,10 +145,10 @@ def client(backend: str | None = None) -> Any:
     'cpu'
     """
     try:
-        name = default_platform() if backend is None else _ALIASES.get(backend, backend)
+        name = default_platform() if platform is None else _ALIASES.get(platform, platform)
         found = _clients.get(name)
     except TypeError:
-        raise TypeError(f"devices: backend {backend!r} given; the name of a platform is required."
+        raise TypeError(f"devices: backend {platform!r} given; the name of a platform is required."
                         ) from None
     if found is not None:
         return found
@@ -164,7 +164,7 @@ def client(backend: str | None = None) -> Any:
                 _clients[name] = maker()
             except RuntimeError as error:
                 asked = config.platforms.value or config.platform_name.value
-                if backend is not None or asked or name == "cpu":
+                if platform is not None or asked or name == "cpu":
                     raise
                 # Nobody asked for it: it was only found to be installed.
                 _failed.append(name)

@@ -232,13 +232,19 @@ class _Clearable(Protocol):
 _caches: weakref.WeakSet[_Clearable] = weakref.WeakSet()
 
 
-def known_cache(cache: _Clearable, for_what: str = "") -> None:
+def known_cache(cache: _Clearable) -> None:
+    """Let `clear_all` empty a cache too, as long as it lives."""
+    _caches.add(cache)
+
+
+def register_backend_cache(cache: _Clearable, for_what: str) -> None:
     """Let `clear_caches` empty a cache too, as long as it lives.
 
     Args:
       cache: has a method `cache_clear`.
       for_what: accepted, a name.
 
+    >>> import functools
     >>> import olympus
     >>> from olympus.extend import backend
     >>> @functools.cache
@@ -250,7 +256,7 @@ def known_cache(cache: _Clearable, for_what: str = "") -> None:
     >>> plan(1) is first
     False
     """
-    _caches.add(cache)
+    known_cache(cache)
 
 
 class Memo(dict[Any, Any]):

@@ -155,7 +155,13 @@ def variables(atoms: Iterable[Atom]) -> list[Var]:
 
 
 class SourceInfo(NamedTuple):
-    """Where an equation comes from: the user's line, and the named scopes around it."""
+    """Where an equation comes from: the user's line, and the named scopes around it.
+
+    >>> import olympus
+    >>> eqn, = olympus.make_olympuspr(olympus.named_scope("layer")(olympus.lax.sin))(1.0).eqns
+    >>> print(eqn.source_info.name_stack)
+    layer
+    """
 
     traceback: Any
     name_stack: Any
