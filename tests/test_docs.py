@@ -114,6 +114,7 @@ EXCEPTIONS = {
     "olympus.Array": OF_JAXLIB, "olympus.Device": OF_JAXLIB,
     "olympus.core.Value": OF_TYPING, "olympus.extend.sharding.GSPMDSharding": OF_JAXLIB,
     "olympus.extend.backend.clear_backends": OF_PROCESS,
+    "olympus.extend.lowering.OlympusIrContext": OF_JAXLIB,
     "olympus.extend.backend.register_backend_factory": OF_PROCESS,
     "olympus.debug.breakpoint": BY_HAND,
     "olympus.interpreters.mlir.Value": OF_JAXLIB, "olympus.interpreters.xla.Backend": OF_JAXLIB,

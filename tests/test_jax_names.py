@@ -370,3 +370,39 @@ def test_shardings_are_written_and_read_as_messages():
     assert sharding.get_hlo_sharding_from_serialized_proto(data) == cut
     op = sharding.get_op_sharding_from_serialized_proto(data)
     assert list(op.tile_assignment_dimensions) == [2, 3]
+
+
+# Lowering ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("late, calls", [(False, 1), (True, 0)])
+def test_a_primitive_that_calls_a_program(late, calls):
+    mlir = import_module("olympus.interpreters.mlir")
+    body = olympus.make_olympuspr(lambda x: (onp.sin(x), x + 1))(1.0)
+    p = olympus.extend.core.Primitive("called")
+    p.multiple_results = True
+    p.def_abstract_eval(lambda x: [x, x])
+    mlir.register_lowering(p, lambda ctx, x: mlir.core_call_lowering(
+        ctx, x, name="body", inline_olympus_late=late, call_olympuspr=body))
+    f = olympus.jit(p.bind)
+    np.testing.assert_allclose(f(2.0), [np.sin(2), 3], rtol=1e-6)
+    assert f.lower(2.0).as_text().count("call @") == calls
+
+
+def test_modules_are_merged_without_a_name_taken_twice():
+    mlir, ir = import_module("olympus.interpreters.mlir"), import_module("olympus.extend.mlir").ir
+    inner = olympus.jit(lambda x: x * 3)
+    text = olympus.jit(lambda x: inner(x) + inner(x * 2)).lower(2.0).as_text()
+    with mlir.make_ir_context():
+        first, second, third = (ir.Module.parse(text) for _ in range(3))
+    assert mlir.merge_mlir_modules(first, "main", second) == "main_1"
+    assert first.operation.verify() and "func.func private @main_1" in str(first)
+    assert str(first).count("func.func") == 2 * text.count("func.func")
+    with ir.Context(), pytest.raises(ValueError, match="modules of two contexts"):
+        mlir.merge_mlir_modules(third, "x", ir.Module.parse("module {}"))
+
+
+def test_types_of_values_that_are_no_arrays_of_devices():
+    kinds = olympus.extend.core.array_types
+    assert {np.ndarray, np.float32, np.bool_, onp.bfloat16.dtype.type} <= kinds
+    for kind in kinds - {np.ndarray}:
+        assert olympus.extend.core.valid_olympustype(kind(1))

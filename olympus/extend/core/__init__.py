@@ -5,7 +5,7 @@ from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeErr
 from ..._src.core.check import check_olympuspr
 from ..._src.core.effects import Effect
 from ..._src.core.introspection import (
-    Effects, TraceTag, concrete_or_error, find_top_trace, gensym, get_opaque_trace_state,
+    Effects, TraceTag, array_types, concrete_or_error, find_top_trace, gensym, get_opaque_trace_state,
     mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
     primal_dtype_to_tangent_dtype, set_current_trace, subolympusprs, take_current_trace,
     unmapped_aval, valid_olympustype,
@@ -27,7 +27,7 @@ from . import primitives
 __all__ = [
     "AbstractToken", "ClosedOlympuspr", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Literal", "Olympuspr", "OlympusprEqn",
-    "OlympusprTypeError", "Primitive", "Token", "TraceTag", "Var", "check_olympuspr",
+    "OlympusprTypeError", "Primitive", "Token", "TraceTag", "Var", "array_types", "check_olympuspr",
     "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
     "new_olympuspr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE", "olympuspr_as_fun",
     "olympusprs_in_params", "primal_dtype_to_tangent_dtype", "primitives", "set_current_trace",

@@ -17,23 +17,26 @@ from jaxlib.mlir.dialects import chlo, func, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
-    "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
+    "OlympusIrContext", "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
     "deserialize_portable_artifact", "digest", "eval_module", "func", "hlo", "hlo_module",
     "hlo_module_text", "hlo_to_stablehlo", "ir", "legalize_chlo", "new_context", "parse",
     "passmanager", "refine", "refine_polymorphic_shapes", "renew_context", "sdy",
-    "serialize_portable_artifact", "stablehlo_versions",
+    "serialize_portable_artifact", "stablehlo_versions", "upstream_dialects",
 ]
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
 
 
+OlympusIrContext: Any = ir.Context
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
 def new_context() -> ir.Context:
     """Return an MLIR context of its own, with every dialect loaded; it takes 2 ms."""
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
     made = ir.Context()
-    made.append_dialect_registry(registry)
+    made.append_dialect_registry(upstream_dialects)
     made.load_all_available_dialects()
     for dialect in (hlo, chlo, sdy):
         dialect.register_dialect(made)
