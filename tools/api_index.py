@@ -86,9 +86,10 @@ def page() -> str:
 
 OPTIONS_HEAD = """# Options
 
-Each option is read and set by name: `olympus.config.update("olympus_enable_x64", True)` for the process, the variable
-`OLYMPUS_ENABLE_X64=1` for a process from its start; those that `olympus` has a name for are context managers, too:
-`with olympus.enable_x64():`. Written by `tools/api_index.py` from `_src/base/config.py`.
+Each option is read and set by name: `olympus.config.update("olympus_enable_x64", True)` for the
+process, the variable `OLYMPUS_ENABLE_X64=1` for a process from its start; those that `olympus` has
+a name for are context managers, too: `with olympus.enable_x64():`. Written by `tools/api_index.py`
+from `_src/base/config.py`.
 
 | option | default | what it does |
 |---|---|---|

@@ -511,7 +511,7 @@ class Pullback(LinearMap):
 
     def _check_saved(self) -> None:
         lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
-            self.consts, self.meta.argument, strict=True) if type(x) is NotSaved]
+            self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
         if lacking:
             raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
                              f"{', '.join(lacking)}, which saveable_args said not to keep; give "

@@ -17,7 +17,6 @@ from .jit import JitFunction
 
 __all__ = ["program_order"]
 
-_ROOT = re.compile(r"\w*")      # of an argument's path, its name
 
 
 def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
@@ -64,7 +63,7 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
         operands = [*program.tracers, *call.leaves]
         if strict_in_out:
             _join(operands, [i for i, name in enumerate(program.arg_names)
-                             if _ROOT.match(name)[0] not in left_out])
+                             if re.split(r"\W", name)[0] not in left_out])
         chain = _Chain()
         outs = evaluate(program.closed.olympuspr, program.closed.consts, operands, chain.step)
         if strict_in_out:

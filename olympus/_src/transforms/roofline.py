@@ -23,10 +23,11 @@ from .cost_table import operation_cost
 from .shard_map import shard_map
 from .tracing import make_olympuspr
 
-__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
-           "register_standard_roofline", "roofline", "roofline_and_grad"]
+__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "ValidRooflineDtype",
+           "register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad"]
 
 ByAxis: TypeAlias = dict[Any, int]
+ValidRooflineDtype: TypeAlias = np.dtype | dtypes.ExtendedDType
 
 
 def _added(first: ByAxis, second: ByAxis) -> ByAxis:
@@ -98,7 +99,7 @@ class RooflineShape:
     """
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: ValidRooflineDtype
 
     @classmethod
     def from_aval(cls, aval: Any) -> RooflineShape:
@@ -280,7 +281,7 @@ class _Judge:
 
     def program(self, closed: ClosedOlympuspr | Olympuspr) -> RooflineResult:
         """Of a program: the sum of its equations, and what is alive at most."""
-        pr: Olympuspr = getattr(closed, "olympuspr", closed)
+        pr = closed.olympuspr if isinstance(closed, ClosedOlympuspr) else closed
         total = RooflineResult()
         for eqn in pr.eqns:
             total += self._equation(eqn)
@@ -321,9 +322,9 @@ class _Judge:
     def _collective(self, eqn: OlympusprEqn) -> RooflineResult:
         """Over a ring along each axis; a permutation goes one step, an exchange half the ring."""
         named = eqn.params.get("axes", eqn.params.get("axis_name"))
-        axes = [a for a in (named if isinstance(named, (tuple, list)) else (named,))
-                if self.mesh is not None and a in self.mesh.shape]
-        count = int(np.prod([self.mesh.shape[a] for a in axes], dtype=int)) if axes else 1
+        sizes = {} if self.mesh is None else self.mesh.shape
+        axes = [a for a in (named if isinstance(named, (tuple, list)) else (named,)) if a in sizes]
+        count = int(prod([sizes[a] for a in axes]))
         size = RooflineShape.total_bytes([v.aval for v in eqn.invars])
         name = eqn.primitive.name
         if name in _RINGS:

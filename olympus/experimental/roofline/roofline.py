@@ -1,9 +1,8 @@
 """What programs ask of a machine: names only."""
 
-from ..._src.base.typing import DType as ValidRooflineDtype
 from ..._src.base.util import publish as _publish
 from ..._src.transforms.roofline import (
-    RooflineResult, RooflineRuleContext, RooflineShape, register_roofline,
+    RooflineResult, RooflineRuleContext, RooflineShape, ValidRooflineDtype, register_roofline,
     register_standard_roofline, roofline, roofline_and_grad,
 )
 

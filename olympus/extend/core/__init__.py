@@ -5,8 +5,8 @@ from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeErr
 from ..._src.core.check import check_olympuspr
 from ..._src.core.effects import Effect
 from ..._src.core.introspection import (
-    Effects, TraceTag, array_types, concrete_or_error, find_top_trace, gensym, get_opaque_trace_state,
-    mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
+    Effects, TraceTag, array_types, concrete_or_error, find_top_trace, gensym,
+    get_opaque_trace_state, mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
     primal_dtype_to_tangent_dtype, set_current_trace, subolympusprs, take_current_trace,
     unmapped_aval, valid_olympustype,
 )
