@@ -210,7 +210,10 @@ class Told(Option):
     """An option of the process that something else is told of, when it is set and at the start."""
 
     __slots__ = ("_tell",)
-    _tell: Callable[[Any], None] | None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._tell: Callable[[Any], None] | None = None
 
     def tell(self, listener: Callable[[Any], None]) -> None:
         """Let `listener` know every value, this one too if it is not the default."""
