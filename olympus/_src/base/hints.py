@@ -142,7 +142,8 @@ HINTS: dict[str, dict[str, str]] = {
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape", "sparse": _SPARSE, "checkify": _CHECKIFY,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
-        "hijax": _HIJAX, "hiolympus": _HIJAX,
+        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
         "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "
