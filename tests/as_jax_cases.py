@@ -171,6 +171,22 @@ def case_private_names_that_act():
     assert "/elsewhere/helper.py" not in files()
 
 
+def case_compilations_can_be_refused_as_chex_does():
+    from jax._src import compiler
+    inner, asked = compiler.backend_compile_and_load, []
+
+    def wrapper(backend, *args, **options):
+        asked.append(backend.platform)
+        if len(asked) == 1:
+            raise RuntimeError("forbidden")
+        return inner(backend, *args, **options)
+    compiler.backend_compile_and_load = wrapper
+    run = jax.jit(lambda x: x * 3.25 + 1.125)
+    raises(RuntimeError, lambda: run(1.), "forbidden")
+    assert float(run(1.)) == 4.375 and asked == ["cpu"] * 2
+    compiler.backend_compile_and_load = inner
+
+
 def case_stand_ins():
     from jax.experimental import checkify, hijax
     from jax.experimental.sparse import BCOO

@@ -76,6 +76,18 @@ def test_every_public_name_comes_back_from_its_spelling():
             assert spellings.ours(spellings.theirs(name)) == name
 
 
+def test_the_line_of_sed_in_the_docs_ports_what_the_table_does():
+    page = (Path(__file__).parent.parent / "docs" / "coming_from_jax.md").read_text()
+    modules = olympus, olympus.core, olympus.errors, olympus.extend.core
+    names = [f"jax.{name}" for m in modules for name in map(spellings.theirs, m.__all__)]
+    text = "\n".join([*names, "jax.config.jax_enable_x64", "JAX_PLATFORMS", "def __jax_array__(x):",
+                      "import jax, jaxlib, jaxtyping", 'eqn.params["call_jaxpr"].jaxpr'])
+    done = subprocess.run(["sed", "-E", re.search(r"sed -i -E '(.*)'", page)[1]], input=text,
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == "\n".join(map(spellings.ours, text.splitlines())).replace(
+        "olympustyping", "jaxtyping")
+
+
 @pytest.mark.parametrize("text", ["/opt/olympus/x.py", "C:\\olympus\\x.py", "olympus/numpy",
                                   "olympus.as_jax", "jaxlib 0.10.2", "jaxlib._jax.Array"])
 def test_paths_and_names_of_others_are_not_respelt(text):

@@ -111,8 +111,7 @@ TRACE_KEYS = {
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
     "auto_pcast", "compatible", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
-    "optimization_level", "memory_fitting_level", "disable_most_optimizations",
-    "high_dynamic_range_gumbel", "allow_f16_reductions", "explicit_x64_dtypes",
+    "high_dynamic_range_gumbel",
 }
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
@@ -406,13 +405,12 @@ def test_the_compiler_is_told_how_hard_to_try(options, flags, monkeypatch):
     monkeypatch.setattr(lib, "compile", lambda *args, options, **more: (
         given.append(options), compile_(*args, options=options, **more))[1])
     olympus.clear_caches()
-    f = olympus.jit(lambda x: x * 3 + 4)
-    f(1)
+    olympus.jit(lambda x: x * 3 + 4)(1)
     before = [dict(options) for options in given]
     with contextlib.ExitStack() as stack:
         for name, value in options.items():
             stack.enter_context(table._options[name](value))
-        f(1)
+        olympus.jit(lambda x: x * 3 + 4)(1)
     assert len(before) == 1 and not before[0]
     assert len(given) == 1 + bool(options)
     told = {name: getattr(value, "value", value) for name, value in given[-1].items()}

@@ -1,6 +1,8 @@
 """Names that JAX has beside its core: recurrent nets, orders and layouts, lines, hints."""
 
 import re
+import subprocess
+import sys
 from importlib import import_module
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus._src.base import lib, source
 from olympus._src.base.hints import HINTS
 from olympus.experimental import layout, overlap, rnn
 from olympus.experimental.fused import fused
@@ -184,7 +187,8 @@ def test_operations_wait_for_the_one_before():
         for got, want in zip(f(x, y), two(x, y), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-6)
     loss = lambda f: lambda x: sum(out.sum() for out in f(x, x))
-    np.testing.assert_allclose(olympus.grad(loss(ordered))(x), olympus.grad(loss(two))(x), rtol=1e-6)
+    np.testing.assert_allclose(olympus.grad(loss(ordered))(x), olympus.grad(loss(two))(x),
+                               rtol=1e-6)
     np.testing.assert_allclose(olympus.vmap(lambda x: ordered(x, x)[1])(x[:, None]),
                                np.cos(x)[:, None], rtol=1e-6)
 
@@ -247,7 +251,7 @@ def test_a_pullback_gives_back_the_arguments_that_it_was_not_to_keep():
     with pytest.raises(ValueError, match=r"float32\[2\] given as arguments\[1\]\['a'\]"):
         pull.args_res = [x, {"a": onp.ones(2), "b": 1.0}]
     pull.args_res = [x, y]
-    for got, want in zip(olympus.tree.leaves(pull(ct)), olympus.tree.leaves(whole(ct)), strict=True):
+    for got, want in zip(*map(olympus.tree.leaves, (pull(ct), whole(ct))), strict=True):
         np.testing.assert_array_equal(got, want)
     assert olympus.tree.leaves(olympus.jit(lambda p: p(ct))(pull))[0].shape == (3,)
 
@@ -287,7 +291,6 @@ def test_scopes_are_set_extended_and_left():
 
 
 def test_frames_of_a_library_are_left_out_of_tracebacks(tmp_path, monkeypatch):
-    from olympus._src.base import source
     monkeypatch.setattr(source, "excluded", [])
     file = tmp_path / "library.py"
     file.write_text("def call(f, x):\n    return f(x)\n")
@@ -326,3 +329,80 @@ def test_the_mesh_of_this_thread():
 def test_the_version_of_jaxlib():
     import jaxlib
     assert olympus.lib.__version__ == jaxlib.__version__
+
+
+# Backends ----------------------------------------------------------------------------------------
+
+def test_backends_are_let_go_and_added():
+    """In a process of its own."""
+    code = """import olympus, olympus.numpy as onp
+from olympus.extend import backend
+x = onp.ones(3)
+backend.clear_backends()
+olympus.config.update("olympus_num_cpu_devices", 3)
+print(len(olympus.devices()), x.sum(), olympus.jit(onp.sin)(onp.zeros(2)))
+backend.register_backend_factory("second", lambda: backend.get_backend("cpu"))
+print(olympus.devices("second") == olympus.devices("cpu"), "second" in backend.backends())
+for bad in (("cpu", print), ("third", 3)):
+    try:
+        backend.register_backend_factory(*bad)
+    except (TypeError, ValueError) as error:
+        print(str(error).partition(":")[0], type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == ("3 3.0 [0. 0.]\nTrue True\nregister_backend_factory ValueError\n"
+                           "register_backend_factory TypeError\n"), done.stderr
+
+
+def test_options_of_the_compiler_by_hand():
+    options = olympus.extend.backend.get_compile_options(
+        1, 2, olympus.devices()[:1] * 2, {"xla_cpu_enable_fast_math": True})
+    assert (options.num_replicas, options.num_partitions) == (1, 2)
+    assert ("xla_cpu_enable_fast_math", True) in options.env_option_overrides
+    with pytest.raises(ValueError, match="1 devices given for 2 replicas of 2 partitions"):
+        olympus.extend.backend.get_compile_options(2, 2, [0])
+
+
+def test_shardings_are_written_and_read_as_messages():
+    sharding = import_module("olympus.extend.sharding")
+    cut = lib.HloSharding.iota_tile((2, 3), [6], [0], [])
+    data = sharding.get_serialized_proto_from_hlo_sharding(cut)
+    assert sharding.get_hlo_sharding_from_serialized_proto(data) == cut
+    op = sharding.get_op_sharding_from_serialized_proto(data)
+    assert list(op.tile_assignment_dimensions) == [2, 3]
+
+
+# Lowering ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("late, calls", [(False, 1), (True, 0)])
+def test_a_primitive_that_calls_a_program(late, calls):
+    mlir = import_module("olympus.interpreters.mlir")
+    body = olympus.make_olympuspr(lambda x: (onp.sin(x), x + 1))(1.0)
+    p = olympus.extend.core.Primitive("called")
+    p.multiple_results = True
+    p.def_abstract_eval(lambda x: [x, x])
+    mlir.register_lowering(p, lambda ctx, x: mlir.core_call_lowering(
+        ctx, x, name="body", inline_olympus_late=late, call_olympuspr=body))
+    f = olympus.jit(p.bind)
+    np.testing.assert_allclose(f(2.0), [np.sin(2), 3], rtol=1e-6)
+    assert f.lower(2.0).as_text().count("call @") == calls
+
+
+def test_modules_are_merged_without_a_name_taken_twice():
+    mlir, ir = import_module("olympus.interpreters.mlir"), import_module("olympus.extend.mlir").ir
+    inner = olympus.jit(lambda x: x * 3)
+    text = olympus.jit(lambda x: inner(x) + inner(x * 2)).lower(2.0).as_text()
+    with mlir.make_ir_context():
+        first, second, third = (ir.Module.parse(text) for _ in range(3))
+    assert mlir.merge_mlir_modules(first, "main", second) == "main_1"
+    assert first.operation.verify() and "func.func private @main_1" in str(first)
+    assert str(first).count("func.func") == 2 * text.count("func.func")
+    with ir.Context(), pytest.raises(ValueError, match="modules of two contexts"):
+        mlir.merge_mlir_modules(third, "x", ir.Module.parse("module {}"))
+
+
+def test_types_of_values_that_are_no_arrays_of_devices():
+    kinds = olympus.extend.core.array_types
+    assert {np.ndarray, np.float32, np.bool_, onp.bfloat16.dtype.type} <= kinds
+    for kind in kinds - {np.ndarray}:
+        assert olympus.extend.core.valid_olympustype(kind(1))

@@ -17,6 +17,10 @@ from olympus._src.backend import profiler as private
 from olympus._src.base import config as table
 
 
+# Python 3.12 and later say so of a class of jaxlib's.
+pytestmark = pytest.mark.filterwarnings("ignore:builtin type event_stats:DeprecationWarning")
+
+
 def wire(data):
     """(number, value) of each field of a message of Google's wire format; bytes for what nests."""
     at = 0

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from ..base import config, errors, lib, util
 from ..base.lib import mlir
-from ..base.logs import LOGGER, recorded, timed
+from ..base.logs import LOGGER, timed
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
@@ -429,6 +429,10 @@ def user_error(error: Exception, what: str) -> BaseException:
     return error
 
 
+# Each is called with the client that compiles a program next, and may raise.
+before_compiling: list[Callable[[Any], None]] = []
+
+
 def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
@@ -453,10 +457,12 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     dump("stablehlo", context.name, lambda: module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value))
     owner = client(device.platform)
+    for watch in before_compiling:
+        watch(owner)
 
     def compile_now() -> Any:
         try:
-            with timed("XLA compilation", context.name):
+            with timed(context.name, log="XLA compilation"):
                 return lib.compile(owner, module, devices,
                                    options={**_of_process(), **(options or {})},
                                    host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
@@ -469,7 +475,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                 raise context.failures.pop() from None
             raise user_error(error, f"compiling {context.name}") from None
 
-    with recorded("backend_compile", context.name):
+    with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
             xla = compile_now()
         elif key is None:
@@ -570,8 +576,7 @@ def load_program(program: dict[str, Any], placement: Placement,
     found = _executables.find(key)
     if found is not None:
         return found
-    with timed("lowering", program["name"]), recorded(
-            "olympuspr_to_mlir_module", program["name"]):
+    with timed(program["name"], log="lowering", event="olympuspr_to_mlir_module"):
         module, context = lower_program(**program)
     return _compiled(key, module, context, placement, options)
 

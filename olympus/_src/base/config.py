@@ -210,7 +210,10 @@ class Told(Option):
     """An option of the process that something else is told of, when it is set and at the start."""
 
     __slots__ = ("_tell",)
-    _tell: Callable[[Any], None] | None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._tell: Callable[[Any], None] | None = None
 
     def tell(self, listener: Callable[[Any], None]) -> None:
         """Let `listener` know every value, this one too if it is not the default."""
@@ -545,7 +548,7 @@ array_garbage_collection_guard = _option(
 array_tracebacks = _option(
     "olympus_array_tracebacks", False, _BOOL, option=Told,
     doc="Let arrays remember the lines of Python that made them, which "
-    "`profiler.device_memory_profile` shows; an operation takes about 1 us more.")
+    "`profiler.device_memory_profile` shows; an operation takes up to 1 us more.")
 array_tracebacks.tell(lib.array_tracebacks)
 thread_guard = _option(
     "olympus_thread_guard", False, _BOOL, option=Told,
@@ -561,29 +564,32 @@ debug_log_modules = _option(
     doc="Names of loggers, separated by commas, of which everything is written to stderr: "
     "'olympus', for one.")
 platform_name = _option(
-    "olympus_platform_name", "", _STRING, jit_key=True,
+    "olympus_platform_name", "", _STRING,
     doc="The platform whose first device is the default, of those that `olympus_platforms` starts; "
-    "'' for the first of these.")
+    "'' for the first of these. Set it before anything is computed.")
 optimization_level = _option(
-    "olympus_optimization_level", "UNKNOWN", _EFFORT, trace_key=True,
-    doc="How much XLA optimises for speed, 'O0' to 'O3'; 'UNKNOWN' is as it likes.")
+    "olympus_optimization_level", "UNKNOWN", _EFFORT,
+    doc="How much XLA optimises for speed, 'O0' to 'O3', what is compiled from then on; 'UNKNOWN' "
+    "is as it likes.")
 memory_fitting_level = _option(
-    "olympus_memory_fitting_level", "O2", _EFFORT, trace_key=True,
-    doc="How much XLA tries to save memory where there is too little, 'O0' to 'O3'.")
+    "olympus_memory_fitting_level", "O2", _EFFORT,
+    doc="How much XLA tries to save memory where there is too little, 'O0' to 'O3', in what is "
+    "compiled from then on.")
 disable_most_optimizations = _option(
-    "olympus_disable_most_optimizations", False, _BOOL, trace_key=True,
-    doc="Let XLA optimise little, so that it compiles sooner; programs are slower.")
+    "olympus_disable_most_optimizations", False, _BOOL,
+    doc="Let XLA optimise little what is compiled from then on, so that it takes less time; "
+    "programs are slower.")
 high_dynamic_range_gumbel = _option(
     "olympus_high_dynamic_range_gumbel", False, _BOOL, trace_key=True,
     doc="Let `random.gumbel`, `categorical` and `choice` draw in mode 'high' unless told.")
 allow_f16_reductions = _option(
-    "olympus_allow_f16_reductions", True, _BOOL, trace_key=True,
-    doc="Whether `lax.reduce_sum` may add float16 and bfloat16 numbers in their own precision; "
-    "`numpy.sum` never does.")
+    "olympus_allow_f16_reductions", True, _BOOL,
+    doc="Whether `lax.reduce_sum` may add float16 and bfloat16 numbers in their own precision, "
+    "where it is called or traced; `numpy.sum` never does.")
 explicit_x64_dtypes = _option(
-    "olympus_explicit_x64_dtypes", "warn", _choice("warn", "error", "allow"), trace_key=True,
-    doc="What is done where a 64-bit dtype is asked for and x64 is off: narrow it and warn, or "
-    "refuse; 'allow' is 'warn'. To have such dtypes set `olympus_enable_x64`.")
+    "olympus_explicit_x64_dtypes", "warn", _choice("warn", "error", "allow"),
+    doc="What is done where a 64-bit dtype is asked for, or that is traced, and x64 is off: narrow "
+    "it and warn, or refuse; 'allow' is 'warn'. To have such dtypes set `olympus_enable_x64`.")
 captured_constants_warn_bytes = _option(
     "olympus_captured_constants_warn_bytes", 2_000_000_000, _INT,
     doc="Warn where a jitted function closes over arrays of that many bytes, which are then part "

@@ -110,9 +110,12 @@ HINTS: dict[str, dict[str, str]] = {
     },
     "olympus.core": {
         "get_aval": "use olympus.typeof", "call": "use olympus.jit",
-        "concrete_or_error": "use int or float of the array; see olympus.errors",
-        "is_concrete": "use isinstance(x, olympus.core.Tracer)", "mapped_aval": "use olympus.vmap",
-        "gensym": "make olympus.extend.core.Var",
+        "is_concrete": "use isinstance(x, olympus.core.Tracer)",
+        **{name: f"use olympus.extend.core.{name}" for name in (
+            "AbstractToken", "TraceTag", "concrete_or_error", "find_top_trace", "gensym",
+            "get_opaque_trace_state", "mapped_aval", "new_olympuspr_eqn", "olympusprs_in_params",
+            "primal_dtype_to_tangent_dtype", "set_current_trace", "subolympusprs",
+            "take_current_trace", "unmapped_aval", "valid_olympustype")},
     },
     "olympus.nn": {
         "normalize": "use olympus.nn.standardize", "stop_gradient": "use olympus.lax.stop_gradient",
@@ -139,7 +142,8 @@ HINTS: dict[str, dict[str, str]] = {
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape", "sparse": _SPARSE, "checkify": _CHECKIFY,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
-        "hijax": _HIJAX, "hiolympus": _HIJAX,
+        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
         "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "

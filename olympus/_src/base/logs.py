@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from typing import Any
 
 from . import monitoring
 from .config import debug_log_modules, log_compiles, logging_level
 
-__all__ = ["LOGGER", "recorded", "timed"]
+__all__ = ["LOGGER", "timed"]
 
 LOGGER = logging.getLogger("olympus")
 _on_stderr = logging.StreamHandler()
@@ -34,22 +33,32 @@ logging_level.tell(LOGGER.setLevel)
 debug_log_modules.tell(_write_all)
 
 
-@contextlib.contextmanager
-def timed(step: str, name: str) -> Iterator[None]:
-    """Log how long the block took as a step of compiling `name`, under `olympus_log_compiles`."""
-    start = time.perf_counter()
-    yield
-    if log_compiles.value:
-        LOGGER.warning("Finished %s of jit(%s) in %.9f sec", step, name,
-                       time.perf_counter() - start)
+class timed:
+    """Context manager that tells how long its block took as a step of compiling `name`, unless it
+    raises: the log, under `olympus_log_compiles`, as `log`; those who listen, as `event`.
+    """
 
+    __slots__ = ("event", "log", "name", "start")
 
-@contextlib.contextmanager
-def recorded(step: str, name: str) -> Iterator[None]:
-    """Tell those who listen when the block began, and how long it took, as a step of compiling."""
-    event, start = f"/olympus/core/compile/{step}_duration", time.time()
-    monitoring.record_scalar(event, start, fun_name=name)
-    yield
-    end = time.time()
-    monitoring.record_event_duration_secs(event, end - start, fun_name=name)
-    monitoring.record_event_time_span(event, start, end, fun_name=name)
+    def __init__(self, name: str, *, log: str = "", event: str = "") -> None:
+        self.name, self.log, self.event = name, log, event
+
+    def __enter__(self) -> None:
+        self.start = time.time()
+        if self.event and monitoring.scalars.called:
+            monitoring.record_scalar(self._path, self.start, fun_name=self.name)
+
+    @property
+    def _path(self) -> str:
+        return f"/olympus/core/compile/{self.event}_duration"
+
+    def __exit__(self, kind: Any, *exc_info: object) -> None:
+        if kind is not None:
+            return
+        if self.log and log_compiles.value:
+            LOGGER.warning("Finished %s of jit(%s) in %.9f sec", self.log, self.name,
+                           time.time() - self.start)
+        if self.event and (monitoring.durations.called or monitoring.time_spans.called):
+            end = time.time()
+            monitoring.record_event_duration_secs(self._path, end - self.start, fun_name=self.name)
+            monitoring.record_event_time_span(self._path, self.start, end, fun_name=self.name)

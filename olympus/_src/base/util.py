@@ -237,6 +237,28 @@ def known_cache(cache: _Clearable) -> None:
     _caches.add(cache)
 
 
+def register_backend_cache(cache: _Clearable, for_what: str) -> None:
+    """Let `clear_caches` empty a cache too, as long as it lives.
+
+    Args:
+      cache: has a method `cache_clear`.
+      for_what: accepted, a name.
+
+    >>> import functools
+    >>> import olympus
+    >>> from olympus.extend import backend
+    >>> @functools.cache
+    ... def plan(n):
+    ...     return [n]
+    >>> backend.register_backend_cache(plan, "plans")
+    >>> first = plan(1)
+    >>> olympus.clear_caches()
+    >>> plan(1) is first
+    False
+    """
+    known_cache(cache)
+
+
 class Memo(dict[Any, Any]):
     """A dict of at most `maxsize` entries that drops the oldest; it reads as fast as a dict."""
 

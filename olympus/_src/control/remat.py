@@ -116,7 +116,7 @@ class Checkpoint(Call):
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
             if log_checkpoint_residuals.value:
-                _log_kept(olympuspr, operands[:-len(rest)], used)
+                _log_kept(olympuspr, operands[:len(operands) - len(rest)], used)
             if type(prevent_cse) is tuple:
                 prevent_cse = (*compress(prevent_cse, [not u for u in unknown]),
                                *(True,) * len(saved), *compress(prevent_cse, unknown))

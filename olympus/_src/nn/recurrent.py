@@ -23,7 +23,7 @@ from ..numpy.selection import where
 from ..numpy.trigonometry import tanh
 from ..random.continuous import uniform
 from ..transforms.autodiff import vjp
-from ..types.shape import static_int
+from ..types.shape import prod, static_int
 from .activations import sigmoid
 
 __all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd",
@@ -65,7 +65,7 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
     >>> rnn.get_num_params_in_lstm(3, 4, num_layers=2, bidirectional=True)
     736
     """
-    return sum(map(math.prod, _shapes(input_size, hidden_size, num_layers, bidirectional)))
+    return sum(map(prod, _shapes(input_size, hidden_size, num_layers, bidirectional)))
 
 
 def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_layers: int,
@@ -90,14 +90,14 @@ def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_laye
 
 
 def _taken_apart(weights: ArrayLike, shapes: Shapes) -> list[Array]:
-    vector, count = to_array(weights), sum(map(math.prod, shapes))
+    vector, count = to_array(weights), sum(map(prod, shapes))
     if typeof(vector).shape != (count,):
         raise ValueError(f"lstm: weights {typeof(vector)} given; a vector of {count} is required; "
                          "see get_num_params_in_lstm.")
     parts, start = [], 0
     for shape in shapes:
-        parts.append(reshape(vector[start:start + math.prod(shape)], shape))
-        start += math.prod(shape)
+        parts.append(reshape(vector[start:start + prod(shape)], shape))
+        start += prod(shape)
     return parts
 
 

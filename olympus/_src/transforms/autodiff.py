@@ -509,14 +509,6 @@ class Pullback(LinearMap):
                                      f"argument {meta.lin.avals[i]} itself is required.")
         self.consts = given
 
-    def _check_saved(self) -> None:
-        lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
-            self.consts, self.meta.argument, strict=True) if type(x) is NotSaved]
-        if lacking:
-            raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
-                             f"{', '.join(lacking)}, which saveable_args said not to keep; give "
-                             "them by pullback.args_res = [...] before it is called.")
-
     @api_boundary
     def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
         meta = self.meta
@@ -525,7 +517,6 @@ class Pullback(LinearMap):
                             f"with {len(out_cts)} arguments; one is required: the cotangent of "
                             "the whole result, in the result's structure; pass a tuple for a "
                             "tuple.")
-        self._check_saved()
         out_ct, = out_cts
         cts, tree = tree_flatten(out_ct)
         if tree != meta.out_tree:
@@ -554,6 +545,21 @@ class Pullback(LinearMap):
                          "and dtype are required; convert it with astype or broadcast it.")
 
 
+class LackingPullback(Pullback):
+    """One that may not keep arguments which it reads."""
+
+    __slots__ = ()
+
+    def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
+        lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
+            self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
+        if lacking:
+            raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
+                             f"{', '.join(lacking)}, which saveable_args said not to keep; give "
+                             "them by pullback.args_res = [...] before it is called.")
+        return super().__call__(*out_cts)
+
+
 class Pushforward(LinearMap):
     """Maps tangents of the arguments to the tangent of the result."""
 
@@ -577,7 +583,7 @@ class Pushforward(LinearMap):
             for aval, a in zip(lin.out_avals, lin.active_out)])
 
 
-for _kind in (Pullback, Pushforward):
+for _kind in (Pullback, LackingPullback, Pushforward):
     register_pytree_node(_kind, lambda m: (tuple(m.consts), m.meta), _kind)
 
 
@@ -654,12 +660,13 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     check_reduce_axes("vjp", reduce_axes)
     if in_nzs is not None:
         fun = _constant_in(fun, broadcast_prefix(in_nzs, primals))
-    found = _derivative("vjp", Pullback, fun, primals, has_aux)
+    out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
     if saveable_args is not True:
-        pullback, saved = found[1], broadcast_prefix(saveable_args, primals)
-        pullback.consts = [c if i is None or saved[i] else NotSaved() for c, i in zip(
-            pullback.consts, pullback.meta.argument, strict=True)]
-    return found
+        saved, meta = broadcast_prefix(saveable_args, primals), pullback.meta
+        kept = [c if i is None or saved[i] else NotSaved()
+                for c, i in zip(pullback.consts, meta.argument, strict=True)]
+        pullback = LackingPullback(meta, kept)
+    return out, pullback, *aux
 
 
 def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]

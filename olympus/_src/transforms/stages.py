@@ -20,7 +20,7 @@ from ..backend.linking import external, internal
 from ..backend.module import lower_program
 from ..base import errors, lib, source
 from ..base.lib import mlir
-from ..base.logs import recorded, timed
+from ..base.logs import timed
 from ..base.util import lazy_module
 from ..core import reuse
 from ..core.trace import Tracer, typeof
@@ -185,8 +185,7 @@ class Traced(Stage):
         # Programs that name no devices are compiled for those that `compile` is told.
         deviceless = AxisType if lowering_platforms is not None else (
             () if placement.committed or placement.shardings else (AxisType.Auto,))
-        with timed("lowering", self.fun_name), recorded(
-                "olympuspr_to_mlir_module", self.fun_name):
+        with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(**program, rules=_private_parameters,

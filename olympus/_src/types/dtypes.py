@@ -115,6 +115,13 @@ def _table() -> dict[np.dtype, tuple[str, int]]:
 
 _TABLE: Final = _table()
 _DTYPE: Final = {dtype.name: dtype for dtype in _TABLE}
+
+
+def numeric_dtypes() -> list[np.dtype]:
+    """All dtypes of numbers and booleans that arrays may have."""
+    return list(_TABLE)
+
+
 _KIND: Final[dict[Any, str]] = {d: k for d, (k, _) in _TABLE.items()} | {float0: "float0"}
 _INTERNED: Final = {d: d for d in _KIND}
 _SHORT: Final[dict[Any, str]] = {
