@@ -3,8 +3,8 @@
     python -m olympus.as_jax tools/ecosystem_training.py linen|equinox|numpyro
 
 Prints three CPU times of the process: seconds until the imports are done, since it started; seconds
-of making the model and of the first step, which compiles; seconds of a step after that, the least of
-ten averages.
+of making the model and of the first step, which compiles; seconds of a step after that, the least
+of ten averages.
 `tools/ecosystem_times.py` runs it on Olympus and on jax by turns.
 """
 
