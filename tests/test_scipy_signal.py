@@ -301,8 +301,10 @@ def test_traced_tolerances_and_numbers_of_steps_are_those_given(solver):
     close(total(1e-6, 0., 9), (1.75, 0.))
     close(total(0., 9., 9), (0., 0.))       # the start is near enough
     close(total(0., 0., 0), (0., 0.))
-    with pytest.raises(TypeError, match=r"tol float32\[2\] given; one floating number"):
+    with pytest.raises(TypeError, match=r"tol float32\[2\] given; a number is"):
         total(np.ones(2, np.float32), 0., 9)
+    with pytest.raises(TypeError, match=r"maxiter float32\[\] given; an int is required"):
+        olympus.jit(lambda steps: solver(a, b, maxiter=steps))(9.)
 
 
 @pytest.mark.slow

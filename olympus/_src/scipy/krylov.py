@@ -116,13 +116,14 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     return b, tree_map(start, x0, b)
 
 
-def _limit(given: Any, name: str, what: str, kind: type, static: Callable[..., Any]) -> Any:
+def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., Any]) -> Any:
     """A number that says when to stop, also a traced one: the solution is no function of it."""
     if not isinstance(given, Tracer):
         return static(given, name, what)
     aval = typeof(given)
-    if aval.shape or not dtypes.issubdtype(aval.dtype, kind):
-        raise TypeError(f"{name}: {what} {aval} given; one {kind.__name__} number is required.")
+    if aval.shape or dtypes.scalar_kind(aval.dtype) not in kinds:
+        raise TypeError(f"{name}: {what} {aval} given; {'a number' if 'f' in kinds else 'an int'} "
+                        "is required.")
     return stop_gradient(given)
 
 
@@ -139,8 +140,8 @@ def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol
     product = _operator(name, "A", A, b)
     inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
     limit = (10 * typeof(vector).shape[0] if maxiter is None else
-             _limit(maxiter, name, "maxiter", np.integer, static_int))
-    tol, atol = [_limit(x, name, what, np.floating, _number)
+             _limit(maxiter, name, "maxiter", "iu", static_int))
+    tol, atol = [_limit(x, name, what, "iuf", _number)
                  for x, what in ((tol, "tol"), (atol, "atol"))]
 
     def solver(start: Any, inverse: Operator) -> Callable[..., Any]:
@@ -176,7 +177,8 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
       A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
-      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
+      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol). They and
+        maxiter may be traced.
       maxiter: the largest number of steps; ten times the number of unknowns unless given.
       M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
         either form of A.
@@ -229,7 +231,8 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
       A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
-      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
+      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol). They and
+        maxiter may be traced.
       maxiter: the largest number of steps; ten times the number of unknowns unless given.
       M: a preconditioner: an approximation of A's inverse, in either form of A.
 
@@ -294,7 +297,7 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
       b: the right side: a vector, or a pytree of arrays; integers become floats.
       x0: where to start, of b's structure; zeros unless given.
       tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen
-        to max(tol ‖b‖, atol) / ‖b‖ of that of M b.
+        to max(tol ‖b‖, atol) / ‖b‖ of that of M b. They and maxiter may be traced.
       restart: the dimension of a Krylov space, at most; so many vectors are kept.
       maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
       M: a preconditioner: an approximation of A's inverse, in either form of A.
