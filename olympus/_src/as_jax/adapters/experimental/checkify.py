@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....base.errors import OlympusRuntimeError
 from ....core.trace import Tracer
 from ...stand_ins import planned
 
-__all__ = ["check", "debug_check"]
+__all__ = ["JaxRuntimeError", "check", "debug_check"]
 
 _others = planned(
     __name__, "checks inside of compiled functions (checkify)",
-    "Error ErrorCategory JaxRuntimeError all_checks automatic_checks check_error checkify "
+    "Error ErrorCategory all_checks automatic_checks check_error checkify "
     "div_checks float_checks index_checks init_error nan_checks traced_check user_checks")
+
+
+class JaxRuntimeError(ValueError):
+    """A check failed."""
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
@@ -21,7 +24,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     if isinstance(pred, Tracer):
         _others("traced_check")()
     if not bool(pred):
-        raise OlympusRuntimeError(msg.format(*fmt_args, **fmt_kwargs))
+        raise JaxRuntimeError(msg.format(*fmt_args, **fmt_kwargs))
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
@@ -30,5 +33,4 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
         check(pred, msg, *fmt_args, **fmt_kwargs)
 
 
-def __getattr__(name: str) -> Any:
-    return OlympusRuntimeError if name == "JaxRuntimeError" else _others(name)
+__getattr__ = _others
