@@ -150,6 +150,7 @@ def used(tmp_path, text, **others):
     ("from jax.numpy import *", []),
     ("import jax\ndef f(jax=jax.a): return jax.b\njax.c", ["jax.a", "jax.c"]),
     ("import jax\nlambda jax: jax.b", []),
+    ("import jax\nasync def f(x: jax.a) -> jax.b: return jax.c", ["jax.a", "jax.b", "jax.c"]),
     ("import jax\njax.x = 3\njax.f(1).g", ["jax.f"]),
     ("import jaxlib, jaxtyping, numpy.ma", []),
 ])
