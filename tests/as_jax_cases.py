@@ -14,6 +14,7 @@ import pkgutil
 import subprocess
 import sys
 import traceback
+import types
 import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -136,6 +137,34 @@ def case_options_and_variables():
     assert jax.config.values["jax_enable_x64"] is False and jnp.ones(1).dtype == "float32"
     assert "jax_enable_x64" in dir(jax.config) and "jax_enable_x64 = False" in repr(jax.config)
     assert jax._src.config.config is jax.config
+
+
+def case_options_on_the_command_line_of_absl():
+    """By a stand-in for absl, with what is used of it."""
+    class Flags(dict):
+        def __call__(self, arguments, known_only):
+            for argument in arguments[1:]:
+                name, _, text = argument.removeprefix("--").partition("=")
+                if name in self:
+                    self[name].value = text or True
+
+    def define(name, default, text):
+        flags.FLAGS[name] = types.SimpleNamespace(value=default, text=text)
+    flags = types.SimpleNamespace(FLAGS=Flags(), DEFINE_bool=define, DEFINE_string=define)
+    later = []
+    sys.modules |= {"absl.flags": flags, "absl.app": types.SimpleNamespace(
+        call_after_init=later.append)}
+    before, sys.argv = sys.argv, ["program", "--jax_debug_nans", "--jax_random_seed_offset=7"]
+    jax.config.parse_flags_with_absl()
+    assert jax.config.jax_debug_nans and jax.config.jax_random_seed_offset == 7
+    assert jax.config.x64_enabled is jax.config.jax_enable_x64
+    jax.config.update("jax_debug_nans", False)
+    jax.config.update("jax_random_seed_offset", 0)
+    flags.FLAGS["jax_debug_nans"].value = None
+    flags.FLAGS["jax_random_seed_offset"].value = None
+    later[0]()
+    assert not jax.config.jax_debug_nans
+    sys.argv = before
 
 
 def case_every_adapter_has_what_it_lists():
