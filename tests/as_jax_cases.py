@@ -190,6 +190,9 @@ def case_private_names_that_act():
     assert stop_gradient_p is olympus.lax.stop_gradient_p
     from jax._src.dtypes import supports_inf
     assert supports_inf(jnp.float32) and not supports_inf(jnp.float8_e4m3fn)
+    from jax._src.numpy.util import promote_dtypes_complex
+    assert [x.dtype.name for x in promote_dtypes_complex(1, jnp.ones(2, jnp.float32))] == [
+        "complex64"] * 2
     scope = {"jit": jax.jit}
     exec(compile("def helper(f, x):\n    return f(x)", "/elsewhere/helper.py", "exec"), scope)
     hidden = traceback_util.api_boundary(lambda x: scope["helper"](jax.jit(lambda x: x[3, 3]), x))
