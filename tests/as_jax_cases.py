@@ -14,6 +14,7 @@ import pkgutil
 import subprocess
 import sys
 import traceback
+import types
 import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -138,6 +139,34 @@ def case_options_and_variables():
     assert jax._src.config.config is jax.config
 
 
+def case_options_on_the_command_line_of_absl():
+    """By a stand-in for absl, with what is used of it."""
+    class Flags(dict):
+        def __call__(self, arguments, known_only):
+            for argument in arguments[1:]:
+                name, _, text = argument.removeprefix("--").partition("=")
+                if name in self:
+                    self[name].value = text or True
+
+    def define(name, default, text):
+        flags.FLAGS[name] = types.SimpleNamespace(value=default, text=text)
+    flags = types.SimpleNamespace(FLAGS=Flags(), DEFINE_bool=define, DEFINE_string=define)
+    later = []
+    sys.modules |= {"absl.flags": flags, "absl.app": types.SimpleNamespace(
+        call_after_init=later.append)}
+    before, sys.argv = sys.argv, ["program", "--jax_debug_nans", "--jax_random_seed_offset=7"]
+    jax.config.parse_flags_with_absl()
+    assert jax.config.jax_debug_nans and jax.config.jax_random_seed_offset == 7
+    assert jax.config.x64_enabled is jax.config.jax_enable_x64
+    jax.config.update("jax_debug_nans", False)
+    jax.config.update("jax_random_seed_offset", 0)
+    flags.FLAGS["jax_debug_nans"].value = None
+    flags.FLAGS["jax_random_seed_offset"].value = None
+    later[0]()
+    assert not jax.config.jax_debug_nans
+    sys.argv = before
+
+
 def case_every_adapter_has_what_it_lists():
     found = [m.name for m in pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}.")]
     assert len(found) > 40
@@ -161,6 +190,9 @@ def case_private_names_that_act():
     assert stop_gradient_p is olympus.lax.stop_gradient_p
     from jax._src.dtypes import supports_inf
     assert supports_inf(jnp.float32) and not supports_inf(jnp.float8_e4m3fn)
+    from jax._src.numpy.util import promote_dtypes_complex
+    assert [x.dtype.name for x in promote_dtypes_complex(1, jnp.ones(2, jnp.float32))] == [
+        "complex64"] * 2
     scope = {"jit": jax.jit}
     exec(compile("def helper(f, x):\n    return f(x)", "/elsewhere/helper.py", "exec"), scope)
     hidden = traceback_util.api_boundary(lambda x: scope["helper"](jax.jit(lambda x: x[3, 3]), x))
@@ -198,7 +230,7 @@ def case_stand_ins():
     for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1), lambda: jax.new_ref(1), Mine):
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
     checkify.check(True, "fine")
-    raises(jax.errors.JaxRuntimeError, lambda: checkify.check(False, "x is {}", 3), "x is 3")
+    raises(checkify.JaxRuntimeError, lambda: checkify.check(False, "x is {}", 3), "x is 3")
     raises(NotImplementedError, lambda: jax.jit(lambda x: checkify.check(x > 0, "no"))(1.))
 
 

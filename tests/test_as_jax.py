@@ -120,6 +120,14 @@ def test_programs_see_the_arguments_and_the_folder_that_python_gives_them(run, t
     assert "Zen of Python" in shown[2]
 
 
+def test_an_error_of_a_program_is_shown_without_our_frames(run, tmp_path, capsys):
+    program = tmp_path / "program.py"
+    program.write_text("def f():\n    raise ValueError('lost')\nf()")
+    assert run(str(program)) == 1
+    shown = capsys.readouterr().err
+    assert shown.count("File ") == 2 and "in f" in shown and "ValueError: lost" in shown
+
+
 @pytest.mark.parametrize("arguments", [(), ("-m",), ("-x",), ("--check", "no_such_file.py")])
 def test_bad_command_lines_end_with_status_2_and_say_what_is_required(run, capsys, arguments):
     assert run(*arguments) == 2
@@ -150,6 +158,7 @@ def used(tmp_path, text, **others):
     ("from jax.numpy import *", []),
     ("import jax\ndef f(jax=jax.a): return jax.b\njax.c", ["jax.a", "jax.c"]),
     ("import jax\nlambda jax: jax.b", []),
+    ("import jax\nasync def f(x: jax.a) -> jax.b: return jax.c", ["jax.a", "jax.b", "jax.c"]),
     ("import jax\njax.x = 3\njax.f(1).g", ["jax.f"]),
     ("import jaxlib, jaxtyping, numpy.ma", []),
 ])

@@ -676,6 +676,7 @@ CACHES = {
     ("base/logs.py", "_loud"): "none | process | the loggers that are named",
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "excluded"): "none | process | files that libraries name",
+    ("backend/compile.py", "before_compiling"): "none | process | one for `as_jax`",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
     ("transforms/roofline.py", "_rules"): "primitive | process | rules that users gave",

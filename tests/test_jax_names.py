@@ -265,6 +265,25 @@ def test_a_pullback_of_some_arguments():
     assert dy["b"] == 3
 
 
+BAD = [
+    (lambda: olympus.vjp(abs, 2.0, saveable_args=(True, False)), ValueError, "vjp: saveable_args"),
+    (lambda: olympus.vjp(abs, 2.0, in_nzs=(3,)), TypeError, "vjp: in_nzs"),
+    (lambda: overlap.program_order(3, enforce=True), TypeError, "program_order: "),
+    (lambda: layout.explicit_layout(3), TypeError, "explicit_layout: 3 of type int"),
+    (lambda: fused(out_spaces=Space.Device)(3), TypeError, "fused: "),
+    (lambda: rnn.lstm(onp.ones(3), *[onp.ones(2)] * 2, onp.ones(16), [1], 1, 1, 1, 0.0, False),
+     (TypeError, ValueError), "lstm: x|list"),
+    (lambda: source_info_util.set_name_stack(3).__enter__(), TypeError, "set_name_stack: 3"),
+    (lambda: olympus.extend.backend.register_backend_cache(3, "x"), TypeError, "cache_clear"),
+]
+
+
+@pytest.mark.parametrize("call, error, match", BAD)
+def test_what_is_refused(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
 # Lines and scopes, meshes, numbers ----------------------------------------------------------------
 
 def test_scopes_are_set_extended_and_left():

@@ -16,7 +16,6 @@ from olympus._src.backend import disk_cache
 from olympus._src.backend import profiler as private
 from olympus._src.base import config as table
 
-
 # Python 3.12 and later say so of a class of jaxlib's.
 pytestmark = pytest.mark.filterwarnings("ignore:builtin type event_stats:DeprecationWarning")
 
@@ -245,12 +244,16 @@ def test_annotated_functions_keep_their_name_and_values():
     (lambda: profiler.export_profile_data(b"", "/tmp"), TypeError, "ProfileData is required"),
     (lambda: profiler.ProfileSession().stop(), RuntimeError, "not under way"),
     (lambda: profiler.ProfileSession().export_profile_data("/tmp"), RuntimeError, "nothing"),
+    (lambda: profiler.start_trace(3), TypeError, "log_dir 3 of type int"),
+    (lambda: profiler.start_trace("/proc/nowhere"), OSError, "/proc/nowhere"),
+    (lambda: profiler.TraceAnnotation(3), TypeError, "TraceAnnotation: name 3"),
     (lambda: profiler.start_server(0), ValueError, "1 to 65535"),
     (lambda: profiler.start_server("a"), TypeError, "start_server"),
 ])
 def test_what_is_refused(call, error, match):
     with pytest.raises(error, match=match):
         call()
+    assert private._running is None
 
 
 # Monitoring --------------------------------------------------------------------------------------

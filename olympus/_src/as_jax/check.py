@@ -126,11 +126,12 @@ class File(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
         """A parameter or variable of a function hides what a module's name is bound to."""
         given = node.args
-        outside = [*given.defaults, *filter(None, given.kw_defaults),
-                   *getattr(node, "decorator_list", ())]
-        for child in outside:
+        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        for child in filter(None, (
+                *given.defaults, *given.kw_defaults, *(a.annotation for a in parameters),
+                *getattr(node, "decorator_list", ()), getattr(node, "returns", None))):
             self.visit(child)
-        names = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+        names = {a.arg for a in parameters}
         body = node.body if isinstance(node.body, list) else [node.body]
         names |= {n.id for child in body for n in ast.walk(child)
                   if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

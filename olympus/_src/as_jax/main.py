@@ -6,7 +6,9 @@ import os
 import runpy
 import sys
 import types
+from collections.abc import Callable
 
+from ..base import source
 from .check import report
 
 __all__ = ["main"]
@@ -31,11 +33,20 @@ def main() -> int:
             return _misused(f"{kind} given alone")
         if kind == "--check":
             return report(rest)
-        (_module if kind == "-m" else _text)(*rest)
-    elif not kind or kind.startswith("-"):
+        return _run(_module if kind == "-m" else _text, *rest)
+    if not kind or kind.startswith("-"):
         return _misused(f"{kind or 'nothing'} given")
-    else:
-        _file(kind, *rest)
+    return _run(_file, kind, *rest)
+
+
+def _run(program: Callable[..., None], *arguments: str) -> int:
+    """Run a program; an error of its is shown as Python shows it, without frames of this module."""
+    try:
+        program(*arguments)
+    except Exception as error:
+        source.filter_traceback(error)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
     return 0
 
 

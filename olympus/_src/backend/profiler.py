@@ -107,6 +107,12 @@ class TraceAnnotation(xla.TraceMe):
     ...     pass
     """
 
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{type(self).__name__}: name {name!r:.60} of type "
+                            f"{type(name).__name__} given; a str is required.")
+        super().__init__(name, **kwargs)
+
 
 class StepTraceAnnotation(TraceAnnotation):
     """Context manager: its block is one step of training, of which viewers show times.
@@ -185,6 +191,9 @@ class ProfileSession:
         if not isinstance(profiler_options, (xla.ProfileOptions, type(None))):
             raise TypeError(f"profiler: profiler_options {profiler_options!r:.60} given; an "
                             "olympus.profiler.ProfileOptions is required.")
+        if not isinstance(log_dir, (str, os.PathLike, type(None))):
+            raise TypeError(f"profiler: log_dir {log_dir!r:.60} of type {type(log_dir).__name__} "
+                            "given; the path of a folder is required.")
         self._folder = None if log_dir is None else os.fspath(log_dir)
         self._shown = create_perfetto_link, create_perfetto_trace
         self._options = profiler_options
@@ -195,6 +204,8 @@ class ProfileSession:
         """Begin to record; RuntimeError while another profile is under way."""
         global _running
         client()        # a plugin's profiler comes with it
+        if self._folder is not None:
+            os.makedirs(self._folder, exist_ok=True)    # where that fails, nothing is lost yet
         with _lock:
             if _running is not None:
                 raise RuntimeError("profiler: a profile is started while another one is under way; "

@@ -256,6 +256,9 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
     >>> plan(1) is first
     False
     """
+    if not callable(getattr(cache, "cache_clear", None)):
+        raise TypeError(f"register_backend_cache: {cache!r:.60} of type {type(cache).__name__} "
+                        "given; an object with a method cache_clear is required.")
     known_cache(cache)
 
 

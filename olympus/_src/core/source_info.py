@@ -142,6 +142,9 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
     ...     print(source_info_util.current_name_stack())
     mine
     """
+    if not isinstance(name_stack, NameStack):
+        raise TypeError(f"set_name_stack: {name_stack!r:.60} of type {type(name_stack).__name__} "
+                        "given; a NameStack is required.")
     with _within(name_stack._scope()):
         yield
 

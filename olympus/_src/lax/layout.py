@@ -108,6 +108,9 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTre
     """
     if f is None:
         return functools.partial(explicit_layout, in_layouts=in_layouts)
+    if not callable(f):
+        raise TypeError(f"explicit_layout: {f!r:.60} of type {type(f).__name__} given; a function "
+                        "is required.")
 
     @wraps(f)
     def laid_out(*args: Any, **kwargs: Any) -> Any:

@@ -183,6 +183,9 @@ def _check(x: Array, h_0: Array, c_0: Array, lengths: Array, sizes: tuple[Any, .
     if dropout:
         raise ValueError(f"lstm: dropout {dropout} given, for which there is no key; 0 is "
                          "required; drop between calls of one layer each.")
+    if typeof(x).ndim != 3:
+        raise ValueError(f"lstm: x {typeof(x)} given; an array of batch, time and input_size is "
+                         "required.")
     batch = typeof(x).shape[0]
     required = {"x": (batch, typeof(x).shape[1], input_size), "seq_lengths": (batch,),
                 "h_0": (num_layers * directions, batch, hidden_size)}

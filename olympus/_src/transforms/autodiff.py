@@ -659,14 +659,26 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     """
     check_reduce_axes("vjp", reduce_axes)
     if in_nzs is not None:
-        fun = _constant_in(fun, broadcast_prefix(in_nzs, primals))
+        fun = _constant_in(fun, _flags("in_nzs", in_nzs, primals))
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
     if saveable_args is not True:
-        saved, meta = broadcast_prefix(saveable_args, primals), pullback.meta
+        saved, meta = _flags("saveable_args", saveable_args, primals), pullback.meta
         kept = [c if i is None or saved[i] else NotSaved()
                 for c, i in zip(pullback.consts, meta.argument, strict=True)]
         pullback = LackingPullback(meta, kept)
     return out, pullback, *aux
+
+
+def _flags(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
+    """A bool for each array of the arguments."""
+    try:
+        found = broadcast_prefix(given, primals)
+    except ValueError as error:
+        raise ValueError(f"vjp: {what} {given!r:.60} given; a bool is required, or a tuple of "
+                         f"prefixes of the arguments ({error}).") from None
+    if not all(isinstance(flag, bool) for flag in found):
+        raise TypeError(f"vjp: {what} {given!r:.60} given; True and False are required.")
+    return found
 
 
 def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]

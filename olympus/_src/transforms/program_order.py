@@ -13,6 +13,7 @@ from ..core.ir import OlympusprEqn
 from ..core.trace import is_array
 from ..lax.barriers import optimization_barrier_p
 from ..types.tree import tree_unflatten
+from .arguments import check_callable
 from .jit import JitFunction
 
 __all__ = ["program_order"]
@@ -50,6 +51,7 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
     if f is None:
         return functools.partial(program_order, enforce=enforce, strict_in_out=strict_in_out,
                                  exclude_argnames=exclude_argnames)
+    check_callable("program_order", f)
     if not enforce:
         return f
     left_out = {exclude_argnames} if isinstance(exclude_argnames, str) else {

@@ -18,6 +18,7 @@ from ..core.primitive import programs_in
 from ..types import dtypes
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import prod
+from .arguments import check_callable
 from .autodiff import vjp as vjp_
 from .cost_table import operation_cost
 from .shard_map import shard_map
@@ -210,6 +211,7 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
     >>> out.shape, found.flops, found.hbm_bytes
     ((64, 64), 262144, 32768)
     """
+    check_callable("roofline", f)
     run = f
     if mesh is not None and in_specs is not None:
         run = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)

@@ -20,6 +20,7 @@ from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.shape import sequence
 from ..types.tree import flatten_axes, tree_flatten, tree_map, tree_unflatten
+from .arguments import check_callable
 from .jit import JitFunction
 
 __all__ = ["control_dep", "fused", "schedule", "scheduling_group", "set_xla_metadata",
@@ -189,6 +190,7 @@ def fused(*, out_spaces: PyTree) -> Any:
     (True, Array(4., dtype=float32, weak_type=True))
     """
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        check_callable("fused", f)
         called = xla_metadata_call(f, inlineable="false")
 
         @wraps(f)

@@ -11,7 +11,7 @@ __all__ = ["JaxRuntimeError", "check", "debug_check"]
 
 _others = planned(
     __name__, "checks inside of compiled functions (checkify)",
-    "Error ErrorCategory all_checks automatic_checks check_error checkify "
+    "Error ErrorCategory JaxException Out all_checks automatic_checks check_error checkify "
     "div_checks float_checks index_checks init_error nan_checks traced_check user_checks")
 
 
