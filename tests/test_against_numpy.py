@@ -240,6 +240,11 @@ def test_axes_by_any_sequence() -> None:
     assert onp.shape(None) == () and onp.ndim(None) == 0 and onp.size(None) == 1
 
 
+def test_arrays_of_text_have_a_shape() -> None:
+    text = np.array([["a", "b"]])
+    assert onp.shape(text) == (1, 2) and onp.ndim(text) == 2 and onp.size(text, 1) == 2
+
+
 @pytest.mark.parametrize(("kind", "to"), [
     ("?", "uint8"), ("?", "int16"), ("uint8", "?"), ("int16", "?"), ("c16", "f8"), ("f8", "c16"),
     ("c8", "uint16"), ("c16", "c8"), ("f4", "c16")])

@@ -119,6 +119,8 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
 
 
 def _aval(what: str, a: Any) -> Any:
+    if isinstance(a, np.ndarray):       # of strings and dates, too
+        return a
     if a is None:       # one object, to NumPy
         a = False
     try:
