@@ -7,6 +7,7 @@ The programs run in a few processes, since importing takes most of their time.
 import functools
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,7 @@ def reports(*names):
     """What each of some programs printed, run one after another in a process."""
     done = subprocess.run(
         [sys.executable, "-m", "olympus.as_jax", FOLDER / "run.py", *filter(installed, names)],
+        env={k: v for k, v in os.environ.items() if k != "OLYMPUS_AS_JAX"},   # "off" in the tests
         capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
