@@ -31,6 +31,7 @@ from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
+from .uneven import uneven_sizes
 
 __all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
 
@@ -77,7 +78,7 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "result_memories", "given", "manual",
+                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
@@ -115,6 +116,7 @@ class ModuleContext:
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.unheld = ""        # why none is, whatever that says
         self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
@@ -155,7 +157,9 @@ class ModuleContext:
         whole = self.manual is not None and self.manual.all_manual
         sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
         if sizes and saved:
-            saved = holds_of(closed, sizes)
+            uneven = self.uneven_sizes()
+            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
+                     if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
 
@@ -588,6 +592,8 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
         context.alone = closed
     context.hold = hold
     context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    context.uneven_sizes = functools.cache(lambda: uneven_sizes(
+        closed, context.cut_sizes(), len(context.devices)))
     if hold == "off":
         context.unheld = 'hold is "off"'
     elif not on_cpu:
