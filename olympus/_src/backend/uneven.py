@@ -28,8 +28,8 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
                 for pair in {pair for x in eqn.invars for v in eqn.outvars
                              for pair in zip(x.aval.shape, v.aval.shape)}:
                     if not found.isdisjoint(pair):
-                        found.update(pair)
+                        found |= {*pair} - {1}      # which other axes are of, too
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return frozenset(n for n in found - cut - {1} if not devices or n % devices)
+    return frozenset(n for n in found - cut if not devices or n % devices)
