@@ -106,7 +106,7 @@ class DotGeneral(Primitive):
         swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
         factors = (y, ct) if swapped else (ct, y)
         kept = x.to_cotangent_aval().sums[0]
-        if kept and not _have_terms(typeof(factors[0]), typeof(factors[1]), numbers, kept):
+        if kept and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != kept:
             kept = frozenset()
         if x.tagged and not kept:   # where the cotangent is cut follows from the operand alone
             factors = undecided(factors[0]), undecided(factors[1])
@@ -253,31 +253,34 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     a, b = typeof(lhs), typeof(rhs)
     check_terms("dot_general", (a, b), out_sharding,
                 [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
-    kept = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
-    if kept and _have_terms(a, b, numbers, kept):
-        return constrain("dot_general", product(lhs, rhs, out_sharding=kept), out_sharding)
+    kept = _terms(a, b, numbers)
+    if kept is not None:
+        return constrain("dot_general", product(lhs, rhs, out_sharding=kept or None), out_sharding)
     return settled("dot_general", functools.partial(product, out_sharding=None), out_sharding,
                    lhs, rhs)
 
 
-def _have_terms(lhs: ShapedArray, rhs: ShapedArray, numbers: DimensionNumbers,
-                names: frozenset[str]) -> bool:
-    """Whether devices have the terms of a product's sums along these axes, and no others.
+def _terms(lhs: ShapedArray, rhs: ShapedArray, numbers: DimensionNumbers
+           ) -> frozenset[str] | None:
+    """The mesh axes along which devices have terms of a product's sums.
 
-    If so, and types say how the rest of the product is cut, nothing is left to XLA, which takes
-    sums in each run of a loop where it is not told that they may wait.
+    None where types do not say how the product of the terms is cut, so that XLA has to be asked:
+    it takes the sums at once, in each run of a loop, where they could wait.
     """
     if not (lhs.explicit and rhs.explicit and lhs.sharding.mesh == rhs.sharding.mesh) or (
-            any(lhs.sums) or any(rhs.sums)):
-        return False
+            lhs.sums[0] or rhs.sums[0]):
+        return None
     (lc, rc), (lb, rb) = numbers
     mine, its = [[axes_of(entry) for entry in x.sharding.spec] for x in (lhs, rhs)]
     if any(mine[i] != its[j] for i, j in zip((*lc, *lb), (*rc, *rb), strict=True)):
-        return False
-    summed = {name for i in lc for name in mine[i]}
+        return None
+    reduced = lhs.sums[1] | rhs.sums[1]
+    if any(not reduced <= x.sums[1].union(*cut) for x, cut in ((lhs, mine), (rhs, its))):
+        return None
     rest = [name for i, cut in enumerate(mine) if i not in lc for name in cut]
     rest += [name for j, cut in enumerate(its) if j not in (*rc, *rb) for name in cut]
-    return summed == names and len({*rest}) == len(rest)
+    summed = frozenset(name for i in lc for name in mine[i])
+    return summed if len({*rest}) == len(rest) else None
 
 
 def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,
