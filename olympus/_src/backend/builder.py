@@ -357,9 +357,10 @@ class Builder:
             init, step = [self.take_token(), *init], self.threaded(step)
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
-        # `ordered` as a number: the token, if there is one, is not for `test`.
-        self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
-        self.region(op, 1, types, step)
+        with self.module.aside():
+            # `ordered` as a number: the token, if there is one, is not for `test`.
+            self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
+            self.region(op, 1, types, step)
         return self._outputs(op, ordered)[:count]
 
     def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
@@ -371,8 +372,9 @@ class Builder:
             token, types = self.take_token(), [tensor_type(abstract_token), *types]
             branches = [functools.partial(self.threaded(branch), token) for branch in branches]
         op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
-        for i, branch in enumerate(branches):
-            self.region(op, i, [], branch)
+        with self.module.aside():
+            for i, branch in enumerate(branches):
+                self.region(op, i, [], branch)
         return self._outputs(op, ordered)
 
     def _outputs(self, op: Any, ordered: bool) -> list[Any]:
@@ -687,14 +689,11 @@ class Builder:
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str) -> list[Any]:
         """Call a program that XLA:CPU may not mix with what is around the call."""
-        module, around = self.module, self.where
+        around = self.where
         marks = {} if around is None else {a.name: a.attr.value for a in around}
         self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
-        outer, module.kept = module.kept, True
-        try:
+        with self.module.aside():
             return self.call_marked(closed, args, "checkpoint", {**marks, **_KEPT})
-        finally:
-            module.kept = outer
 
     @property
     def dim_args(self) -> list[Any]:

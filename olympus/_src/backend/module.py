@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +82,7 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values", "unheld", "cut_sizes", "reordered")
+                 "is_aside", "convolutions", "identities", "held_values", "unheld", "cut_sizes", "reordered")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -111,7 +112,8 @@ class ModuleContext:
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.kept = False       # whether what is emitted is called, and stays so
+        self.is_aside = False   # whether what is emitted stays out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.unheld = ""        # why none is, whatever that says
         self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
@@ -396,10 +398,10 @@ class ModuleContext:
           Its symbol and its result types.
         """
         manual = self.manual and (self.manual.mesh, self.manual.names)
-        key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform,
-               self.kept, held)
-        found = self.functions.get(key)
+        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform, held
+        found = self.functions.get(key) or self.functions.get((key, self.is_aside))
         if found is None:
+            convolutions = self.convolutions
             symbol = self.symbol(name)
             self.depth += 1
             nest, outer = self.nest, self.nest.deepest
@@ -412,10 +414,23 @@ class ModuleContext:
             self.depth -= 1
             # The program stays, so that no other one gets its id.
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
-            self.functions[key] = found
+            self.functions[key if convolutions == self.convolutions else (key, self.is_aside)
+                           ] = found
         else:
             self.nest.reach(eqn, found[3])
         return found[:2]
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is emitted is the body of a loop, a branch, or of a call that stays.
+
+        On one CPU: elsewhere nothing depends on it.
+        """
+        outer, self.is_aside = self.is_aside, self.alone is not None
+        try:
+            yield
+        finally:
+            self.is_aside = outer
 
 
 def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
