@@ -82,7 +82,8 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "is_aside", "convolutions", "identities", "held_values", "unheld", "cut_sizes", "reordered")
+                 "is_aside", "convolutions", "identities", "held_values",
+                 "unheld", "cut_sizes", "reordered")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
