@@ -31,6 +31,26 @@ ROUGH = {"h": 4e-3, "e": 3e-2}
 EXACT = 2.0 ** -29      # a double's unit in the last place over a float's
 
 
+@functools.cache
+def unoptimised() -> dict[str, Any]:
+    """The compiler options of `compiled`, of those that this jaxlib has."""
+    found = {}
+    for name, value in (("xla_backend_optimization_level", 0),
+                        ("xla_cpu_use_fusion_emitters", False)):    # not in jaxlib 0.11
+        with contextlib.suppress(ValueError):
+            olympus.jit(lambda: 0, compiler_options={name: value})()
+            found[name] = value
+    return found
+
+
+def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`fun` compiled without optimisations, in a quarter of the time: to compare results of rules.
+
+    What users run is compiled as they compile it: eager calls, `test_jit_is_eager`.
+    """
+    return jit(fun, compiler_options=unoptimised())
+
+
 # What the tests of a session read of the program of each row, by the row's id and the dtype, and
 # the programs. `conftest.py` has the former filled; whoever else calls a property compiles what
 # that reads, anew each time.
@@ -87,7 +107,7 @@ class Program:
                 with contextlib.suppress(*left):
                     found[name] = self.parts[name](*args)
             return found
-        return self.compiled.setdefault(names, jit(run, compiler_options=unoptimised()))
+        return self.compiled.setdefault(names, compiled(run))
 
 
 def shared(make: Callable[[Op, str, set[str]], Any]) -> Callable[[Op, str], Any]:
@@ -100,20 +120,6 @@ def shared(make: Callable[[Op, str, set[str]], Any]) -> Callable[[Op, str], Any]
             MADE[key] = make(op, kind, WANTED[key])
         return MADE[key]
     return made
-
-
-@functools.cache
-def unoptimised() -> dict[str, Any]:
-    """Compiler options of programs whose parts are compared with one another, not with those of
-    users: XLA takes a quarter of the time for them.
-    """
-    found = {}
-    for name, value in (("xla_backend_optimization_level", 0),
-                        ("xla_cpu_use_fusion_emitters", False)):    # not in jaxlib 0.11
-        with contextlib.suppress(ValueError):
-            olympus.jit(lambda: 0, compiler_options={name: value})()
-            found[name] = value
-    return found
 
 
 def cast(op: Op, kind: str) -> list[Any]:
@@ -162,7 +168,7 @@ def test_values_and_dtype_are_the_oracles(op: Op, kind: str) -> None:
 
 @rows()
 def test_jit_is_eager(op: Op) -> None:
-    """Compiled as a user's; the programs of other properties are not optimised."""
+    """Compiled as a user's, which the programs of other properties are not."""
     args = cast(op, op.dtypes[0])
     out, jitted = op.fun(*args), jit(lambda *args: op.fun(*args))(*args)
     assert types(out) == types(jitted)
