@@ -305,8 +305,8 @@ def test_rules_for_this_export_only():
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(exported_cases)
+def results(request):
+    return eight_devices.outcomes(exported_cases, request)
 
 
 @pytest.mark.parametrize("case", exported_cases.CASES)

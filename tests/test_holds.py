@@ -260,8 +260,8 @@ def test_engines_of_others_get_no_holds(hold):
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(hold_cases)
+def results(request):
+    return eight_devices.outcomes(hold_cases, request)
 
 
 @pytest.mark.parametrize("case", hold_cases.CASES)
