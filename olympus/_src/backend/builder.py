@@ -843,19 +843,19 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     held = b.module.held(closed, results)
     for eqn in pr.eqns:
         ins, avals = [], []
-        scope = eqn.ctx
+        scope, prim, outvars = eqn.ctx, eqn.primitive, eqn.outvars
         b.where = around if scope.compute_type is None and scope.metadata is None else (
             _marks(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        b.avals_in = avals
-        b.avals_out = [v.aval for v in eqn.outvars]
-        b.eqn = eqn
+        b.eqn, b.avals_in = eqn, avals
+        several = prim.multiple_results     # else without comprehensions, which are frames
+        b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
         if held:
-            b.held = tuple([i for i, v in enumerate(eqn.outvars) if v in held])
-        prim = eqn.primitive
-        b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
+            b.held = () if held.isdisjoint(outvars) else (
+                tuple([i for i, v in enumerate(outvars) if v in held]))
+        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source)
         if open_platform:
             mark = _Mark(b.block)
         try:
@@ -866,17 +866,18 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         except PlatformOpen:
             mark.restore()
             out = _per_platform(b, ins)
-        if True in [a.tagged for a in b.avals_out]:
-            out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
-                   if prim.multiple_results else b.spread(out, b.avals_out[0]))
-        if b.held:
-            out = ([b.hold(x, a) if i in b.held else x
-                    for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
-                   if prim.multiple_results else b.hold(out, b.avals_out[0]))
-        if prim.multiple_results:
-            env.update(zip(eqn.outvars, out))
+        if several:
+            if True in [a.tagged for a in b.avals_out]:
+                out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
+            if b.held:
+                out = [b.hold(x, a) if i in b.held else x
+                       for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
+            env.update(zip(outvars, out))
         else:
-            env[eqn.outvars[0]] = out
+            aval = b.avals_out[0]
+            if aval.tagged:
+                out = b.spread(out, aval)
+            env[outvars[0]] = b.hold(out, aval) if b.held else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +139,7 @@ class ModuleContext:
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(_names_devices, self.alone.olympuspr))
 
-    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Collection[Var]:
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
 
         `results` are those that a caller wants to be among them.
@@ -150,7 +150,7 @@ class ModuleContext:
         if apart and self.keeps:
             read |= apart
         if not saved and not read:
-            return ()
+            return frozenset()
         # In a manual computation each device has a part of its own.
         whole = self.manual is not None and self.manual.all_manual
         sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
