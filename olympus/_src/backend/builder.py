@@ -441,7 +441,7 @@ class Builder:
 
     def spread_row(self, x: Any, aval: Any) -> Any:
         """An array of one row, which is cut as `aval` says if it is given."""
-        return x if aval is None else self.spread(x, aval.with_axis(0, 1))
+        return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, 1))
 
     def update_at(self, x: Any, index: Any, value: Any, aval: Any = None) -> Any:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
@@ -459,7 +459,8 @@ class Builder:
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
             self.block.ip).result
-        return out if aval is None else self.spread(out, aval.with_axis(0, kind.shape[0]))
+        return out if aval is None or not aval.tagged else (
+            self.spread(out, aval.with_axis(0, kind.shape[0])))
 
     def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
@@ -704,7 +705,7 @@ class Builder:
 
     def spread(self, x: Any, aval: Any) -> Any:
         """A result, cut as its type says."""
-        attributes = self.module.type_attrs(aval)
+        attributes = self.module.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},

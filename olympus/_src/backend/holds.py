@@ -129,8 +129,12 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
+    eqns = closed.olympuspr.eqns
+    calls = {prim for prim in {eqn.primitive for eqn in eqns} if isinstance(prim, Higher)}
+    if not calls:
+        return frozenset()
     return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+        _apart(eqn) for eqn in eqns if eqn.primitive in calls]))
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
@@ -141,22 +145,30 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
     pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
     while pending:
         pr = pending.pop()
-        for eqn in pr.eqns:
-            for v in eqn.outvars:
-                if v.aval.tagged:
-                    avals.append(v.aval)
-            for param in eqn.params.values():
-                if type(param) is NamedSharding:
-                    found.update(_cut(param.mesh, param.spec, eqn.outvars[0].aval))
-            if eqn.primitive.name == "shard_map":
-                for specs, atoms in (("in_specs", eqn.invars), ("out_specs", eqn.outvars)):
-                    for spec, atom in zip(eqn.params[specs], atoms, strict=True):
-                        found.update(_cut(eqn.params["mesh"], spec, atom.aval))
+        avals += {v.aval for eqn in pr.eqns for v in eqn.outvars}
+        # Most programs name no mesh, which sets tell at once.
+        if NamedSharding in {type(x) for eqn in pr.eqns for x in eqn.params.values()}:
+            for eqn in pr.eqns:
+                for x in eqn.params.values():
+                    if type(x) is NamedSharding:
+                        found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
+        if "shard_map" in {prim.name for prim in {eqn.primitive for eqn in pr.eqns}}:
+            for eqn in pr.eqns:
+                if eqn.primitive.name == "shard_map":
+                    found.update(_cut_by_parts(eqn))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
     return frozenset(found.union(*[
         _cut(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
+
+
+def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
+    """The same of the operands and results of a shard_map."""
+    mesh, params = eqn.params["mesh"], eqn.params
+    given = zip((*params["in_specs"], *params["out_specs"]), (*eqn.invars, *eqn.outvars),
+                strict=True)
+    return [n for spec, atom in given for n in _cut(mesh, spec, atom.aval)]
 
 
 def _cut(mesh: Any, spec: Any, aval: Any) -> list[int]:
