@@ -736,6 +736,13 @@ class Builder:
         inner.where = self.where
         return lower_equations(inner, closed, args)
 
+    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.module.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
+
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""

@@ -24,7 +24,7 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import Block, Builder, lower_equations
-from .devices import incompatible
+from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart
@@ -81,7 +81,8 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values", "unheld", "cut_sizes", "reordered")
+                 "kept", "identities", "held_values", "unheld", "cut_sizes", "reordered",
+                 "combiners")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -117,6 +118,7 @@ class ModuleContext:
         self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -587,7 +589,8 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
-    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    if not on_cpu or context.deviceless or device_count("cpu") > 1:
+        context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
     if hold == "off":
         context.unheld = 'hold is "off"'
     elif not on_cpu:
