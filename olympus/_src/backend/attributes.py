@@ -23,8 +23,8 @@ from ..types.shape import SymbolicDim, static_int
 from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "location", "module_context", "pairs", "quoted_name",
-           "tensor_type"]
+           "element_type", "i64s", "location", "module_context", "number_attr", "pairs",
+           "quoted_name", "tensor_type"]
 
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
@@ -244,12 +244,23 @@ def constant_attr(array: Any) -> Any:
                 value = ir.BoolAttr.get(bool(array.flat[0]))
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
             array = array.view(np.uint8)  # i1 is read from a whole byte each
-        if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+        if dtype.itemsize == 1 and dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
         if dtype.kind not in "biufc":
             array = array.view(f"u{dtype.itemsize}")
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
+
+
+def number_attr(key: tuple[type, str, Any], value: Any) -> Any:
+    """The dense attribute of one number, by its type, its `repr` and the dtype that it is to have.
+    """
+    found = _attrs.get(key)
+    if found is None:
+        dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]
+        _grown.bytes += _ITEM
+        found = _attrs[key] = constant_attr(np.asarray(value, dtype))
+    return found
 
 
 def location(name: str, where: Any) -> Any:

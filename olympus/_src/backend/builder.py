@@ -35,6 +35,7 @@ from .attributes import (
     element_type,
     i64s,
     location,
+    number_attr,
     pairs,
     quoted_name,
     tensor_type,
@@ -185,7 +186,9 @@ class Builder:
                 size, aval = dims.size(self, value), make_aval((), dtype)
                 scalars[key] = size if size.type == tensor_type(aval) else self.convert(size, aval)
             else:
-                scalars[key] = self.constant(value, make_aval((), dtype))
+                self.module.written += dtype.itemsize
+                scalars[key] = self.op("stablehlo.constant", [], {"value": number_attr(key, value)},
+                                       make_aval((), dtype))
         return scalars[key]
 
     def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
