@@ -244,7 +244,7 @@ def constant_attr(array: Any) -> Any:
                 value = ir.BoolAttr.get(bool(array.flat[0]))
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
             array = array.view(np.uint8)  # i1 is read from a whole byte each
-        if dtype.itemsize == 1 and dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+        if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
         if dtype.kind not in "biufc":

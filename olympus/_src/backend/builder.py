@@ -442,9 +442,9 @@ class Builder:
             out = dims.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
-    def spread_row(self, x: Any, aval: Any) -> Any:
-        """An array of one row, which is cut as `aval` says if it is given."""
-        return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, 1))
+    def spread_row(self, x: Any, aval: Any, rows: int = 1) -> Any:
+        """An array of rows, each of which is cut as `aval` says if it is given."""
+        return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
     def update_at(self, x: Any, index: Any, value: Any, aval: Any = None) -> Any:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
@@ -462,8 +462,7 @@ class Builder:
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
             self.block.ip).result
-        return out if aval is None or not aval.tagged else (
-            self.spread(out, aval.with_axis(0, kind.shape[0])))
+        return self.spread_row(out, aval, kind.shape[0])
 
     def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
@@ -739,13 +738,6 @@ class Builder:
         inner.where = self.where
         return lower_equations(inner, closed, args)
 
-    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
-        """The program that combines two values of an aval, traced once for the module."""
-        found, key = self.module.combiners, (combine, aval)
-        if key not in found:
-            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
-        return found[key]
-
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
@@ -848,7 +840,6 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
     rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
-    mark: Any = None
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
@@ -867,8 +858,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
         b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source)
-        if open_platform:
-            mark = _Mark(b.block)
+        mark: Any = _Mark(b.block) if open_platform else None
         try:
             rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
             if rules:
@@ -885,10 +875,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                        for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
             env.update(zip(outvars, out))
         else:
-            aval = b.avals_out[0]
-            if aval.tagged:
-                out = b.spread(out, aval)
-            env[outvars[0]] = b.hold(out, aval) if b.held else out
+            if b.avals_out[0].tagged:
+                out = b.spread(out, b.avals_out[0])
+            env[outvars[0]] = b.hold(out, b.avals_out[0]) if b.held else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

@@ -8,13 +8,13 @@ may not inline stays: the value is computed once, for the price of a copy.
 
 A *kernel* is what XLA fuses into one loop. Within one, a value that is read twice at the same place
 is computed once; where a reader takes another place (a slice, a concatenation), it is computed
-anew, as it is in every further kernel. So two passes over the equations count, backwards, how
-often a value is computed, and forwards, of how many operations it is made since the last value
-that is in memory anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two
-fall together, too few are counted. A pass before them finds what XLA by its own rules computes once
+anew, as it is in every further kernel. So two searches count, backwards, how often a value is
+computed, and forwards, of how many operations it is made since the last value that is in memory
+anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two fall together, too
+few are counted. A pass before them finds what XLA by its own rules computes once
 (`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): what is expensive, and what is
 made of more than one large operand, unless it can be fused into all its readers on every way
-there.
+there. That pass alone enters every equation, as most programs have little to hold.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
 # What XLA does with an equation. A mixed call is of a program with opaque equations inside.
-_FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = (
-    range(10))
+_FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
 _KINDS = {
     # What XLA fuses into readers besides elementwise operations; some move elements.
     **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
@@ -122,9 +121,10 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
         return frozenset()
     pr, fusion = closed.olympuspr, _Fusion(closed.olympuspr, cut)
     return frozenset([
-        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars if v in read and _can_be_held(v.aval)
-        and (n in fusion.called
-             or fusion.kinds[n] < _REDUCES and type(fusion.readers.get(v)) is list)])
+        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars
+        if v in read and _can_be_held(v.aval) and (
+            n in fusion.called
+            or fusion.kinds[n] < _REDUCES and type(fusion.readers.get(v)) is list)])
 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
@@ -288,8 +288,7 @@ class _Fusion:
         self._look()
         if whole:
             for v in pr.invars:
-                for n in self._readers(v):
-                    self.leaves.setdefault(self.homes[n], []).append(v)
+                self._note_leaf(v, self._readers(v))
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
@@ -382,7 +381,7 @@ class _Fusion:
                             readers[x] = [of, n]
                     elif of[-1] != n:
                         of.append(n)
-            if kind == _CALLS or kind == _MIXED:
+            if _CALLS <= kind <= _MIXED:
                 self._note_call(n)
 
     def _note_call(self, n: int) -> None:
@@ -408,13 +407,17 @@ class _Fusion:
                     continue
                 self.states[v] = _SHARED
             if kind != _REDUCES:
-                for m in readers:
-                    if homes[m] >= 0:
-                        self.leaves.setdefault(homes[m], []).append(v)
+                self._note_leaf(v, readers)
         if kind != _REDUCES:
             homes[n] = n if kind == _SPLITS else _APART
             self.trees[n] = _BITS[n % _CYCLE] if kind == _SPLITS else 0
         return n if kind == _MIXED else nearest
+
+    def _note_leaf(self, v: Var, readers: Sequence[int]) -> None:
+        """Note that the trees of these equations read a root."""
+        for n in readers:
+            if self.homes[n] >= 0:
+                self.leaves.setdefault(self.homes[n], []).append(v)
 
     def _is_kept(self, operands: Sequence[Any], v: Var, readers: Sequence[int]) -> bool:
         """Whether XLA computes a value once although it is cheap, as what reads it is in memory or
@@ -486,7 +489,7 @@ class _Fusion:
 
         def decide(n: int, v: Var, made: int) -> int:
             state = states[v]
-            if state == _CANDIDATE or state == _HELD:
+            if state in (_CANDIDATE, _HELD):
                 saves = _saved(kernels[v], made, self.worth[v.aval])
                 states[v] = state = _HELD if saves else _SHARED
                 if saves:
@@ -571,16 +574,17 @@ class _Fusion:
                     of |= self._way(v, bit, ways, found)
             if of & _STORED:
                 of = of ^ _STORED | bit
-            if kind < _MOVES or not inputs and (of >> 2 * _SIZE).bit_count() >= _TIMES:
-                ways[n] = of        # It counts no further places than these.
-            else:
-                ways[n] = _moved(n, of, eqn.invars)
+            # More places than so many count as these; what a caller is to know is exact.
+            many = not inputs and (of >> 2 * _SIZE).bit_count() >= _TIMES
+            ways[n] = of if kind < _MOVES or many else _moved(n, of, eqn.invars)
         for v in inputs:
             self._way(v, 0, ways, found)
         return found
 
     def _way(self, v: Var, bit: int, ways: Sequence[Any], found: dict[Var, int]) -> int:
-        """What computes a value for its readers, which is noted: the kernel `bit` if it is in memory."""
+        """What computes a value in all of its readers, which is noted, or its own kernel `bit` if
+        it is in memory.
+        """
         of, readers = 0, self.readers.get(v, ())
         for n in (readers,) if type(readers) is int else readers:
             way = ways[n]

@@ -17,6 +17,7 @@ from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.staging import stage
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -176,6 +177,13 @@ class ModuleContext:
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))
         return found
+
+    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -589,6 +597,7 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
+    # Where there is one device, and there are no meshes without devices, nothing is cut.
     if not on_cpu or context.deviceless or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
     if hold == "off":

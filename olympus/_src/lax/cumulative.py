@@ -101,7 +101,7 @@ class Cumulative(Primitive):
             return x
         n = maximum(n, 1)       # no window is empty, and a symbolic size may turn out to be 0
         scalar = make_aval((), aval.dtype)
-        body = b.combiner(self.combine, scalar)
+        body = b.module.combiner(self.combine, scalar)
         ones, none = (1,) * aval.ndim, ((0, 0),) * (aval.ndim - 1)
         return emit_windows(
             b, [x], [b.scalar(self.identity(aval.dtype), aval.dtype)], [aval],

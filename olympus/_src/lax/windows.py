@@ -233,7 +233,7 @@ class WindowReduction(Primitive, abstract=True):
     def lower(self, b: Any, x: Any, **params: Any) -> Any:
         aval = b.avals_in[0]
         scalar = make_aval((), aval.dtype)
-        body = b.combiner(self.combine, scalar)
+        body = b.module.combiner(self.combine, scalar)
         init = b.scalar(self.identity(aval.dtype), aval.dtype)
         return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
                             **params)[0]
