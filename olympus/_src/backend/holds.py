@@ -437,7 +437,7 @@ class _Fusion:
                     large -= 1
         return large > 1 and (
             not self.opaque.isdisjoint(readers) or self._passes_memory(readers)) and (
-            sum([sizes[x.aval][1] for x in {*variables(operands)}]) > elements)
+            sum(sizes[x.aval][1] for x in {*variables(operands)}) > elements)
 
     @functools.cached_property
     def _spread(self) -> frozenset[Var]:

@@ -597,8 +597,8 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
-    # Where there is one device, and there are no meshes without devices, nothing is cut.
-    if not on_cpu or context.deviceless or device_count("cpu") > 1:
+    # Where there is one device, nothing is cut that is compiled here.
+    if not on_cpu or exported or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
     if hold == "off":
         context.unheld = 'hold is "off"'
