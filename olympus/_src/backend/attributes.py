@@ -255,11 +255,15 @@ def constant_attr(array: Any) -> Any:
 def number_attr(key: tuple[type, str, Any], value: Any) -> Any:
     """The dense attribute of one number, by its type, its `repr` and the dtype that it is to have.
     """
-    found = _attrs.get(key)
+    # The `repr` of Python's numbers tells all of them apart but those that are NaN.
+    exact = key[0] in (bool, int, float, complex) and value == value
+    found = _attrs.get(key) if exact else None
     if found is None:
         dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]
-        _grown.bytes += _ITEM
-        found = _attrs[key] = constant_attr(np.asarray(value, dtype))
+        found = constant_attr(np.asarray(value, dtype))
+        if exact:
+            _grown.bytes += _ITEM
+            _attrs[key] = found
     return found
 
 
