@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.staging import stage
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -25,7 +26,7 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import Block, Builder, lower_equations
-from .devices import incompatible
+from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart
@@ -83,7 +84,7 @@ class ModuleContext:
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered")
+                 "unheld", "cut_sizes", "reordered", "combiners")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -120,6 +121,7 @@ class ModuleContext:
         self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -142,7 +144,7 @@ class ModuleContext:
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(_names_devices, self.alone.olympuspr))
 
-    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Collection[Var]:
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
 
         `results` are those that a caller wants to be among them.
@@ -153,7 +155,7 @@ class ModuleContext:
         if apart and self.keeps:
             read |= apart
         if not saved and not read:
-            return ()
+            return frozenset()
         # In a manual computation each device has a part of its own.
         whole = self.manual is not None and self.manual.all_manual
         sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
@@ -177,6 +179,13 @@ class ModuleContext:
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))
         return found
+
+    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -603,7 +612,9 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
-    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    # Where there is one device, nothing is cut that is compiled here.
+    if not on_cpu or exported or device_count("cpu") > 1:
+        context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
     if hold == "off":
         context.unheld = 'hold is "off"'
     elif not on_cpu:
