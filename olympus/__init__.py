@@ -20,12 +20,13 @@ from ._src.backend.devices import (
     local_devices, print_environment_info, process_count, process_index, process_indices,
 )
 from ._src.base.config import (
-    array_garbage_collection_guard, auto_pcast, check_tracer_leaks, checking_leaks, config,
-    debug_infs, debug_key_reuse, debug_nans, default_device, default_matmul_precision,
-    default_prng_impl, disable_jit, enable_checks, enable_custom_prng, enable_x64,
-    explain_cache_misses, legacy_prng_key, log_compiles, make_user_context, no_execution,
-    no_tracing, numpy_dtype_promotion, numpy_rank_promotion, remove_size_one_mesh_axis_from_type,
-    softmax_custom_jvp, threefry_partitionable, transfer_guard, transfer_guard_device_to_device,
+    CompilerEffortLevel, allow_f16_reductions, array_garbage_collection_guard, auto_pcast,
+    check_tracer_leaks, checking_leaks, config, debug_infs, debug_key_reuse, debug_nans,
+    default_device, default_matmul_precision, default_prng_impl, disable_jit, enable_checks,
+    enable_custom_prng, enable_x64, explain_cache_misses, legacy_prng_key, log_compiles,
+    make_user_context, no_execution, no_tracing, numpy_dtype_promotion, numpy_rank_promotion,
+    olympus2tf_associative_scan_reductions, remove_size_one_mesh_axis_from_type, softmax_custom_jvp,
+    thread_guard, threefry_partitionable, transfer_guard, transfer_guard_device_to_device,
     transfer_guard_device_to_host, transfer_guard_host_to_device,
 )
 from ._src.base.typing import Array, Device
@@ -50,7 +51,7 @@ from ._src.transforms.device import (
     make_mesh,
 )
 from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
-from ._src.transforms.jit import jit
+from ._src.transforms.jit import Inline, jit
 from ._src.transforms.pmap import pmap
 from ._src.transforms.shard_map import shard_map, smap
 from ._src.transforms.tracing import (
@@ -67,26 +68,27 @@ from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "__version__",
-    "__version_info__", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
-    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
-    "closure_convert", "config", "copy_to_host_async", "core",
-    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
+    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
+    "Shard",
+    "__version__", "__version_info__", "allow_f16_reductions", "array_garbage_collection_guard",
+    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",
+    "core", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
     "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks",
-    "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "explain_cache_misses", "float0", "fwd_and_bwd",
-    "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
-    "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
-    "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
-    "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays", "make_mesh", "make_olympuspr", "make_user_context",
-    "memory", "named_call", "named_scope", "no_execution", "no_tracing", "numpy",
-    "numpy_dtype_promotion", "numpy_rank_promotion", "pmap", "print_environment_info",
-    "process_count", "process_index", "process_indices", "pure_callback", "remat",
+    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_custom_prng",
+    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "explain_cache_misses",
+    "float0", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count",
+    "host_id", "host_ids", "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "legacy_prng_key", "linear_transpose", "linearize", "live_arrays", "local_device_count",
+    "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_mesh",
+    "make_olympuspr", "make_user_context", "memory", "named_call", "named_scope", "no_execution",
+    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "olympus2tf_associative_scan_reductions", "pmap", "print_environment_info", "process_count",
+    "process_index", "process_indices", "pure_callback", "remat",
     "remove_size_one_mesh_axis_from_type", "reshard", "set_mesh", "shard_map", "sharding", "smap",
-    "softmax_custom_jvp", "stages", "threefry_partitionable", "transfer_guard",
+    "softmax_custom_jvp", "stages", "thread_guard", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "use_abstract_mesh",
     "value_and_grad", "vjp", "vmap",
@@ -98,7 +100,8 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         ad_checkpoint as ad_checkpoint, api_util as api_util, custom_batching as custom_batching,
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,
-        extend as extend, flatten_util as flatten_util, image as image, nn as nn, ops as ops,
+        extend as extend, flatten_util as flatten_util, image as image,
+        lib as lib, monitoring as monitoring, nn as nn, ops as ops, profiler as profiler,
         random as random, scipy as scipy, test_util as test_util,
     )
 else:       # a checker would take any name for an object

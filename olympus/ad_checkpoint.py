@@ -2,12 +2,13 @@
 
 from ._src.base.util import publish as _publish
 from ._src.control.remat import (
-    Offloadable, Recompute, Saveable, checkpoint, checkpoint_name, checkpoint_policies, name_p,
+    Offloadable, Recompute, Saveable, checkpoint, checkpoint_name, checkpoint_name_fwd,
+    checkpoint_policies, name_p,
 )
 from ._src.control.remat import checkpoint as remat
 from ._src.transforms.residuals import print_saved_residuals
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
-           "checkpoint_policies", "name_p", "print_saved_residuals", "remat"]
+           "checkpoint_name_fwd", "checkpoint_policies", "name_p", "print_saved_residuals", "remat"]
 
 _publish(__name__)

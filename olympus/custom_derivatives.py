@@ -7,9 +7,10 @@ from ._src.custom.rules import SymbolicZero, zero_from_primal
 from ._src.custom.vjp import (
     CustomVJPPrimal, custom_vjp, custom_vjp_call_p, custom_vjp_primal_tree_values,
 )
+from ._src.custom.vjp import custom_fwd_p as remat_opt_p
 
 __all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
            "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
-           "linear_call", "zero_from_primal"]
+           "linear_call", "remat_opt_p", "zero_from_primal"]
 
 _publish(__name__)

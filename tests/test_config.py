@@ -1,6 +1,9 @@
 """Options: reading, overriding by thread and block, the environment, illegal values and names."""
 
+import contextlib
 import gc
+import io
+import logging
 import os
 import subprocess
 import sys
@@ -12,15 +15,17 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus._src.base import config as table
-from olympus._src.base import lib
+from olympus._src.base import lib, logs
 from olympus._src.base.config import config
 
-NAMES = [name for name in dir(config) if name.startswith("olympus_")]
+NAMES = [name for name, option in table._options.items() if type(option) is not table.Idle]
+IDLE = [name for name in table._options if name not in NAMES]
 BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
 
 
 def test_every_option_has_its_prefix_doc_and_legal_default():
-    assert len(NAMES) == len(table._options)
+    assert all(name.startswith("olympus_") for name in NAMES)
+    assert {*NAMES, *IDLE} == {*dir(config)} - {"read", "update"}
     for option in table._options.values():
         assert option.doc.endswith(".")
         assert option.check(option.default) == option.default
@@ -106,6 +111,7 @@ TRACE_KEYS = {
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
     "auto_pcast", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
+    "high_dynamic_range_gumbel",
 }
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
@@ -117,6 +123,11 @@ OTHER |= {"olympus_num_cpu_devices": -1, "olympus_legacy_prng_key": "warn"}
 OTHER |= {"olympus_cpu_collectives_implementation": "mpi", "olympus_cuda_visible_devices": "0"}
 OTHER |= {f"olympus_cpu_get_{what}_topology_timeout_minutes": 9 for what in ("local", "global")}
 OTHER |= {"olympus_pjrt_client_create_options": "a:1"}
+OTHER |= {"olympus_optimization_level": "O1", "olympus_memory_fitting_level": "O0"}
+OTHER |= {"olympus_explicit_x64_dtypes": "error", "olympus_captured_constants_warn_bytes": 1}
+OTHER |= {"olympus_dump_ir_to": "/tmp/programs", "olympus_dump_ir_modes": "olympuspr"}
+OTHER |= {"olympus_logging_level": "ERROR", "olympus_debug_log_modules": ""}
+OTHER |= {"olympus_platform_name": "cpu"}
 OTHER |= {"olympus_program_agreement_timeout_seconds": 0}
 OTHER |= {"olympus_cpu_collectives_timeout_seconds": 9}
 OTHER |= {"olympus_compilation_cache_dir": "/tmp/programs", "olympus_compilation_cache_max_size": 0}
@@ -352,3 +363,189 @@ def test_environment_with_an_illegal_value_is_an_error(variable, text, legal):
     done = environment(**{variable: text})
     assert done.returncode == 1
     assert f"ValueError: {variable}: got {text!r}; must be {legal}" in done.stderr
+
+
+# Options of JAX's that work here -----------------------------------------------------------------
+
+def test_the_platform_whose_devices_are_the_default():
+    with table.platform_name("abacus"), pytest.raises(RuntimeError, match="backend abacus"):
+        olympus.devices()
+    with table.platform_name("cpu"):
+        assert olympus.devices()[0].platform == "cpu"
+
+
+def test_the_level_of_the_logger():
+    level = logging.getLogger("olympus").level
+    config.update("olympus_logging_level", "ERROR")
+    assert logging.getLogger("olympus").level == logging.ERROR
+    config.update("olympus_logging_level", "NOTSET")
+    assert logging.getLogger("olympus").level == level == logging.NOTSET
+
+
+def test_loggers_write_all_to_stderr(monkeypatch):
+    monkeypatch.setattr(logs._on_stderr, "stream", stream := io.StringIO())
+    for name in ("olympus, other", ""):
+        config.update("olympus_debug_log_modules", name)
+        logging.getLogger("olympus").debug("told to %r", name)
+        logging.getLogger("other").debug("so")
+    assert stream.getvalue() == "told to 'olympus, other'\nso\n"
+    assert logging.getLogger("other").level == logging.NOTSET
+
+
+@pytest.mark.parametrize("options, flags", [
+    ({"olympus_optimization_level": "O1"}, {"optimization_level": 19}),
+    ({"olympus_optimization_level": olympus.CompilerEffortLevel.O3}, {"optimization_level": 39}),
+    ({"olympus_memory_fitting_level": "O0"}, {"memory_fitting_level": 9}),
+    ({"olympus_disable_most_optimizations": True}, {"xla_backend_optimization_level": 0}),
+    ({}, {}),
+])
+def test_the_compiler_is_told_how_hard_to_try(options, flags, monkeypatch):
+    given = []
+    compile_ = lib.compile
+    monkeypatch.setattr(lib, "compile", lambda *args, options, **more: (
+        given.append(options), compile_(*args, options=options, **more))[1])
+    olympus.clear_caches()
+    olympus.jit(lambda x: x * 3 + 4)(1)
+    before = [dict(options) for options in given]
+    with contextlib.ExitStack() as stack:
+        for name, value in options.items():
+            stack.enter_context(table._options[name](value))
+        olympus.jit(lambda x: x * 3 + 4)(1)
+    assert len(before) == 1 and not before[0]
+    assert len(given) == 1 + bool(options)
+    told = {name: getattr(value, "value", value) for name, value in given[-1].items()}
+    assert flags.items() <= told.items()
+
+
+def test_an_effort_is_an_option_of_the_compiler_too():
+    f = olympus.jit(lambda x: x + 1, compiler_options={
+        "optimization_level": olympus.CompilerEffortLevel.O1})
+    assert f(1) == 2
+
+
+def test_gumbel_numbers_of_high_dynamic_range_unless_told():
+    key = olympus.random.key(3)
+    low, high = (olympus.random.gumbel(key, (5,), mode=mode) for mode in ("low", "high"))
+    with table.high_dynamic_range_gumbel(True):
+        drawn = olympus.random.gumbel(key, (5,))
+        coin = olympus.random.bernoulli(key, 0.5, (5,))
+        np.testing.assert_array_equal(olympus.random.gumbel(key, (5,), mode="low"), low)
+    np.testing.assert_array_equal(drawn, high)
+    np.testing.assert_array_equal(olympus.random.gumbel(key, (5,)), low)
+    np.testing.assert_array_equal(olympus.random.bernoulli(key, 0.5, (5,)), coin)
+    assert not np.array_equal(low, high)
+
+
+def test_sums_of_16_bits_are_refused_where_that_is_asked_for():
+    x = onp.ones(3, onp.bfloat16)
+    assert olympus.lax.reduce_sum(x, (0,)) == 3
+    with olympus.allow_f16_reductions(False):
+        with pytest.raises(ValueError, match=r"reduce_sum: bfloat16\[3\] given"):
+            olympus.lax.reduce_sum(x, (0,))
+        assert onp.sum(x) == 3 and olympus.lax.reduce_sum(onp.ones(3), (0,)) == 3
+
+
+def test_dtypes_of_64_bits_are_refused_where_that_is_asked_for():
+    with table.explicit_x64_dtypes("error"):
+        with pytest.raises(ValueError, match="zeros: dtype float64 given, .* x64 is off"):
+            onp.zeros(3, "float64")
+        assert onp.zeros(3, float).dtype == "float32"
+    with table.explicit_x64_dtypes("allow"), pytest.warns(UserWarning, match="float64"):
+        assert onp.zeros(3, "float64").dtype == "float32"
+
+
+def test_large_constants_of_a_function_are_told():
+    held = onp.arange(10.0)
+    with table.captured_constants_warn_bytes(40), pytest.warns(
+            UserWarning, match=r"jit: adds closes over arrays of 40 bytes \(float32\[10\]\)"):
+        @olympus.jit
+        def adds(x):
+            return x + held
+        adds(1.0)
+    for most in (41, -1):
+        with table.captured_constants_warn_bytes(most):
+            olympus.jit(lambda x: x + held)(1.0)
+
+
+def test_what_a_checkpoint_keeps_is_logged(caplog):
+    f = olympus.checkpoint(lambda x, y: onp.sin(onp.sin(x)) * y)
+    with table.log_checkpoint_residuals(True):
+        olympus.grad(f)(2.0, 3.0)
+    assert [r.message for r in caplog.records] == [
+        "checkpoint: <lambda> keeps 2 arrays: float32[], float32[]"]
+    caplog.clear()
+    olympus.grad(f)(2.0, 3.0)
+    assert not caplog.records
+
+
+def test_meshes_enter_no_block_where_that_is_asked_for():
+    mesh = olympus.sharding.Mesh(np.array(olympus.devices()[:1]), ("x",))
+    with mesh:
+        pass
+    with table.disallow_mesh_context_manager(True):
+        with pytest.raises(RuntimeError, match=r"with olympus.set_mesh\(mesh\)"):
+            mesh.__enter__()
+        with olympus.set_mesh(mesh):
+            pass
+
+
+def test_programs_are_written_where_that_is_asked_for(tmp_path):
+    def triple(x):
+        return x * 3
+
+    with table.dump_ir_to(str(tmp_path / "a")), table.dump_ir_modes("stablehlo,olympuspr"):
+        olympus.jit(triple)(7)
+        with pytest.raises(ValueError, match="'hlo' given; stablehlo and olympuspr"), (
+                table.dump_ir_modes("hlo")):
+            olympus.jit(lambda x: x * 5)(7)
+    first, second = sorted((tmp_path / "a").iterdir())
+    assert first.name.endswith("_triple_trace.olympuspr.txt")
+    assert "mul a 3" in first.read_text() or "mul 3" in first.read_text()
+    assert second.name.endswith("triple_compile.mlir")
+    assert "stablehlo.multiply" in second.read_text() and "loc(" in second.read_text()
+    with table.dump_ir_to(str(tmp_path / "b")), table.include_debug_info_in_dumps(False):
+        olympus.jit(lambda x: triple(x) + 3)(7)
+    file, = (tmp_path / "b").iterdir()
+    assert "loc(" not in file.read_text()
+    with table.dump_ir_to(str(file)), pytest.warns(UserWarning, match="cannot be written"):
+        assert olympus.jit(lambda x: triple(x) + 11)(7) == 32
+
+
+def test_threads_of_jobs_are_guarded_by_the_runtime(monkeypatch):
+    told = []
+    monkeypatch.setattr(table.thread_guard, "_tell", told.append)
+    with olympus.thread_guard(True):
+        assert olympus.jit(lambda x: x + 9)(1) == 10        # of one process: anything goes
+    assert told == [True, False]
+
+
+# Options of JAX's that change nothing here -------------------------------------------------------
+
+@pytest.mark.parametrize("name", IDLE)
+def test_an_idle_option_says_once_that_it_changes_nothing(name, monkeypatch):
+    option = table._options[name]
+    monkeypatch.setattr(option, "_told", False)
+    other = {bool: lambda v: not v, int: lambda v: v + 7, float: lambda v: v + 0.5,
+             str: lambda v: v + "x"}.get(type(option.default), lambda _: "x")(option.default)
+    with option(option.default):    # as it is: nothing to say
+        pass
+    if other in option._silent:
+        with option(other):
+            assert config.read(name) == other
+        return
+    with pytest.warns(UserWarning, match=f"{name}: .*changes nothing here: "), option(other):
+        assert config.read(name) == other
+    config.update(name, other)      # the second time
+    config.update(name, option.default)
+    assert option.doc.startswith("Changes nothing, as ") and not option.doc.endswith("..")
+
+
+def test_options_of_the_environment_are_told_at_import():
+    done = environment("""import olympus
+from olympus._src.base.logs import LOGGER
+print(LOGGER.level, olympus.default_backend())
+LOGGER.critical("heard")""", OLYMPUS_ENABLE_PGLE="1", OLYMPUS_REMAT3="0", TEST_TARGETS="mine",
+                       OLYMPUS_LOGGING_LEVEL="CRITICAL", OLYMPUS_PLATFORM_NAME="cpu")
+    assert done.stdout == f"{logging.CRITICAL} cpu\n", done.stderr
+    assert "olympus_enable_pgle: True given, which changes nothing here" in done.stderr
+    assert "remat3" not in done.stderr and "test_targets" not in done.stderr

@@ -108,12 +108,18 @@ def test_example_runs_and_draws(name, tmp_path):
 
 OF_JAXLIB = "from jaxlib, written in C++ without an example"
 BY_HAND = "reads commands from the terminal: an example would wait for them"
+OF_PROCESS = "changes the process for good: tests/test_jax_names.py does it in one of its own"
 OF_TYPING = "typing.Any, which stands for any value"
 EXCEPTIONS = {
     "olympus.Array": OF_JAXLIB, "olympus.Device": OF_JAXLIB,
-    "olympus.core.Value": OF_TYPING, "olympus.debug.breakpoint": BY_HAND,
+    "olympus.core.Value": OF_TYPING, "olympus.extend.sharding.GSPMDSharding": OF_JAXLIB,
+    "olympus.extend.backend.clear_backends": OF_PROCESS,
+    "olympus.extend.lowering.OlympusIrContext": OF_JAXLIB,
+    "olympus.extend.backend.register_backend_factory": OF_PROCESS,
+    "olympus.debug.breakpoint": BY_HAND,
     "olympus.interpreters.mlir.Value": OF_JAXLIB, "olympus.interpreters.xla.Backend": OF_JAXLIB,
-    "olympus.numpy.ndarray": OF_JAXLIB,
+    "olympus.numpy.ndarray": OF_JAXLIB, "olympus.profiler.ProfileEvent": OF_JAXLIB,
+    "olympus.profiler.ProfileLine": OF_JAXLIB, "olympus.profiler.ProfilePlane": OF_JAXLIB,
     "olympus.sharding.Sharding": OF_JAXLIB, "olympus.sharding.SingleDeviceSharding": OF_JAXLIB,
     "olympus.tree_util.DictKey": OF_JAXLIB, "olympus.tree_util.FlattenedIndexKey": OF_JAXLIB,
     "olympus.tree_util.GetAttrKey": OF_JAXLIB, "olympus.tree_util.PyTreeDef": OF_JAXLIB,
@@ -160,3 +166,8 @@ def test_exceptions_are_of_names_that_exist_and_still_lack_something():
 def test_the_index_of_the_api_is_current():
     """If not: PYTHONPATH=. python tools/api_index.py"""
     assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api_index.page()
+
+
+def test_the_table_of_options_is_current():
+    """If not: PYTHONPATH=. python tools/api_index.py"""
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == api_index.options_page()

@@ -1,6 +1,7 @@
-"""docs/api.md: every public name, its signature and the first sentence of its docstring.
+"""docs/api.md: every public name, its signature and the first sentence of its docstring; and
+docs/options.md: every option.
 
-    PYTHONPATH=. python tools/api_index.py          writes docs/api.md
+    PYTHONPATH=. python tools/api_index.py          writes both
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from types import ModuleType
 from typing import Any
 
 import olympus
+from olympus._src.base import config
 
+OPTIONS = Path(__file__).parent.parent / "docs" / "options.md"
 PAGE = Path(__file__).parent.parent / "docs" / "api.md"
 HEAD = """# Index of the API
 
@@ -81,5 +84,38 @@ def page() -> str:
     return "\n".join(parts)
 
 
+OPTIONS_HEAD = """# Options
+
+Each option is read and set by name: `olympus.config.update("olympus_enable_x64", True)` for the
+process, the variable `OLYMPUS_ENABLE_X64=1` for a process from its start; those that `olympus` has
+a name for are context managers, too: `with olympus.enable_x64():`. Written by `tools/api_index.py`
+from `_src/base/config.py`.
+
+| option | default | what it does |
+|---|---|---|
+"""
+IDLE_HEAD = """
+## Options of JAX's that change nothing here
+
+They are accepted. A value that asks for something else than what is done is warned of, once.
+
+| option | default | why |
+|---|---|---|
+"""
+
+
+def options_page() -> str:
+    """The text of docs/options.md."""
+    def rows(idle: bool) -> Iterator[str]:
+        for name, option in sorted(config._options.items()):
+            if (type(option) is config.Idle) is idle:
+                doc = option.doc.removeprefix("Changes nothing, as ").replace("|", "or")
+                default = "the user's cache folder" if name == "olympus_compilation_cache_dir" \
+                    else f"`{option.default!r}`"
+                yield f"| `{name}` | {default} | {doc} |\n"
+    return "".join([OPTIONS_HEAD, *rows(False), IDLE_HEAD, *rows(True)])
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    OPTIONS.write_text(options_page(), encoding="utf-8")

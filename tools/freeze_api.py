@@ -58,6 +58,17 @@ MODULES = (
     "olympus.image",
     "olympus.ops",
     "olympus.test_util",
+    "olympus.experimental.fused",
+    "olympus.experimental.overlap",
+    "olympus.experimental.profiler",
+    "olympus.experimental.rnn",
+    "olympus.experimental.roofline",
+    "olympus.extend.backend",
+    "olympus.extend.sharding",
+    "olympus.extend.source_info_util",
+    "olympus.lib",
+    "olympus.monitoring",
+    "olympus.profiler",
 )
 PACKAGES = ("olympus.scipy.",)  # with all their modules
 FIRST = 301  # the most used names, which cover 95 % of all uses

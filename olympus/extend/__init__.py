@@ -11,6 +11,9 @@ from . import core, linear_util
 __all__ = ["core", "linear_util"]
 
 if _typing.TYPE_CHECKING:      # imported when they are first named
-    from . import backend as backend, mlir as mlir, random as random
+    from . import (
+        backend as backend, lowering as lowering, mlir as mlir, random as random,
+        sharding as sharding, source_info_util as source_info_util,
+    )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

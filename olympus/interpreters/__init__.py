@@ -3,6 +3,6 @@
 `olympus.interpreters.mlir` is imported by name: it loads MLIR.
 """
 
-from . import ad, batching, partial_eval, xla
+from . import ad, batching, partial_eval, pxla, xla
 
-__all__ = ["ad", "batching", "partial_eval", "xla"]
+__all__ = ["ad", "batching", "partial_eval", "pxla", "xla"]

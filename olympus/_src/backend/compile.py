@@ -34,6 +34,7 @@ from .agreement import check_same_program, spans_processes
 from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
 from .devices import check_process, client
 from .digest import program_digest
+from .dumps import dump
 from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging
 from .nest import LOADABLE
@@ -449,12 +450,15 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
             _executables.use(found)
             return found
     _look_for_room(context.name)
+    dump("stablehlo", context.name, lambda: module.operation.get_asm(
+        enable_debug_info=config.include_debug_info_in_dumps.value))
     owner = client(device.platform)
 
     def compile_now() -> Any:
         try:
-            with timed("XLA compilation", context.name):
-                return lib.compile(owner, module, devices, options=options,
+            with timed(context.name, log="XLA compilation"):
+                return lib.compile(owner, module, devices,
+                                   options={**_of_process(), **(options or {})},
                                    host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
                                    chosen_outputs=context.chosen_outputs,
                                    in_this_thread=bool(context.hooks))
@@ -465,20 +469,22 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                 raise context.failures.pop() from None
             raise user_error(error, f"compiling {context.name}") from None
 
-    if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
-        xla = compile_now()
-    elif key is None:
-        xla = compile_now()
-        disk_cache.explain(context.name, "it uses host callbacks (debug.print, for one), or is "
-                           "inspected while it is compiled")
-    elif context.nest.deepest > LOADABLE:
-        xla = compile_now()
-        disk_cache.explain(context.name, _too_deep(context.nest.deepest))
-    else:
-        if config.compilation_cache_include_metadata_in_key.value:
-            digest, _ = mlir.digest(module, locations=True)
-        stable = disk_cache.stable_digest(digest, _settings(options), chosen)
-        xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices, compile_now)
+    with timed(context.name, event="backend_compile"):
+        if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
+            xla = compile_now()
+        elif key is None:
+            xla = compile_now()
+            disk_cache.explain(context.name, "it uses host callbacks (debug.print, for one), or is "
+                               "inspected while it is compiled")
+        elif context.nest.deepest > LOADABLE:
+            xla = compile_now()
+            disk_cache.explain(context.name, _too_deep(context.nest.deepest))
+        else:
+            if config.compilation_cache_include_metadata_in_key.value:
+                digest, _ = mlir.digest(module, locations=True)
+            stable = disk_cache.stable_digest(digest, _settings(options), chosen)
+            xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices,
+                                                   compile_now)
     if context.failures:
         raise context.failures.pop()
     if not others:      # no partitioner says it
@@ -564,7 +570,7 @@ def load_program(program: dict[str, Any], placement: Placement,
     found = _executables.find(key)
     if found is not None:
         return found
-    with timed("lowering", program["name"]):
+    with timed(program["name"], log="lowering", event="olympuspr_to_mlir_module"):
         module, context = lower_program(**program)
     return _compiled(key, module, context, placement, options)
 
@@ -625,5 +631,18 @@ def _copier(aval: Any, device: Any, layout: str | None, wanted: str | None) -> E
                            [wanted])
 
 
+def _of_process() -> dict[str, Any]:
+    """The compiler options that hold for every program, beneath its own."""
+    found: dict[str, Any] = {}
+    if config.disable_most_optimizations.value:
+        found |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    for name, option in (("optimization_level", config.optimization_level),
+                         ("memory_fitting_level", config.memory_fitting_level)):
+        if option.value != option.default:
+            found[name] = config.CompilerEffortLevel[getattr(option.value, "name", option.value)]
+    return found
+
+
 def _settings(options: dict[str, Any] | None) -> tuple[Any, ...]:
-    return tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()
+    options = {**_of_process(), **(options or {})}
+    return tuple(sorted((k, repr(v)) for k, v in options.items()))

@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,15 @@ import numpy as np
 from ...version import __version__
 from ..base import config, lib, source
 from ..base.typing import Device
+from ..base.util import clear_all
 from ..types.shape import static_int
 from .job import current as job
 
-__all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "backends", "client",
-           "default_backend", "default_device", "device_count", "devices", "host_count", "host_id",
-           "host_ids", "incompatible", "local_device_count", "local_devices",
-           "print_environment_info", "process_count", "process_index", "process_indices"]
+__all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "backends",
+           "clear_backends", "client", "default_backend", "default_device", "device_count",
+           "devices", "host_count", "host_id", "host_ids", "incompatible", "local_device_count",
+           "local_devices", "print_environment_info", "process_count", "process_index",
+           "process_indices", "register_backend_factory"]
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -123,18 +125,17 @@ def _gpu_plugin_installed() -> bool:
 
 def default_platform() -> str:
     """The platform that arrays go to if nothing else is said."""
-    chosen = config.platforms.value
-    if chosen:
-        name: str = chosen.split(",")[0]
+    name: str = config.platform_name.value or (config.platforms.value or "").split(",")[0]
+    if name:
         return _ALIASES.get(name, name)
     return "gpu" if _gpu_plugin_installed() and "gpu" not in _failed else "cpu"
 
 
-def client(backend: str | None = None) -> Any:
+def client(platform: str | None = None) -> Any:
     """The client of a platform, which holds its devices.
 
     Args:
-      backend: "cpu", "gpu", "tpu"; the default one if None.
+      platform: "cpu", "gpu", "tpu"; the default one if None.
 
     Returns:
       The object of XLA's runtime, made when it is first asked for.
@@ -144,10 +145,10 @@ def client(backend: str | None = None) -> Any:
     'cpu'
     """
     try:
-        name = default_platform() if backend is None else _ALIASES.get(backend, backend)
+        name = default_platform() if platform is None else _ALIASES.get(platform, platform)
         found = _clients.get(name)
     except TypeError:
-        raise TypeError(f"devices: backend {backend!r} given; the name of a platform is required."
+        raise TypeError(f"devices: backend {platform!r} given; the name of a platform is required."
                         ) from None
     if found is not None:
         return found
@@ -162,7 +163,8 @@ def client(backend: str | None = None) -> Any:
             try:
                 _clients[name] = maker()
             except RuntimeError as error:
-                if backend is not None or config.platforms.value or name == "cpu":
+                asked = config.platforms.value or config.platform_name.value
+                if platform is not None or asked or name == "cpu":
                     raise
                 # Nobody asked for it: it was only found to be installed.
                 _failed.append(name)
@@ -171,6 +173,44 @@ def client(backend: str | None = None) -> Any:
                             "olympus_platforms to say which is meant.", RuntimeWarning)
                 return client()
         return _clients[name]
+
+
+def register_backend_factory(name: str, factory: Callable[[], Any], *, priority: int = 0,
+                             fail_quietly: bool = True, experimental: bool = False,
+                             make_topology: Any = None, c_api: Any = None) -> None:
+    """Let a platform of one's own be started by its name.
+
+    Args:
+      name: the platform's, as `olympus_platforms` and `devices` take it.
+      factory: makes its client.
+      priority, fail_quietly, experimental, make_topology, c_api: accepted; a platform is the
+        default where `olympus_platforms` names it first.
+
+    ValueError for the name of a platform that is there.
+    """
+    if not callable(factory):
+        raise TypeError(f"register_backend_factory: factory {factory!r:.60} given; a function that "
+                        "makes a client is required.")
+    if name in _MAKERS or name in _ALIASES:
+        raise ValueError(f"register_backend_factory: {name!r} given, which is there already; give "
+                         "another name.")
+    _MAKERS[name] = factory
+
+
+def clear_backends(_crash: bool = False) -> None:
+    """Let go of all clients: the next operation starts them anew, with options as they are then.
+
+    Arrays that are there stay readable; meshes and shardings of their devices are to be made anew.
+
+    Args:
+      _crash: accepted.
+    """
+    clear_all()
+    lib.forget_all_signatures()
+    with _lock:
+        _clients.clear()
+        _failed.clear()
+        config.num_cpu_devices.fixed = ""
 
 
 def backends() -> dict[str, Any]:

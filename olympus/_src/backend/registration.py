@@ -9,12 +9,13 @@ operands and the equation's params; the insertion point and location of MLIR are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.lib import mlir
+from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -22,6 +23,7 @@ from ..types import dtypes
 from .attributes import constant_attr, element_type, tensor_type
 from .builder import Builder
 from .devices import PLATFORMS
+from .linking import fresh_symbols, link
 from .tokens import TokenSet
 
 __all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
@@ -88,6 +90,31 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
     else:
         names = _GPU if platform in _GPU else (platform,)
         prim.platform_rules = {**prim.platform_rules, **dict.fromkeys(names, stored)}
+
+
+def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> Any:
+    """A value of a lowering rule, cut over the devices as its type says.
+
+    Args:
+      ctx: what the rule is given.
+      op: the value.
+      aval: its type.
+
+    Returns:
+      The value; another one where the type names axes of a mesh.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> from olympus.extend.core import Primitive
+    >>> p = Primitive("twice_as_typed")
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> olympus.interpreters.mlir.register_lowering(p, lambda ctx, x: [
+    ...     mlir.lower_with_sharding_in_types(ctx, mlir.dialects.stablehlo.add(x, x),
+    ...                                       ctx.avals_out[0])])
+    >>> print(olympus.jit(p.bind)(2.5))
+    5.0
+    """
+    return ctx.spread(op, aval)
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
@@ -373,6 +400,90 @@ def flatten_ir_values(xs: Any) -> list[Any]:
     if isinstance(xs, (tuple, list)) or type(xs).__name__ == "OpResultList":
         return [v for x in xs for v in flatten_ir_values(x)]
     return [xs]
+
+
+def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list[Any]:
+    """MLIR values in the structure of types: what `flatten_ir_values` undid.
+
+    Args:
+      xs: values.
+      ys: types, or sequences of types.
+
+    Returns:
+      A list with a value, or a tuple of values, for each of `ys`.
+
+    >>> from olympus.interpreters import mlir
+    >>> mlir.unflatten_ir_values_like_types("xyz", [int, (int, int)])       # any objects do
+    ['x', ('y', 'z')]
+    """
+    rest = iter(xs)
+    return [tuple([next(rest) for _ in y]) if isinstance(y, (tuple, list)) else next(rest)
+            for y in ys]
+
+
+def core_call_lowering(ctx: Builder, *args: Any, name: str, backend: str | None = None,
+                       inline_olympus_late: bool = False, call_olympuspr: ClosedOlympuspr,
+                       **params: Any) -> list[Any]:
+    """The lowering rule of a primitive that calls a program.
+
+    Args:
+      ctx: what the rule is given.
+      *args: the values.
+      name: what the function of the module is called.
+      backend, **params: accepted.
+      inline_olympus_late: whether the program's operations are emitted in place of a call.
+      call_olympuspr: the program.
+
+    Returns:
+      A list of values.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> body = olympus.make_olympuspr(lambda x: x + 1)(1.0)
+    >>> p = Primitive("called")
+    >>> p.multiple_results = True
+    >>> _ = p.def_abstract_eval(lambda x: [x])
+    >>> mlir.register_lowering(p, lambda ctx, x: mlir.core_call_lowering(
+    ...     ctx, x, name="body", call_olympuspr=body))
+    >>> print(olympus.jit(p.bind)(2.5)[0])
+    3.5
+    """
+    if inline_olympus_late:
+        return ctx.call_inline(call_olympuspr, args)
+    return ctx.call(call_olympuspr, args, name)
+
+
+def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
+                       ) -> str:
+    """Move the functions of a module into another.
+
+    Args:
+      dst_module: where they go; what it has keeps its names.
+      sym_name: what the main function of the other is called, if that is free.
+      src_module: the other one, of the same MLIR context; nothing remains in it.
+      dst_symtab: accepted.
+
+    Returns:
+      What its main function is called now.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir as m
+    >>> from olympus.interpreters import mlir
+    >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()
+    >>> with mlir.make_ir_context():
+    ...     first, second = m.ir.Module.parse(text), m.ir.Module.parse(text)
+    >>> mlir.merge_mlir_modules(first, "plus", second)
+    'plus'
+    """
+    if dst_module.context != src_module.context:
+        raise ValueError("merge_mlir_modules: modules of two contexts given; one is required; "
+                         "parse the other module in the first one's context.")
+    symbol = fresh_symbols()
+    for op in dst_module.body.operations:
+        symbol(mlir.ir.StringAttr(op.attributes["sym_name"]).value)
+    with dst_module.context:
+        return link(dst_module, symbol, src_module, sym_name).symbol
 
 
 def flatten_ir_types(xs: Any) -> list[Any]:

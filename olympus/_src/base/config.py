@@ -8,13 +8,16 @@ Values live in C++ so that the call path of `jit` can key on them.
 
 import contextlib
 import difflib
+import enum
 import functools
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
+from olympus._src.base.idle_options import IDLE
 from olympus._src.base.typing import Device
 
 _TRUE = ("1", "true", "yes", "on", "y", "t")
@@ -203,6 +206,72 @@ class Guard(Option):
         lib.guard(self.field, level, everywhere=everywhere)
 
 
+class Told(Option):
+    """An option of the process that something else is told of, when it is set and at the start."""
+
+    __slots__ = ("_tell",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._tell: Callable[[Any], None] | None = None
+
+    def tell(self, listener: Callable[[Any], None]) -> None:
+        """Let `listener` know every value, this one too if it is not the default."""
+        self._tell = listener
+        if self.value != self.default:
+            listener(self.value)
+
+    def swap_local(self, value: Any) -> Any:
+        """Set the value of this thread; return what was set before."""
+        previous = super().swap_local(value)
+        self._say()
+        return previous
+
+    def set_local(self, value: Any) -> None:
+        """Set the value of this thread."""
+        super().set_local(value)
+        self._say()
+
+    def set_global(self, value: Any) -> None:
+        """Set the value of the process."""
+        super().set_global(value)
+        self._say()
+
+    def _say(self) -> None:
+        if self._tell is not None:
+            self._tell(self.value)
+
+
+class Idle(Option):
+    """An option of JAX's that changes nothing here, which is said once."""
+
+    __slots__ = ("_silent", "_told", "_why")
+
+    def __init__(self, name: str, default: Any, done: tuple[Any, ...], why: str) -> None:
+        self._silent, self._told, self._why = (default, *done), False, why
+        super().__init__(name, default, _kind_of(default),
+                         doc=f"Changes nothing, as {why}.")
+        self.check(self.value)      # from the environment
+
+    @staticmethod
+    def _from_environment(name: str, default: Any, kind: Kind) -> Any:
+        ours = name.startswith("olympus_")      # others may mean something else to somebody
+        return Option._from_environment(name, default, kind) if ours else default
+
+    def check(self, value: Any) -> Any:
+        """Return `value` if it is legal; warn if it asks for what is not done."""
+        found = super().check(value)
+        if value not in self._silent and not self._told:
+            self._told = True
+            warnings.warn(f"{self.name}: {value!r} given, which changes nothing here: {self._why}; "
+                          "leave the option as it is.", stacklevel=3)
+        return found
+
+
+def _kind_of(default: Any) -> Kind:
+    return {bool: _BOOL, int: _INT, float: _FLOAT, str: _STRING}.get(type(default), _ANY)
+
+
 class TransferGuards(Option):
     """The guards of all directions at once."""
 
@@ -237,6 +306,28 @@ def _users_cache() -> str | None:
         home = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "olympus") if os.path.isabs(home) else None
 
+
+class CompilerEffortLevel(enum.Enum):
+    """How hard XLA tries: a value of `olympus_optimization_level`, `olympus_memory_fitting_level`
+    and the compiler options of these names.
+
+    >>> import olympus
+    >>> f = olympus.jit(lambda x: x + 1,
+    ...                 compiler_options={"optimization_level": olympus.CompilerEffortLevel.O1})
+    >>> print(f(1))
+    2
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
+_EFFORT = Kind("one of " + ", ".join(repr(level.name) for level in CompilerEffortLevel),
+               lambda value: isinstance(value, CompilerEffortLevel) or (
+                   isinstance(value, str) and value in CompilerEffortLevel.__members__), str)
 
 _options: dict[str, Option] = {}
 
@@ -449,6 +540,74 @@ array_garbage_collection_guard = _option(
     option=Guard,
     doc="What is done when an array is freed by the cyclic garbage collector, which holds device "
     "memory longer than needed: 'log' writes an error, 'fatal' ends the process.")
+array_tracebacks = _option(
+    "olympus_array_tracebacks", False, _BOOL, option=Told,
+    doc="Let arrays remember the lines of Python that made them, which "
+    "`profiler.device_memory_profile` shows; an operation takes up to 1 us more.")
+array_tracebacks.tell(lib.array_tracebacks)
+thread_guard = _option(
+    "olympus_thread_guard", False, _BOOL, option=Told,
+    doc="In a job of several processes, refuse programs that another thread starts than the one "
+    "which set it: threads that take turns differently in each process end the job.")
+thread_guard.tell(lib.thread_guard)
+logging_level = _option(
+    "olympus_logging_level", "NOTSET",
+    _choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), option=Told,
+    doc="The level of Python's logger 'olympus'.")
+debug_log_modules = _option(
+    "olympus_debug_log_modules", "", _STRING, option=Told,
+    doc="Names of loggers, separated by commas, of which everything is written to stderr: "
+    "'olympus', for one.")
+platform_name = _option(
+    "olympus_platform_name", "", _STRING,
+    doc="The platform whose first device is the default, of those that `olympus_platforms` starts; "
+    "'' for the first of these. Set it before anything is computed.")
+optimization_level = _option(
+    "olympus_optimization_level", "UNKNOWN", _EFFORT,
+    doc="How much XLA optimises for speed, 'O0' to 'O3', what is compiled from then on; 'UNKNOWN' "
+    "is as it likes.")
+memory_fitting_level = _option(
+    "olympus_memory_fitting_level", "O2", _EFFORT,
+    doc="How much XLA tries to save memory where there is too little, 'O0' to 'O3', in what is "
+    "compiled from then on.")
+disable_most_optimizations = _option(
+    "olympus_disable_most_optimizations", False, _BOOL,
+    doc="Let XLA optimise little what is compiled from then on, so that it takes less time; "
+    "programs are slower.")
+high_dynamic_range_gumbel = _option(
+    "olympus_high_dynamic_range_gumbel", False, _BOOL, trace_key=True,
+    doc="Let `random.gumbel`, `categorical` and `choice` draw in mode 'high' unless told.")
+allow_f16_reductions = _option(
+    "olympus_allow_f16_reductions", True, _BOOL,
+    doc="Whether `lax.reduce_sum` may add float16 and bfloat16 numbers in their own precision, "
+    "where it is called or traced; `numpy.sum` never does.")
+explicit_x64_dtypes = _option(
+    "olympus_explicit_x64_dtypes", "warn", _choice("warn", "error", "allow"),
+    doc="What is done where a 64-bit dtype is asked for, or that is traced, and x64 is off: narrow "
+    "it and warn, or refuse; 'allow' is 'warn'. To have such dtypes set `olympus_enable_x64`.")
+captured_constants_warn_bytes = _option(
+    "olympus_captured_constants_warn_bytes", 2_000_000_000, _INT,
+    doc="Warn where a jitted function closes over arrays of that many bytes, which are then part "
+    "of the compiled program; -1 never warns.")
+log_checkpoint_residuals = _option(
+    "olympus_log_checkpoint_residuals", False, _BOOL,
+    doc="Log, at level WARNING, what each `checkpoint` keeps for reverse mode when it is "
+    "differentiated.")
+disallow_mesh_context_manager = _option(
+    "olympus_disallow_mesh_context_manager", False, _BOOL,
+    doc="Refuse `with mesh:`, whose place `set_mesh` takes.")
+dump_ir_to = _option(
+    "olympus_dump_ir_to", "", _STRING,
+    doc="A folder that the programs which are compiled are written to, as text.")
+dump_ir_modes = _option(
+    "olympus_dump_ir_modes", "stablehlo", _STRING,
+    doc="What is written there, separated by commas: 'stablehlo', 'olympuspr'.")
+include_debug_info_in_dumps = _option(
+    "olympus_include_debug_info_in_dumps", True, _BOOL,
+    doc="Whether modules that are written there say the line of each operation.")
+for _row in IDLE:
+    _options[_row[0]] = Idle(*_row)
+olympus2tf_associative_scan_reductions = _options["olympus2tf_associative_scan_reductions"]
 for _guard in (transfer_guard, *transfer_guard.guards, array_garbage_collection_guard):
     if _guard.value is not None:  # from the environment
         _guard.set_global(_guard.value)

@@ -50,6 +50,23 @@ def is_internal(filename: str) -> bool:
     return _classify(filename) if found is None else found
 
 
+# Files of libraries whose frames tracebacks leave out, too; their lines are the user's anyway.
+excluded: list[str] = []
+
+
+def exclude(path: str) -> None:
+    """Leave the frames of a file, or of all files in a folder, out of tracebacks."""
+    excluded.append(os.path.abspath(path))
+
+
+def is_hidden(filename: str) -> bool:
+    """Whether tracebacks leave out the frames of a file."""
+    if is_internal(filename):
+        return True
+    path = os.path.abspath(filename)
+    return any(path == e or path.startswith(e + os.sep) for e in excluded)
+
+
 def _first_user_frame(frame: FrameType | None) -> FrameType | None:
     internal = _internal
     while frame is not None:
@@ -212,7 +229,7 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
     kept = []
     entry = traceback
     while entry is not None:
-        if not is_internal(entry.tb_frame.f_code.co_filename):
+        if not is_hidden(entry.tb_frame.f_code.co_filename):
             kept.append(entry)
         entry = entry.tb_next
     result = None
@@ -225,7 +242,7 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
 
 def _mark(entry: TracebackType | None) -> None:
     while entry is not None:
-        if is_internal(entry.tb_frame.f_code.co_filename):
+        if is_hidden(entry.tb_frame.f_code.co_filename):
             entry.tb_frame.f_locals[_HIDE] = True
         entry = entry.tb_next
 

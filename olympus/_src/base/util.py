@@ -19,6 +19,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
+from .hints import HINTS, no_such_name
+
 A = TypeVar("A")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +44,8 @@ def publish(facade: str) -> None:
                 value, "__dict__") and (home.startswith("olympus._src.") or (
                     home.startswith("olympus.") and home.count(".") > facade.count("."))):
             value.__module__ = facade
+    if facade in HINTS:
+        vars(module).setdefault("__getattr__", functools.partial(no_such_name, module))
 
 
 class _LazyModule(types.ModuleType):
@@ -69,8 +73,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
         path = f"{package}.{name}"
         if (not name.isidentifier() or name.startswith("_")
                 or importlib.util.find_spec(path) is None):
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name,
-                                 obj=module)
+            no_such_name(module, name)
         return importlib.import_module(path)
 
     def dir_() -> list[str]:
@@ -232,6 +235,31 @@ _caches: weakref.WeakSet[_Clearable] = weakref.WeakSet()
 def known_cache(cache: _Clearable) -> None:
     """Let `clear_all` empty a cache too, as long as it lives."""
     _caches.add(cache)
+
+
+def register_backend_cache(cache: _Clearable, for_what: str) -> None:
+    """Let `clear_caches` empty a cache too, as long as it lives.
+
+    Args:
+      cache: has a method `cache_clear`.
+      for_what: accepted, a name.
+
+    >>> import functools
+    >>> import olympus
+    >>> from olympus.extend import backend
+    >>> @functools.cache
+    ... def plan(n):
+    ...     return [n]
+    >>> backend.register_backend_cache(plan, "plans")
+    >>> first = plan(1)
+    >>> olympus.clear_caches()
+    >>> plan(1) is first
+    False
+    """
+    if not callable(getattr(cache, "cache_clear", None)):
+        raise TypeError(f"register_backend_cache: {cache!r:.60} of type {type(cache).__name__} "
+                        "given; an object with a method cache_clear is required.")
+    known_cache(cache)
 
 
 class Memo(dict[Any, Any]):

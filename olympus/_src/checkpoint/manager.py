@@ -7,11 +7,13 @@ import asyncio
 import functools
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backend.devices import process_count, process_index
 from ..backend.job import current
+from ..base import monitoring
 from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
 from ..base.typing import DTypeLike
@@ -105,6 +107,7 @@ class AsyncManager:
 
     def _finish(self, futures: Sequence[Any], on_commit: Callable[[], None] | None, key: str
                 ) -> None:
+        start = time.monotonic()
         try:
             for future in futures:
                 future.result()
@@ -116,6 +119,8 @@ class AsyncManager:
                     on_commit()
                 if several:
                     current.client.key_value_set(key, "written")
+            monitoring.record_event_duration_secs(
+                "/olympus/checkpoint/write/async/thread_duration_sec", time.monotonic() - start)
         except Exception as error:
             self._exception = error
 

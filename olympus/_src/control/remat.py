@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
-from ..base.config import debug_key_reuse
+from ..base.config import debug_key_reuse, log_checkpoint_residuals
+from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
@@ -33,7 +34,8 @@ from .cond import cond_p
 from .scan_primitive import scan_p
 from .shard_map import shard_map_p
 
-__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
+           "checkpoint_name_fwd", "checkpoint_p",
            "checkpoint_policies", "name_p"]
 
 
@@ -113,6 +115,8 @@ class Checkpoint(Call):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
+            if log_checkpoint_residuals.value:
+                _log_kept(olympuspr, operands[:len(operands) - len(rest)], used)
             if type(prevent_cse) is tuple:
                 prevent_cse = (*compress(prevent_cse, [not u for u in unknown]),
                                *(True,) * len(saved), *compress(prevent_cse, unknown))
@@ -134,6 +138,13 @@ class Checkpoint(Call):
         less = super().dce(used, eqn)
         return less.replace(params={
             **less.params, "prevent_cse": _prevented(params["prevent_cse"], used_in)})
+
+
+def _log_kept(program: ClosedOlympuspr, known: Sequence[Any], used: Sequence[bool]) -> None:
+    """Log what a checkpoint keeps until it computes the rest again."""
+    kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
+    LOGGER.warning("checkpoint: %s keeps %d arrays: %s",
+                   program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
 
 
 def _unused(xs: Sequence[Any]) -> Sequence[Any]:
@@ -444,6 +455,27 @@ def checkpoint_name(x: Any, name: str) -> Any:
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name: name is {name!r}; a str is required.")
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def checkpoint_name_fwd(x: Any, name: str) -> Any:
+    """`checkpoint_name` for values of the function itself: its derivatives have no name.
+
+    That is what `checkpoint_name` does, too.
+
+    Args:
+      x: a pytree of arrays.
+      name: any str.
+
+    Returns:
+      The same values.
+
+    >>> import olympus
+    >>> from olympus.ad_checkpoint import checkpoint_name_fwd
+    >>> f = lambda x: olympus.numpy.sin(checkpoint_name_fwd(x, "angle"))
+    >>> str(olympus.make_olympuspr(lambda x: olympus.jvp(f, (x,), (x,)))(1.0)).count("name=angle")
+    1
+    """
+    return checkpoint_name(x, name)
 
 
 Policy = Callable[..., Any]     # a bool, Saveable, Recompute or an Offloadable

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ..base import errors
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
@@ -20,9 +22,9 @@ from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
 from .primitive import programs_in
 from .trace import Trace, Tracer, _concrete, enter, leave, typeof
 
-__all__ = ["Effects", "ParamDict", "TraceTag", "Value", "concrete_or_error", "eval_context",
-           "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval", "max_dim",
-           "min_dim", "new_olympuspr_eqn", "nonempty_axis_env", "olympuspr_as_fun",
+__all__ = ["Effects", "ParamDict", "TraceTag", "Value", "array_types", "concrete_or_error",
+           "eval_context", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
+           "max_dim", "min_dim", "new_olympuspr_eqn", "nonempty_axis_env", "olympuspr_as_fun",
            "olympusprs_in_params", "primal_dtype_to_tangent_dtype", "set_current_trace",
            "subolympusprs", "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit",
            "unsafe_am_i_under_a_vmap", "unsafe_get_axis_names", "valid_olympustype"]
@@ -82,7 +84,8 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     [1]
     """
     for eqn in olympuspr.eqns:
-        yield from map(_opened, eqn.primitive.bodies(eqn.params))
+        if eqn.primitive.programs != ():    # as a rule it carries none
+            yield from map(_opened, eqn.primitive.bodies(eqn.params))
 
 
 def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,
@@ -127,6 +130,10 @@ def gensym() -> type[Var]:
 
 
 # Values and avals
+
+
+# What operations take besides arrays of devices and Python's numbers.
+array_types: frozenset[type] = frozenset((np.ndarray, *[d.type for d in dtypes.numeric_dtypes()]))
 
 
 def valid_olympustype(x: Any) -> bool:

@@ -155,7 +155,13 @@ def variables(atoms: Iterable[Atom]) -> list[Var]:
 
 
 class SourceInfo(NamedTuple):
-    """Where an equation comes from: the user's line, and the named scopes around it."""
+    """Where an equation comes from: the user's line, and the named scopes around it.
+
+    >>> import olympus
+    >>> eqn, = olympus.make_olympuspr(olympus.named_scope("layer")(olympus.lax.sin))(1.0).eqns
+    >>> print(eqn.source_info.name_stack)
+    layer
+    """
 
     traceback: Any
     name_stack: Any
@@ -195,7 +201,12 @@ class OlympusprEqn:
 
 
 class DebugInfo:
-    """What a program is called and where its inputs and outputs came from."""
+    """What a program is called and where its inputs and outputs came from.
+
+    >>> import olympus
+    >>> olympus.make_olympuspr(lambda x: x)(1.0).olympuspr.debug_info.arg_names
+    ('x',)
+    """
 
     __slots__ = ("func_name", "arg_names", "result_paths")
 

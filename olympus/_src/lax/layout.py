@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.typing import PyTree, T
+from ..base.util import wraps
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.layout import Layout
 from ..types.tree import flatten_axes, tree_flatten
 
-__all__ = ["lay_out", "layout_constraint_p", "with_layout_constraint"]
+__all__ = ["explicit_layout", "lay_out", "layout_constraint_p", "with_layout_constraint"]
 
 
 class LayoutConstraint(Primitive):
@@ -85,3 +87,36 @@ def with_layout_constraint(x: T, layouts: PyTree) -> T:
                              "Layout is required; shardings are for with_sharding_constraint.")
     return tree.unflatten([lay_out(what, leaf, layout)
                            for leaf, layout in zip(leaves, wanted, strict=True)])
+
+
+def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTree = None) -> Any:
+    """The function, whose arguments lie in memory as demanded.
+
+    Args:
+      f: a function of pytrees of arrays; without it, a decorator is returned.
+      in_layouts: for each positional argument a `Layout`, None for no demand, or a prefix of its
+        structure; one `Layout` for the one argument, or for all; None demands nothing.
+
+    Returns:
+      A function of the same arguments. ValueError for a layout of another number of axes.
+
+    >>> import olympus
+    >>> from olympus.experimental.layout import Layout, explicit_layout
+    >>> f = explicit_layout(lambda x: x, in_layouts=Layout((1, 0)))
+    >>> olympus.jit(f)(olympus.numpy.ones((2, 3))).format.layout.major_to_minor
+    (1, 0)
+    """
+    if f is None:
+        return functools.partial(explicit_layout, in_layouts=in_layouts)
+    if not callable(f):
+        raise TypeError(f"explicit_layout: {f!r:.60} of type {type(f).__name__} given; a function "
+                        "is required.")
+
+    @wraps(f)
+    def laid_out(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten(args)
+        wanted = flatten_axes("explicit_layout in_layouts", tree, in_layouts)
+        return f(*tree.unflatten([x if layout is None else with_layout_constraint(x, layout)
+                                  for x, layout in zip(leaves, wanted, strict=True)]), **kwargs)
+
+    return laid_out

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import allow_f16_reductions
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
@@ -587,7 +588,11 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     >>> print(lax.reduce_sum(onp.array([[1, 2], [3, 4]]), (0,)))
     [4 6]
     """
-    axes = front_axes(axes, typeof(operand).ndim, "reduce_sum")
+    aval = typeof(operand)
+    axes = front_axes(axes, aval.ndim, "reduce_sum")
+    if not allow_f16_reductions.value and str(aval.dtype) in ("float16", "bfloat16") and axes:
+        raise ValueError(f"reduce_sum: {aval} given, and the option olympus_allow_f16_reductions "
+                         "is off; convert it to float32 before, or use numpy.sum.")
     if not axes and is_array(operand):
         return constrain("reduce_sum", operand, out_sharding)
     out = reduce_sum_p.bind(operand, axes=axes, out_sharding=None)

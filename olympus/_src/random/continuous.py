@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import high_dynamic_range_gumbel
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
@@ -397,7 +398,10 @@ def _gumbel(key: Any, *, shape: Dims, dtype: Any, mode: str) -> Any:
 
 
 def precision_mode(name: str, mode: Any, modes: tuple = ("low", "high", "highest")) -> str:
-    """One of the modes; "low" for None. ValueError for others."""
+    """One of the modes; for None as the option says, "low" if it is not set. ValueError for others.
+    """
+    if mode is None and "highest" in modes and high_dynamic_range_gumbel.value:
+        return "high"
     if mode is not None and mode not in modes:
         raise ValueError(f"{name}: mode {mode!r} given; {' or '.join(map(repr, modes))} is "
                          "required.")

@@ -33,12 +33,19 @@ from ..interpreters.dce import dce_program
 from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose, backward_pass
+from ..lax.barriers import stop_gradient
 from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..types import dtypes
 from ..types.avals import ShapedArray, has_tangent, is_float0, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding
-from ..types.tree import Partial, explain_mismatch, register_pytree_node, tree_flatten
+from ..types.tree import (
+    Partial,
+    broadcast_prefix,
+    explain_mismatch,
+    register_pytree_node,
+    tree_flatten,
+)
 from .arguments import (
     abstract,
     as_arrays,
@@ -435,10 +442,12 @@ def _describe(x: Any) -> str:
 class Meta:
     """What a pullback or linear map knows besides its constants; compared by identity."""
 
-    __slots__ = ("lin", "in_tree", "out_tree", "name")
+    __slots__ = ("lin", "in_tree", "out_tree", "name", "argument")
 
-    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, name: str) -> None:
+    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, name: str,
+                 argument: Sequence[int | None]) -> None:
         self.lin, self.in_tree, self.out_tree, self.name = lin, in_tree, out_tree, name
+        self.argument = argument    # which leaf of the arguments each constant is, if it is one
 
 
 class LinearMap:
@@ -455,10 +464,50 @@ class LinearMap:
                 f"{', '.join(map(str, lin.avals))} -> {', '.join(map(str, lin.out_avals))}>")
 
 
+class NotNeeded:
+    """In `args_res`: an array of the arguments that the pullback does not read."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class NotSaved(NotNeeded):
+    """In `args_res`: an array that the pullback reads and was not to keep; it is to be given."""
+
+    __slots__ = ()
+
+
 class Pullback(LinearMap):
     """Maps a cotangent of the result to the tuple of cotangents of the arguments."""
 
     __slots__ = ()
+
+    @property
+    def args_res(self) -> list[Any]:
+        """The arguments, as far as they are kept: `NotNeeded()` stands for what is not read,
+        `NotSaved()` for what `saveable_args` said not to keep. Set it to give these.
+        """
+        leaves: list[Any] = [NotNeeded()] * self.meta.in_tree.num_leaves
+        for x, i in zip(self.consts, self.meta.argument, strict=True):
+            if i is not None:
+                leaves[i] = x
+        return list(self.meta.in_tree.unflatten(leaves))
+
+    @args_res.setter
+    def args_res(self, arguments: Sequence[PyTree]) -> None:
+        meta = self.meta
+        leaves = meta.in_tree.flatten_up_to(tuple(arguments))
+        given = list(self.consts)
+        for place, i in enumerate(meta.argument):
+            if i is not None and not isinstance(leaves[i], NotNeeded):
+                given[place], = as_arrays([leaves[i]])
+                if typeof(given[place]) != meta.lin.avals[i]:
+                    raise ValueError(f"vjp: {typeof(given[place])} given as arguments"
+                                     f"{structure_path(meta.in_tree, i)} of {meta.name}; the "
+                                     f"argument {meta.lin.avals[i]} itself is required.")
+        self.consts = given
 
     @api_boundary
     def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
@@ -496,6 +545,21 @@ class Pullback(LinearMap):
                          "and dtype are required; convert it with astype or broadcast it.")
 
 
+class LackingPullback(Pullback):
+    """One that may not keep arguments which it reads."""
+
+    __slots__ = ()
+
+    def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
+        lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
+            self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
+        if lacking:
+            raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
+                             f"{', '.join(lacking)}, which saveable_args said not to keep; give "
+                             "them by pullback.args_res = [...] before it is called.")
+        return super().__call__(*out_cts)
+
+
 class Pushforward(LinearMap):
     """Maps tangents of the arguments to the tangent of the result."""
 
@@ -519,7 +583,7 @@ class Pushforward(LinearMap):
             for aval, a in zip(lin.out_avals, lin.active_out)])
 
 
-for _kind in (Pullback, Pushforward):
+for _kind in (Pullback, LackingPullback, Pushforward):
     register_pytree_node(_kind, lambda m: (tuple(m.consts), m.meta), _kind)
 
 
@@ -530,33 +594,37 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     leaves, in_tree = tree_flatten(primals)
     avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
-    outs, lin = linearize_flat(flat, as_arrays(leaves), avals)
+    flat_primals = as_arrays(leaves)
+    outs, lin = linearize_flat(flat, flat_primals, avals)
     # The map may live long: values that only dead equations read are given back now.
     pr, used, _ = dce_program(lin.program.olympuspr, [True] * len(lin.program.olympuspr.outvars))
     consts = [c for c, u in zip(lin.program.consts, used, strict=True) if u]
     # Not `dce_closed`, which keeps the constants with the program.
     lin.program = ClosedOlympuspr(pr, consts)
     lin.program.consts = []
-    derivative = kind(Meta(lin, in_tree, flat.out_tree, name_of(fun)), consts)
+    place = {id(x): i for i, x in enumerate(flat_primals)}
+    derivative = kind(Meta(lin, in_tree, flat.out_tree, name_of(fun),
+                           [place.get(id(c)) for c in consts]), consts)
     result = flat.out_tree.unflatten(outs)
     return (result, derivative, flat.aux) if has_aux else (result, derivative)
 
 
 @overload
 def vjp(fun: Callable[..., R], *primals: PyTree, has_aux: Exactly[False] = False,
-        reduce_axes: Sequence[AxisName] = ()
+        reduce_axes: Sequence[AxisName] = (), saveable_args: PyTree = True, in_nzs: PyTree = None
         ) -> tuple[R, Callable[[PyTree], tuple[PyTree, ...]]]: ...
 
 
 @overload
 def vjp(fun: Callable[..., tuple[R, A]], *primals: PyTree, has_aux: Exactly[True],
-        reduce_axes: Sequence[AxisName] = ()
+        reduce_axes: Sequence[AxisName] = (), saveable_args: PyTree = True, in_nzs: PyTree = None
         ) -> tuple[R, Callable[[PyTree], tuple[PyTree, ...]], A]: ...
 
 
 @api_boundary
 def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
-        reduce_axes: Sequence[AxisName] = ()) -> tuple[PyTree, ...]:
+        reduce_axes: Sequence[AxisName] = (), saveable_args: PyTree = True, in_nzs: PyTree = None
+        ) -> tuple[PyTree, ...]:
     """The value of `fun` and its pullback, by reverse mode.
 
     Args:
@@ -564,11 +632,17 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
       *primals: its arguments.
       has_aux: `fun` returns a pair (result, anything else).
       reduce_axes: must be empty.
+      saveable_args: whether the pullback may keep the arguments: a bool, or a tuple of prefixes of
+        them. What it may not keep and reads is `NotSaved()` in `pullback.args_res`, which is to be
+        set to the arguments before the pullback is called: they need not live twice meanwhile.
+      in_nzs: which arguments are differentiated, a prefix like that; None is all. Others have zeros
+        for cotangents.
 
     Returns:
       `(result, pullback)`, with `has_aux` and aux as the third. `pullback` takes one cotangent of
       the result's structure, shapes and dtypes, and returns a tuple of one cotangent per argument;
-      those of integers have dtype float0. It may be called any number of times.
+      those of integers have dtype float0. It may be called any number of times. `pullback.args_res`
+      is a list of the arguments, with `NotNeeded()` in place of arrays that it does not keep.
 
     ValueError from the pullback for a cotangent of another structure or type.
 
@@ -576,9 +650,46 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     >>> value, pullback = olympus.vjp(onp.sin, 0.0)
     >>> pullback(2.0)
     (Array(2., dtype=float32, weak_type=True),)
+    >>> _, pullback = olympus.vjp(lambda x, y: x * y, 2.0, 3.0, saveable_args=(True, False))
+    >>> pullback.args_res
+    [Array(2., dtype=float32, weak_type=True), NotSaved()]
+    >>> pullback.args_res = [2.0, 3.0]
+    >>> print(*pullback(1.0))
+    3.0 2.0
     """
     check_reduce_axes("vjp", reduce_axes)
-    return _derivative("vjp", Pullback, fun, primals, has_aux)
+    if in_nzs is not None:
+        fun = _constant_in(fun, _flags("in_nzs", in_nzs, primals))
+    out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
+    if saveable_args is not True:
+        saved, meta = _flags("saveable_args", saveable_args, primals), pullback.meta
+        kept = [c if i is None or saved[i] else NotSaved()
+                for c, i in zip(pullback.consts, meta.argument, strict=True)]
+        pullback = LackingPullback(meta, kept)
+    return out, pullback, *aux
+
+
+def _flags(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
+    """A bool for each array of the arguments."""
+    try:
+        found = broadcast_prefix(given, primals)
+    except ValueError as error:
+        raise ValueError(f"vjp: {what} {given!r:.60} given; a bool is required, or a tuple of "
+                         f"prefixes of the arguments ({error}).") from None
+    if not all(isinstance(flag, bool) for flag in found):
+        raise TypeError(f"vjp: {what} {given!r:.60} given; True and False are required.")
+    return found
+
+
+def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]
+                 ) -> Callable[..., PyTree]:
+    """The function, without derivatives by some of the arguments' arrays."""
+    @wraps(fun)
+    def inner(*args: Any) -> Any:
+        leaves, tree = tree_flatten(args)
+        return fun(*tree.unflatten([x if d else stop_gradient(x) for x, d in zip(
+            leaves, differentiated, strict=True)]))
+    return inner
 
 
 @overload

@@ -13,7 +13,7 @@ from ..base.util import Memo
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 
-__all__ = ["CostLine", "CostTable", "cost_table"]
+__all__ = ["CostLine", "CostTable", "cost_table", "operation_cost"]
 
 
 class Cost(NamedTuple):
@@ -136,20 +136,25 @@ class _Walk:
         return found
 
     def _asked(self, eqn: OlympusprEqn) -> Cost:
-        """What XLA says of a program of one equation."""
-        ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
-        rest = iter(ins)
-        outs = [Var(v.aval) for v in eqn.outvars]
-        operands = [v if isinstance(v, Literal) else next(rest) for v in eqn.invars]
-        alone = ClosedOlympuspr(Olympuspr([], ins, outs, [
-            eqn.replace(invars=operands, outvars=outs)], eqn.effects))
-        try:
-            module, _ = lower_program(alone, "operation", self.platform)
-            costs = lib.hlo_cost_analysis(client(self.platform), mlir.hlo_module(module)) or {}
-        except Exception:       # it needs what is around it: a mesh, a token, sizes
-            return _NOTHING
-        return Cost(*[max(costs.get(name, 0.0), 0.0)
-                      for name in ("flops", "transcendentals", "bytes accessed")])
+        return operation_cost(eqn, self.platform)
+
+
+def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
+    """What XLA says of a program of one equation; nothing of one that needs what is around it."""
+    ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
+    rest = iter(ins)
+    outs = [Var(v.aval) for v in eqn.outvars]
+    operands = [v if isinstance(v, Literal) else next(rest) for v in eqn.invars]
+    alone = ClosedOlympuspr(Olympuspr([], ins, outs, [
+        eqn.replace(invars=operands, outvars=outs)], eqn.effects))
+    owner = client(platform)
+    try:
+        module, _ = lower_program(alone, "operation", owner.platform)
+        costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
+    except Exception:       # it needs what is around it: a mesh, a token, sizes
+        return _NOTHING
+    return Cost(*[max(costs.get(name, 0.0), 0.0)
+                  for name in ("flops", "transcendentals", "bytes accessed")])
 
 
 def _sum(parts: Iterable[Lines]) -> Lines:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import operator
@@ -51,10 +52,29 @@ from .program import Program, programs_of, shares_programs, trace_program
 from .signature import WHOLE, Call, Item, Signature
 from .stages import Lowered, Traced, may_share
 
-__all__ = ["JitFunction", "jit", "make_jit", "pjit"]
+__all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 
 _persistent: Any = lazy_module("olympus._src.transforms.persistent")    # few ask for it
 R_co = TypeVar("R_co", covariant=True)
+
+
+class Inline(enum.Enum):
+    """When a jitted function is put into the program of its caller: a value of `jit(inline=…)`.
+
+    OLYMPUS_EARLY puts its equations there when it is traced, as True does. The others leave a call,
+    as False does: XLA puts called functions into their callers, on CPU all of them.
+
+    >>> import olympus
+    >>> f = olympus.jit(lambda x: x + 1, inline=olympus.Inline.OLYMPUS_EARLY)
+    >>> print(olympus.make_olympuspr(f)(1))
+    { lambda ; a:i32[]. let b:i32[] = add a 1:i32[] in (b,) }
+    """
+
+    OLYMPUS_EARLY = enum.auto()
+    OLYMPUS_LATE = enum.auto()
+    XLA_EARLY = enum.auto()
+    XLA_LATE = enum.auto()
+    AUTO = enum.auto()
 
 
 class Options(TypedDict, total=False):
@@ -69,7 +89,7 @@ class Options(TypedDict, total=False):
     keep_unused: bool
     device: Any
     backend: str | None
-    inline: bool
+    inline: bool | Inline
     compiler_options: dict[str, Any] | None
     persist: bool
     hold: str | None
@@ -98,7 +118,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-        device: DeviceLike = None, backend: str | None = None, inline: bool = False,
+        device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
         compiler_options: dict[str, Any] | None = None, persist: bool = False,
         hold: str | None = None) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
@@ -117,7 +137,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       keep_unused: pass arguments to the program that it does not read.
       device, backend: where to run; arguments are moved there. Within another program: where all
         of that runs, whose arguments must be uncommitted, or there.
-      inline: put the equations into the caller's program instead of a call.
+      inline: put the equations into the caller's program instead of a call; a bool, or an
+        `olympus.Inline`.
       compiler_options: XLA flags for this function.
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
         there without tracing. What the function reads must have a digest: functions, classes,
@@ -152,7 +173,7 @@ def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
          static_argnames: str | Sequence[str] | None = None,
          donate_argnums: int | Sequence[int] | None = None,
          donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-         device: DeviceLike = None, backend: str | None = None, inline: bool = False,
+         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
          compiler_options: dict[str, Any] | None = None) -> Any:
     """`jit` on the mesh of `with mesh:`, for programs from before `set_mesh`; it is deprecated.
 
@@ -222,7 +243,7 @@ class JitFunction:
     def __init__(self, fun: Callable, library: bool = False, *, static_argnums: Any = None,
                  static_argnames: Any = None, donate_argnums: Any = None,
                  donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
-                 backend: str | None = None, inline: bool = False,
+                 backend: str | None = None, inline: bool | Inline = False,
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
                  out_shardings: Any = UNSPECIFIED, persist: bool = False,
                  hold: str | None = None, on_mesh: bool = False) -> None:
@@ -239,7 +260,8 @@ class JitFunction:
         if hold not in (None, "auto", "off", "report"):
             raise ValueError(f"jit: hold={hold!r} given; 'auto', 'off', 'report', or None for what "
                              "olympus_hold says, is required.")
-        self.keep_unused, self.inline, self.hold = bool(keep_unused), bool(inline), hold
+        early = inline is Inline.OLYMPUS_EARLY if isinstance(inline, Inline) else bool(inline)
+        self.keep_unused, self.inline, self.hold = bool(keep_unused), early, hold
         self.device = device
         self.on_mesh = on_mesh      # whether `with mesh:` says where it runs, and not set_mesh only
         self.options = None if compiler_options is None else dict(compiler_options)

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from ..backend.compile import Executable, Placement, load_program, release
+from ..backend.dumps import dump
 from ..backend.nans import debugging
 from ..base import config, source
 from ..base.logs import timed
@@ -170,16 +171,30 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
         return outs
 
     name, names = signature.name, signature.leaf_names(call)
-    with timed("tracing", name):
+    with timed(name, log="tracing", event="olympuspr_trace"):
         closed = stage(flat, call.avals, DebugInfo(name, names))
     closed.olympuspr.debug_info = DebugInfo(name, names, paths)
     if config.enable_checks.value:
         check_olympuspr(closed.olympuspr)
     closed, tracers = closure_convert(closed)
+    if closed.consts:
+        _warn_of_constants(name, closed.consts)
+    dump("olympuspr", name, lambda: str(closed))
     return Program(
         closed, tracers, call.in_tree, out_tree, ("",) * len(tracers) + names,
         (False,) * len(tracers) + signature.donated(call), name, keep_unused, options,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
+
+
+def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
+    """Say where a function closes over so much that programs become large."""
+    most = config.captured_constants_warn_bytes.value
+    held = sum(getattr(c, "nbytes", 0) for c in consts)
+    if held >= most >= 0:
+        sizes = ", ".join(str(typeof(c)) for c in consts[:5])
+        source.warn(f"jit: {name} closes over arrays of {held:,} bytes ({sizes}), which are part "
+                    "of each program that is compiled of it; pass them as arguments, or raise "
+                    "olympus_captured_constants_warn_bytes.")
 
 
 def programs_of(fun: Callable, options: tuple) -> Memo:

@@ -185,7 +185,7 @@ class Traced(Stage):
         # Programs that name no devices are compiled for those that `compile` is told.
         deviceless = AxisType if lowering_platforms is not None else (
             () if placement.committed or placement.shardings else (AxisType.Auto,))
-        with timed("lowering", self.fun_name):
+        with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(**program, rules=_private_parameters,

@@ -9,19 +9,22 @@ from typing import Any
 
 from ..base.lib import mlir
 from ..base.typing import ArrayLike, PyTree
-from ..base.util import wraps
+from ..base.util import member, wraps
 from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Primitive
 from ..lax.queries import KEEP
+from ..lax.sharding import move
+from ..types.memory import Space
 from ..types.shape import sequence
-from ..types.tree import tree_map, tree_unflatten
+from ..types.tree import flatten_axes, tree_flatten, tree_map, tree_unflatten
+from .arguments import check_callable
 from .jit import JitFunction
 
-__all__ = ["control_dep", "schedule", "scheduling_group", "set_xla_metadata", "xla_metadata_call",
-           "xla_metadata_call_p"]
+__all__ = ["control_dep", "fused", "schedule", "scheduling_group", "set_xla_metadata",
+           "xla_metadata_call", "xla_metadata_call_p"]
 
 
 class MetadataCall(Call):
@@ -168,6 +171,36 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
         return tree_unflatten(program.out_tree, outs)
 
     return marked
+
+
+def fused(*, out_spaces: PyTree) -> Any:
+    """A decorator: the function is called as one, which XLA does not take apart.
+
+    Args:
+      out_spaces: the memory spaces of the results: an `olympus.memory.Space`, or a prefix of the
+        structure of the results.
+
+    Returns:
+      A decorator of functions of pytrees of arrays.
+
+    >>> import olympus
+    >>> from olympus.experimental.fused import fused
+    >>> f = fused(out_spaces=olympus.memory.Space.Device)(lambda x: x * 2)
+    >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
+    (True, Array(4., dtype=float32, weak_type=True))
+    """
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        check_callable("fused", f)
+        called = xla_metadata_call(f, inlineable="false")
+
+        @wraps(f)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            leaves, tree = tree_flatten(called(*args, **kwargs))
+            spaces = flatten_axes("fused out_spaces", tree, out_spaces)
+            return tree_unflatten(tree, [move(x, member(Space, space, "fused: out_spaces"))
+                                         for x, space in zip(leaves, spaces, strict=True)])
+        return run
+    return decorate
 
 
 def scheduling_group(name: str) -> Any:

@@ -115,6 +115,13 @@ def _table() -> dict[np.dtype, tuple[str, int]]:
 
 _TABLE: Final = _table()
 _DTYPE: Final = {dtype.name: dtype for dtype in _TABLE}
+
+
+def numeric_dtypes() -> list[np.dtype]:
+    """All dtypes of numbers and booleans that arrays may have."""
+    return list(_TABLE)
+
+
 _KIND: Final[dict[Any, str]] = {d: k for d, (k, _) in _TABLE.items()} | {float0: "float0"}
 _INTERNED: Final = {d: d for d in _KIND}
 _SHORT: Final[dict[Any, str]] = {
@@ -223,6 +230,9 @@ def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -
     if found is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
         return found
     given = as_dtype(dtype)
+    if given != found and config.explicit_x64_dtypes.value == "error":
+        raise ValueError(f"{name}: dtype {given} given, which is not available while x64 is off; "
+                         f"set olympus_enable_x64, or ask for {found}.")
     if given != found:
         source.warn(f"{name}: Explicitly requested dtype {given} is not available while x64 is "
                     f"off, and will be truncated to dtype {found}; enable 64-bit dtypes with "

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.config import disallow_mesh_context_manager
 from .shape import prod, sequence
 
 __all__ = ["NO_MESH", "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh",
@@ -404,6 +405,10 @@ class Mesh(_Axes, contextlib.ContextDecorator):
                 f"axis_types={self.axis_types})")
 
     def __enter__(self) -> Mesh:
+        if disallow_mesh_context_manager.value:
+            raise RuntimeError("Mesh: given to a `with` block, and the option "
+                               "olympus_disallow_mesh_context_manager is set; use "
+                               "`with olympus.set_mesh(mesh):`.")
         self._previous.append(swap_mesh(self, None))
         return self
 
@@ -435,6 +440,27 @@ NO_MESH = AbstractMesh((), ())
 def current_mesh() -> Mesh | None:
     """The mesh of the `with` blocks around, in this thread."""
     return _context.value
+
+
+class _Environment:
+    """What programs from before `get_mesh` read of this thread."""
+
+    __slots__ = ()
+
+    @property
+    def physical_mesh(self) -> Mesh:
+        """The mesh of `with mesh:` and of `set_mesh`; one without axes if there is none."""
+        return current_mesh() or Mesh(np.empty((), object), ())
+
+
+class _ThreadResources:
+    """`env.physical_mesh` is the mesh of this thread: `sharding.get_mesh()` is its newer name."""
+
+    __slots__ = ()
+    env = _Environment()
+
+
+thread_resources = _ThreadResources()
 
 
 def mesh_around() -> Mesh | None:

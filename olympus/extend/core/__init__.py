@@ -5,8 +5,8 @@ from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeErr
 from ..._src.core.check import check_olympuspr
 from ..._src.core.effects import Effect
 from ..._src.core.introspection import (
-    Effects, TraceTag, concrete_or_error, find_top_trace, gensym, get_opaque_trace_state,
-    mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
+    Effects, TraceTag, array_types, concrete_or_error, find_top_trace, gensym,
+    get_opaque_trace_state, mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
     primal_dtype_to_tangent_dtype, set_current_trace, subolympusprs, take_current_trace,
     unmapped_aval, valid_olympustype,
 )
@@ -17,15 +17,17 @@ from ..._src.core.introspection import (
 )
 from ..._src.core.introspection import unsafe_get_axis_names as unsafe_get_axis_names_DO_NOT_USE
 from ..._src.core.ir import NO_EFFECTS as no_effects
-from ..._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
+from ..._src.core.ir import (
+    ClosedOlympuspr, DebugInfo, DropVar, Literal, Olympuspr, OlympusprEqn, Var,
+)
 from ..._src.core.primitive import Primitive
 from ..._src.types.avals import AbstractToken, Token
 from . import primitives
 
 __all__ = [
-    "AbstractToken", "ClosedOlympuspr", "DropVar", "Effect", "Effects",
+    "AbstractToken", "ClosedOlympuspr", "DebugInfo", "DropVar", "Effect", "Effects",
     "InconclusiveDimensionOperation", "Literal", "Olympuspr", "OlympusprEqn",
-    "OlympusprTypeError", "Primitive", "Token", "TraceTag", "Var", "check_olympuspr",
+    "OlympusprTypeError", "Primitive", "Token", "TraceTag", "Var", "array_types", "check_olympuspr",
     "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
     "new_olympuspr_eqn", "no_effects", "nonempty_axis_env_DO_NOT_USE", "olympuspr_as_fun",
     "olympusprs_in_params", "primal_dtype_to_tangent_dtype", "primitives", "set_current_trace",

@@ -1,6 +1,7 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
 import difflib
+import enum
 import functools
 import mmap
 import re
@@ -47,7 +48,8 @@ def _compile_options(
     build.device_assignment = _jax.DeviceAssignment.create(ids)
     build.use_spmd_partitioning = num_partitions > 1
     build.use_shardy_partitioner = num_partitions > 1
-    flags = dict(options) if options else {}
+    flags = {name: value.value if isinstance(value, enum.Enum) else value
+             for name, value in (options or {}).items()}
     for name, value in flags.items():
         if not isinstance(name, str) or not isinstance(value, (str, bool, int, float)):
             raise TypeError(
@@ -62,6 +64,44 @@ def _compile_options(
             raise _option_error(name, options, str(error)) from None
     made.env_option_overrides = list(flags.items())
     return made
+
+
+def get_compile_options(num_replicas: int, num_partitions: int, device_assignment: Any = None,
+                        env_options_overrides: CompilerOptions | None = None,
+                        fdo_profile: bytes | None = None, detailed_logging: bool = True,
+                        backend: Any = None) -> Any:
+    """XLA's object of compiler options, for clients that are called by hand.
+
+    Args:
+      num_replicas, num_partitions: how many devices run copies, and parts, of the program.
+      device_assignment: the devices, or their numbers; None is the first ones.
+      env_options_overrides: XLA's flags, by name.
+      fdo_profile: of a profile, for XLA to optimise by.
+      detailed_logging, backend: accepted.
+
+    Returns:
+      A `CompileOptions` of jaxlib's.
+
+    >>> from olympus.extend import backend
+    >>> backend.get_compile_options(1, 2).num_partitions
+    2
+    """
+    count = num_replicas * num_partitions
+    given = range(count) if device_assignment is None else np.ravel(device_assignment)
+    if len(given) != count:
+        raise ValueError(f"get_compile_options: {len(given)} devices given for {num_replicas} "
+                         f"replicas of {num_partitions} partitions; {count} are required.")
+    made = _compile_options([_Numbered(getattr(d, "id", d)) for d in given], env_options_overrides,
+                            num_replicas)
+    if fdo_profile is not None:
+        made.executable_build_options.fdo_profile = fdo_profile
+    return made
+
+
+class _Numbered(NamedTuple):
+    """A device as far as compiler options know it."""
+
+    id: Any
 
 
 def _option_error(name: str, options: CompilerOptions | None, why: str) -> CompilerOptionError:

@@ -20,6 +20,17 @@ def guard(field: str, level: str | None, *, everywhere: bool) -> None:
     setattr(state, field, None if level is None else getattr(levels, level.upper()))
 
 
+def array_tracebacks(on: bool) -> None:
+    """Whether each array that is made keeps the stack of Python's frames, from now on."""
+    if hasattr(_jax, "set_tracebacks_enabled"):
+        _jax.set_tracebacks_enabled(on)
+
+
+def thread_guard(on: bool) -> None:
+    """Whether only this thread may start programs of several processes, from now on."""
+    _guards.update_thread_guard_global_state(on)
+
+
 class explicit_transfers:
     """Context manager: transfers of this thread are those that the user asked for by name."""
 

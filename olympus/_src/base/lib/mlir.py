@@ -17,22 +17,26 @@ from jaxlib.mlir.dialects import chlo, func, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
-    "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
+    "OlympusIrContext", "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
     "deserialize_portable_artifact", "digest", "eval_module", "func", "hlo", "hlo_module",
-    "hlo_module_text", "ir", "legalize_chlo", "new_context", "parse", "passmanager", "refine",
-    "renew_context", "sdy", "serialize_portable_artifact", "stablehlo_versions",
+    "hlo_module_text", "hlo_to_stablehlo", "ir", "legalize_chlo", "new_context", "parse",
+    "passmanager", "refine", "refine_polymorphic_shapes", "renew_context", "sdy",
+    "serialize_portable_artifact", "stablehlo_versions", "upstream_dialects",
 ]
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
 
 
+OlympusIrContext: Any = ir.Context
+upstream_dialects = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(upstream_dialects)
+
+
 def new_context() -> ir.Context:
     """Return an MLIR context of its own, with every dialect loaded; it takes 2 ms."""
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
     made = ir.Context()
-    made.append_dialect_registry(registry)
+    made.append_dialect_registry(upstream_dialects)
     made.load_all_available_dialects()
     for dialect in (hlo, chlo, sdy):
         dialect.register_dialect(made)
@@ -100,7 +104,19 @@ _lock_passes = threading.Lock()
 def serialize_portable_artifact(module: ir.Module, target: str | None = None) -> bytes:
     """Return `module` (StableHLO only) in the form that other versions read.
 
-    `target` is a StableHLO version; by default one that readers of the last twelve weeks know.
+    Args:
+      module: an `ir.Module`.
+      target: a StableHLO version; by default one that readers of the last twelve weeks know.
+
+    Returns:
+      Bytes.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
+    >>> data = mlir.serialize_portable_artifact(module)
+    >>> "stablehlo.add" in str(mlir.deserialize_portable_artifact(data))
+    True
     """
     if target is None:
         target = hlo.get_version_from_compatibility_requirement(
@@ -116,7 +132,21 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
 
 
 def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
-    """Return the module that `serialize_portable_artifact` wrote, here or in another version."""
+    """Return the module that `serialize_portable_artifact` wrote, here or in another version.
+
+    Args:
+      artifact: the bytes.
+
+    Returns:
+      An `ir.Module`.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
+    >>> again = mlir.deserialize_portable_artifact(mlir.serialize_portable_artifact(module))
+    >>> type(again) is mlir.ir.Module
+    True
+    """
     module = hlo.deserialize_portable_artifact(context(), artifact)
     # Shardy's meshes and shardings, as attributes of StableHLO or as they are.
     passes = ("xla-sdy-round-trip-import-shardy-attrs"
@@ -135,15 +165,58 @@ def stablehlo_versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
     return oldest, newest
 
 
+def hlo_to_stablehlo(computation: bytes) -> bytes:
+    """The StableHLO of XLA's HLO.
+
+    Args:
+      computation: the bytes of an HLO module's message.
+
+    Returns:
+      A module as MLIR bytecode, which `ir.Module.parse` reads.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> hlo = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir("hlo")
+    >>> with mlir.ir.Context() as context:
+    ...     context.allow_unregistered_dialects = True
+    ...     code = mlir.hlo_to_stablehlo(hlo.as_serialized_hlo_module_proto())
+    >>> type(code)
+    <class 'bytes'>
+    """
+    return _jax.mlir.hlo_to_stablehlo(computation)
+
+
+def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool = True,
+                              validate_static_shapes: bool = True, enable_shardy: bool = False
+                              ) -> bytes:
+    """A module with static shapes, computed from those of its main function's arguments.
+
+    Args:
+      mlir_module: as MLIR bytecode or text.
+      enable_shape_assertions: whether what it asserts of shapes is looked at.
+      validate_static_shapes: whether shapes that stay unknown are an error.
+      enable_shardy: whether it has operations of Shardy's.
+
+    Returns:
+      A module as MLIR bytecode.
+
+    >>> import olympus
+    >>> from olympus.extend import mlir
+    >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()
+    >>> type(mlir.refine_polymorphic_shapes(text.encode()))
+    <class 'bytes'>
+    """
+    return _jax.mlir.refine_polymorphic_shapes(
+        mlir_module, enable_shape_assertions=enable_shape_assertions,
+        validate_static_shapes=validate_static_shapes, enable_shardy=enable_shardy)
+
+
 def refine(module: ir.Module) -> ir.Module:
     """Return `module` with static shapes, computed from those of its main function's arguments.
 
     A ValueError tells of shapes that stay unknown, and of assertions about them that fail.
     """
-    refined = _jax.mlir.refine_polymorphic_shapes(
-        bytecode(module), enable_shape_assertions=True, validate_static_shapes=True,
-        enable_shardy=True,
-    )
+    refined = refine_polymorphic_shapes(bytecode(module), enable_shardy=True)
     with module.context:
         return ir.Module.parse(refined)
 

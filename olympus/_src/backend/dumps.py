@@ -1,0 +1,40 @@
+"""Programs as text in files, for those who look for what was compiled: option `olympus_dump_ir_to`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ..base import config, source
+
+__all__ = ["dump"]
+
+_count = itertools.count(1)
+MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
+
+
+def dump(mode: str, name: str, text: Callable[[], str]) -> None:
+    """Write a program to the folder that the option names, if programs of this mode are wanted.
+
+    A folder that cannot be written to is warned of: the program runs anyway.
+    """
+    folder = config.dump_ir_to.value
+    if not folder:
+        return
+    modes = [m.strip() for m in config.dump_ir_modes.value.split(",")]
+    for unknown in sorted({*modes} - {*MODES}):
+        raise ValueError(f"olympus_dump_ir_modes: {unknown!r} given; {' and '.join(MODES)} are "
+                         "what can be written, separated by commas.")
+    if mode not in modes:
+        return
+    safe = re.sub(r"[^\w.-]", "_", name)[:80]
+    path = Path(folder, f"olympus_ir{next(_count):04}_{safe}_{MODES[mode]}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text(), encoding="utf-8")
+    except OSError as error:
+        source.warn(f"olympus_dump_ir_to: {path} cannot be written ({error}); name a folder that "
+                    "can.")

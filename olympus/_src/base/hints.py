@@ -1,0 +1,196 @@
+"""What to use in place of names that a module lacks: old names of JAX and NumPy, and NumPy's own.
+
+A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+__all__ = ["HINTS", "hint_for", "no_such_name"]
+
+_REFERENCES = "references (mutable arrays) are not there yet; carry values through olympus.lax.scan"
+_SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
+_FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
+_KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
+_CHECKIFY = ("checks in programs are not there yet; see olympus.debug_nans and "
+             "olympus.debug.callback")
+_HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
+_HOST = "use scipy.{0} outside of olympus.jit, or within by olympus.pure_callback"
+
+_TREE = {f"tree_{name}": f"use olympus.tree.{name}" for name in (
+    "all", "flatten", "leaves", "map", "reduce", "structure", "transpose", "unflatten")}
+
+
+def _on_the_host(module: str, names: str) -> dict[str, str]:
+    return {name: _HOST.format(f"{module}.{name}") for name in names.split()}
+
+
+HINTS: dict[str, dict[str, str]] = {
+    "olympus": {
+        **_TREE,
+        "tree_multimap": "use olympus.tree.map, which takes several trees",
+        "treedef_is_leaf": "use olympus.tree_util.treedef_is_leaf",
+        "xla_computation": "use olympus.jit: jit(f).lower(*args).compiler_ir('hlo')",
+        "abstract_arrays": "use olympus.core.ShapedArray",
+        "linear_util": "use olympus.extend.linear_util",
+        "xla": "use olympus.interpreters.xla",
+        "ad": "use olympus.interpreters.ad",
+        "partial_eval": "use olympus.interpreters.partial_eval",
+        "device_put_replicated": "use olympus.device_put with a sharding of olympus.P()",
+        "device_put_sharded": "use olympus.device_put with an olympus.NamedSharding",
+        "clear_backends": "use olympus.clear_caches",
+        "make_jaxpr": "use olympus.make_olympuspr",
+        "soft_pmap": "use olympus.shard_map", "xmap": "use olympus.shard_map",
+        "vectorize": "use olympus.numpy.vectorize",
+        "custom_transforms": "use olympus.custom_jvp or olympus.custom_vjp",
+        "ShapedArray": "use olympus.core.ShapedArray",
+        "Mesh": "use olympus.sharding.Mesh",
+        "PartitionSpec": "use olympus.P, or olympus.sharding.PartitionSpec",
+        "scan": "use olympus.lax.scan", "cond": "use olympus.lax.cond",
+        "stop_gradient": "use olympus.lax.stop_gradient",
+        "softmax": "use olympus.nn.softmax", "relu": "use olympus.nn.relu",
+        "io_callback": "use olympus.experimental.io_callback",
+        "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
+        "Ref": _REFERENCES, "ref": _REFERENCES, "new_ref": _REFERENCES, "freeze": _REFERENCES,
+        "empty_ref": _REFERENCES, "free_ref": _REFERENCES, "array_ref": _REFERENCES,
+        "ds": _REFERENCES, "ffi": _FFI,
+        "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
+                           "olympus.profiler.start_server",
+        "tools": "use olympus.jit: jit(f).lower(*args).as_text()",
+    },
+    "olympus.numpy": {
+        "random": "use olympus.random: olympus.random.normal(key, shape), with a key for each draw",
+        "testing": "use numpy.testing, which takes arrays of Olympus, too",
+        "product": "use olympus.numpy.prod", "cumproduct": "use olympus.numpy.cumprod",
+        "sometrue": "use olympus.numpy.any", "alltrue": "use olympus.numpy.all",
+        "in1d": "use olympus.numpy.isin", "trapz": "use olympus.numpy.trapezoid",
+        "msort": "use olympus.numpy.sort with axis=0", "round_": "use olympus.numpy.round",
+        "NaN": "use olympus.numpy.nan", "NAN": "use olympus.numpy.nan",
+        "Inf": "use olympus.numpy.inf", "Infinity": "use olympus.numpy.inf",
+        "infty": "use olympus.numpy.inf", "PINF": "use olympus.numpy.inf",
+        "NINF": "use -olympus.numpy.inf", "PZERO": "use 0.0", "NZERO": "use -0.0",
+        "find_common_type": "use olympus.numpy.promote_types or olympus.numpy.result_type",
+        "asfarray": "use olympus.numpy.asarray with dtype=float",
+        "asscalar": "use the method of olympus.Array: x.item()",
+        "rank": "use olympus.numpy.ndim", "alen": "use len",
+        "set_string_function": "use olympus.numpy.set_printoptions",
+        "float128": "use olympus.numpy.float64 under olympus.enable_x64, the widest there is",
+        "longdouble": "use olympus.numpy.float64 under olympus.enable_x64, the widest there is",
+        "matrix": "use arrays of olympus.numpy.array with two axes",
+        "asmatrix": "use arrays of olympus.numpy.array with two axes",
+        "bmat": "use olympus.numpy.block",
+        "ma": "use olympus.numpy.where and the argument where= of reductions",
+        "seterr": "see olympus.debug_nans and olympus.debug_infs",
+        "geterr": "see olympus.debug_nans and olympus.debug_infs",
+        "memmap": "use numpy.memmap, and give parts of it to olympus.device_put",
+        "poly1d": "use olympus.numpy.polyval and its kin, on arrays of coefficients",
+        "datetime64": "dates are no numbers of a device; use numpy.datetime64",
+        "str_": "text is not on devices; use numpy.str_",
+        "DeviceArray": "use olympus.Array",
+        "index_update": "use the method of olympus.Array: x.at[i].set(v)",
+    },
+    "olympus.lax": {
+        "pvary": "use olympus.lax.pcast with to='varying'",
+        "tie_in": "leave it out: operations need no tie; see olympus.lax.optimization_barrier",
+        "psend": "use olympus.lax.ppermute", "precv": "use olympus.lax.ppermute",
+        "tree_map": "use olympus.tree.map", "where": "use olympus.numpy.where",
+        "xmap": "use olympus.shard_map", "relu": "use olympus.nn.relu",
+        "sigmoid": "use olympus.lax.logistic", "sum": "use olympus.numpy.sum",
+    },
+    "olympus.random": {
+        "rand": "use olympus.random.uniform", "randn": "use olympus.random.normal",
+        "seed": "use olympus.random.key", "default_rng": "use olympus.random.key",
+        "shuffle": "use olympus.random.permutation", "threefry_2x32": "use "
+        "olympus.extend.random.threefry_2x32", "multivariate_t": "use olympus.random.t",
+        "standard_normal": "use olympus.random.normal", "beta_binomial": "use "
+        "olympus.random.binomial with a p of olympus.random.beta",
+    },
+    "olympus.core": {
+        "get_aval": "use olympus.typeof", "call": "use olympus.jit",
+        "is_concrete": "use isinstance(x, olympus.core.Tracer)",
+        **{name: f"use olympus.extend.core.{name}" for name in (
+            "AbstractToken", "TraceTag", "concrete_or_error", "find_top_trace", "gensym",
+            "get_opaque_trace_state", "mapped_aval", "new_olympuspr_eqn", "olympusprs_in_params",
+            "primal_dtype_to_tangent_dtype", "set_current_trace", "subolympusprs",
+            "take_current_trace", "unmapped_aval", "valid_olympustype")},
+    },
+    "olympus.nn": {
+        "normalize": "use olympus.nn.standardize", "stop_gradient": "use olympus.lax.stop_gradient",
+        "dropout": "use olympus.random.bernoulli and olympus.numpy.where",
+        "layer_norm": "use olympus.nn.standardize",
+    },
+    "olympus.ops": {
+        "index_update": "use the method of olympus.Array: x.at[i].set(v)",
+        "index_add": "use the method of olympus.Array: x.at[i].add(v)",
+        "index_mul": "use the method of olympus.Array: x.at[i].multiply(v)",
+        "index_min": "use the method of olympus.Array: x.at[i].min(v)",
+        "index_max": "use the method of olympus.Array: x.at[i].max(v)",
+        "index": "index olympus.Array.at itself",
+    },
+    "olympus.experimental": {
+        "maps": "use olympus.shard_map", "host_callback": "use olympus.pure_callback, "
+        "olympus.experimental.io_callback or olympus.debug.callback",
+        "optimizers": "use olympus.example_libraries.optimizers",
+        "stax": "use olympus.example_libraries.stax",
+        "loops": "use olympus.lax.fori_loop", "vectorize": "use olympus.numpy.vectorize",
+        "global_device_array": "use olympus.make_array_from_callback",
+        "gda_serialization": "use olympus.experimental.array_serialization",
+        "maximal": "use olympus.device_put", "enable_x64": "use olympus.enable_x64",
+        "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
+        "olympus.export.symbolic_shape", "sparse": _SPARSE, "checkify": _CHECKIFY,
+        "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
+        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "primal_tangent_dtype": _HIJAX,
+        "jax2tf": "use olympus.export: TensorFlow is not called from here",
+        "olympus2tf": "use olympus.export: TensorFlow is not called from here",
+        "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "
+        "olympus.pure_callback", "source_mapper": "use olympus.jit: "
+        "jit(f).lower(*args).as_text(debug_info=True)",
+        "random": "use olympus.random with keys that are passed on",
+    },
+    "olympus.scipy": {"constants": "use scipy.constants", "io": "use scipy.io"},
+    "olympus.scipy.optimize": {
+        "curve_fit": "use olympus.scipy.optimize.least_squares on the residuals",
+        "leastsq": "use olympus.scipy.optimize.least_squares",
+        "fsolve": "use olympus.scipy.optimize.root",
+        "newton": "use olympus.scipy.optimize.root", "OptimizeResult": "use "
+        "olympus.scipy.optimize.OptimizeResults",
+        "fmin_bfgs": "use olympus.scipy.optimize.minimize",
+        **_on_the_host("optimize", "brentq linprog minimize_scalar differential_evolution "
+                       "dual_annealing linear_sum_assignment milp"),
+    },
+    "olympus.scipy.special": {
+        "sph_harm": "use olympus.scipy.special.sph_harm_y, whose arguments are in another order",
+        "log_softmax_": "use olympus.scipy.special.log_softmax",
+    },
+    "olympus.scipy.integrate": {
+        "odeint": "use olympus.experimental.ode.odeint", "simps": "use scipy.integrate.simpson",
+        "trapz": "use olympus.scipy.integrate.trapezoid",
+        **_on_the_host("integrate", "dblquad tplquad nquad"),
+    },
+    "olympus.scipy.interpolate": {
+        "griddata": "use olympus.scipy.interpolate.RegularGridInterpolator on a grid",
+        **_on_the_host("interpolate", "RBFInterpolator splrep splev UnivariateSpline"),
+    },
+    "olympus.scipy.stats": _on_the_host("stats", "kstest chisquare shapiro"),
+    "olympus.scipy.sparse": _on_the_host("sparse", "csr_matrix coo_matrix eye"),
+}
+
+
+def hint_for(module: str, name: str) -> str:
+    """What to use in place of a name that a module lacks; '' if nothing is known."""
+    found = HINTS.get(module, {}).get(name, "")
+    if not found and module == "olympus.numpy" and hasattr(np, name):
+        found = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"
+    return found
+
+
+def no_such_name(module: Any, name: str) -> NoReturn:
+    """AttributeError for a name that a module lacks, with what to use in its place."""
+    where = module.__name__
+    hint = hint_for(where, name)
+    raise AttributeError(f"module {where!r} has no attribute {name!r}{hint and '; '}{hint}",
+                         name=name, obj=module)

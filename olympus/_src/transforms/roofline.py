@@ -1,0 +1,359 @@
+"""What a program asks of a machine: operations, bytes of memory and of links between devices.
+
+Each operation is judged by XLA's own estimates; products of matrices and convolutions are what
+bounds a program that is fused, and everything counts in one that is not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..base.util import wraps
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, variables
+from ..core.primitive import programs_in
+from ..types import dtypes
+from ..types.mesh import AbstractMesh, Mesh
+from ..types.shape import prod
+from .arguments import check_callable
+from .autodiff import vjp as vjp_
+from .cost_table import operation_cost
+from .shard_map import shard_map
+from .tracing import make_olympuspr
+
+__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "ValidRooflineDtype",
+           "register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad"]
+
+ByAxis: TypeAlias = dict[Any, int]
+ValidRooflineDtype: TypeAlias = np.dtype | dtypes.ExtendedDType
+
+
+def _added(first: ByAxis, second: ByAxis) -> ByAxis:
+    return {axis: first.get(axis, 0) + second.get(axis, 0) for axis in {**first, **second}}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineResult:
+    """What a program, or a part of it, asks of a device.
+
+    Attributes:
+      flops: floating-point operations of products of matrices and convolutions.
+      unfused_flops: those of all operations.
+      ici_bytes: bytes over the links to other devices, by axis of the mesh.
+      ici_latency: steps over these links, by axis.
+      hbm_bytes: bytes that products and convolutions read and write.
+      peak_hbm_bytes: bytes of the values that are alive at one time, at most.
+      unfused_hbm_bytes: bytes that all operations read and write.
+
+    >>> from olympus.experimental.roofline import RooflineResult
+    >>> (RooflineResult(flops=2) + RooflineResult(flops=3, hbm_bytes=4) * 2).flops
+    8
+    """
+
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: ByAxis = dataclasses.field(default_factory=dict)
+    ici_latency: ByAxis = dataclasses.field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls) -> RooflineResult:
+        """Of nothing."""
+        return cls()
+
+    def __add__(self, other: RooflineResult) -> RooflineResult:
+        """One after the other: what is alive at most is that of one."""
+        return RooflineResult(
+            flops=self.flops + other.flops, hbm_bytes=self.hbm_bytes + other.hbm_bytes,
+            unfused_flops=self.unfused_flops + other.unfused_flops,
+            unfused_hbm_bytes=self.unfused_hbm_bytes + other.unfused_hbm_bytes,
+            ici_bytes=_added(self.ici_bytes, other.ici_bytes),
+            ici_latency=_added(self.ici_latency, other.ici_latency),
+            peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes))
+
+    def __mul__(self, count: float) -> RooflineResult:
+        """Several times."""
+        return RooflineResult(
+            flops=int(self.flops * count), hbm_bytes=int(self.hbm_bytes * count),
+            unfused_flops=int(self.unfused_flops * count),
+            unfused_hbm_bytes=int(self.unfused_hbm_bytes * count),
+            ici_bytes={axis: int(n * count) for axis, n in self.ici_bytes.items()},
+            ici_latency={axis: int(n * count) for axis, n in self.ici_latency.items()},
+            peak_hbm_bytes=self.peak_hbm_bytes)
+
+    __rmul__ = __mul__
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineShape:
+    """The shape and dtype of an operand.
+
+    >>> import numpy as np
+    >>> from olympus.experimental.roofline import RooflineShape
+    >>> RooflineShape(shape=(2, 3), dtype=np.dtype("float32")).bytes
+    24
+    """
+
+    shape: tuple[int, ...]
+    dtype: ValidRooflineDtype
+
+    @classmethod
+    def from_aval(cls, aval: Any) -> RooflineShape:
+        """Of a type, or a struct."""
+        return cls(shape=tuple(aval.shape), dtype=aval.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(prod(self.shape))
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that they take."""
+        bits = dtypes.itemsize_bits(self.dtype) if isinstance(self.dtype, np.dtype) else 64
+        return -(-self.size * bits // 8)
+
+    @classmethod
+    def total_bytes(cls, avals: Iterable[Any]) -> int:
+        """The bytes of several types."""
+        return sum(cls.from_aval(aval).bytes for aval in avals if hasattr(aval, "shape"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineRuleContext:
+    """What a rule of `register_roofline` is told of the operation besides its operands.
+
+    >>> import olympus
+    >>> from olympus.experimental.roofline import RooflineRuleContext
+    >>> [f.name for f in __import__("dataclasses").fields(RooflineRuleContext)][:2]
+    ['name_stack', 'primitive']
+    """
+
+    name_stack: Any
+    primitive: Any
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    olympuspr_eqn_ctx: Any
+    mesh: Mesh | AbstractMesh | None
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+
+Rule: TypeAlias = Callable[..., RooflineResult]
+_rules: dict[Any, Rule] = {}
+
+
+def register_roofline(prim: Any) -> Callable[[Rule], Rule]:
+    """Decorator: a rule that says what an operation asks of a machine.
+
+    Args:
+      prim: the primitive.
+
+    Returns:
+      A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext` and
+      operands are of class `RooflineShape`; it returns a `RooflineResult`.
+
+    >>> import olympus
+    >>> from olympus.experimental import roofline
+    >>> @roofline.register_roofline(olympus.lax.erf_inv_p)
+    ... def rule(ctx, x, **params):
+    ...     return roofline.RooflineResult(unfused_flops=30 * x.size)
+    >>> roofline.roofline(olympus.lax.erf_inv)(olympus.numpy.ones(4))[1].unfused_flops
+    120
+    """
+    def register(rule: Rule) -> Rule:
+        _rules[prim] = rule
+        return rule
+    return register
+
+
+def register_standard_roofline(prim: Any) -> None:
+    """Let an operation ask for what XLA estimates, as all do that have no rule.
+
+    Args:
+      prim: the primitive, whose rule is dropped.
+
+    >>> import olympus
+    >>> from olympus.experimental import roofline
+    >>> roofline.register_standard_roofline(olympus.lax.erf_inv_p)
+    """
+    _rules.pop(prim, None)
+
+
+def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_specs: Any = None,
+             out_specs: Any = None, *, pin_lhs_in_vmem: bool = False,
+             pin_rhs_in_vmem: bool = False, vjp: bool = False, print_olympuspr: bool = False
+             ) -> Callable[..., tuple[Any, RooflineResult]]:
+    """What a function asks of a machine; nothing is computed.
+
+    Args:
+      f: a function of pytrees of arrays.
+      mesh, in_specs, out_specs: if given, `f` is the program of one device of `shard_map`, and the
+        result is that of one device.
+      pin_lhs_in_vmem, pin_rhs_in_vmem: whether the operands of products are in fast memory already:
+        they are not counted as read.
+      vjp: of the function and its pullback, of cotangents like its result.
+      print_olympuspr: whether the program is printed.
+
+    Returns:
+      A function of the same arguments, arrays or structs, that returns the structs of the result
+      and a `RooflineResult`. What a loop of known length does counts as often as it runs.
+
+    >>> import olympus
+    >>> from olympus.experimental.roofline import roofline
+    >>> x = olympus.ShapeDtypeStruct((64, 32), "float32")
+    >>> out, found = roofline(lambda x: olympus.numpy.tanh(x @ x.T))(x)
+    >>> out.shape, found.flops, found.hbm_bytes
+    ((64, 64), 262144, 32768)
+    """
+    check_callable("roofline", f)
+    run = f
+    if mesh is not None and in_specs is not None:
+        run = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+    traced = _with_pullback(run) if vjp else run
+
+    @wraps(f)
+    def judged(*args: Any) -> tuple[Any, RooflineResult]:
+        closed, out = make_olympuspr(traced, return_shape=True)(*args)
+        if print_olympuspr:
+            print(closed)
+        return out, _Judge(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem).program(closed)
+
+    return judged
+
+
+def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, in_specs: Any,
+                      out_specs: Any, *, pin_lhs_in_vmem: bool = False,
+                      pin_rhs_in_vmem: bool = False, print_olympuspr: bool = False
+                      ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
+    """What a function asks of a machine, and what it asks with its pullback.
+
+    Args:
+      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
+        `roofline`.
+
+    Returns:
+      A function of the same arguments that returns the structs of the result and two
+      `RooflineResult`s.
+
+    >>> import olympus
+    >>> from olympus.experimental.roofline import roofline_and_grad
+    >>> x = olympus.ShapeDtypeStruct((8, 8), "float32")
+    >>> _, alone, both = roofline_and_grad(lambda x: x @ x, None, None, None)(x)
+    >>> both.flops / alone.flops
+    3.0
+    """
+    options = {"pin_lhs_in_vmem": pin_lhs_in_vmem, "pin_rhs_in_vmem": pin_rhs_in_vmem,
+               "print_olympuspr": print_olympuspr}
+
+    @wraps(f)
+    def judged(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
+        out, alone = roofline(f, mesh, in_specs, out_specs, **options)(*args)
+        _, both = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)
+        return out, alone, both
+
+    return judged
+
+
+def _with_pullback(f: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*args: Any) -> Any:
+        out, pullback = vjp_(f, *args)
+        return out, pullback(out)
+    return both
+
+
+# By name: how many times the bytes of the operand go over a ring of devices, all but the own part
+# of each; and whether the operand is a part of what the ring has in the end.
+_RINGS = {"psum": (2, False), "psum_invariant": (2, False), "pmax": (2, False), "pmin": (2, False),
+          "all_gather": (1, True), "all_gather_invariant": (1, True),
+          "reduce_scatter": (1, False), "psum_scatter": (1, False)}
+_PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_matmul"}
+
+
+class _Judge:
+    """Walks through programs and adds up what their equations ask for."""
+
+    def __init__(self, mesh: Any, pin_lhs: bool, pin_rhs: bool) -> None:
+        self.mesh, self.pinned = mesh, (pin_lhs, pin_rhs)
+
+    def program(self, closed: ClosedOlympuspr | Olympuspr) -> RooflineResult:
+        """Of a program: the sum of its equations, and what is alive at most."""
+        pr = closed.olympuspr if isinstance(closed, ClosedOlympuspr) else closed
+        total = RooflineResult()
+        for eqn in pr.eqns:
+            total += self._equation(eqn)
+        if any(eqn.primitive.name == "shard_map" for eqn in pr.eqns):
+            return total        # whose values here are those of all devices
+        return dataclasses.replace(total, peak_hbm_bytes=max(total.peak_hbm_bytes, _peak(pr)))
+
+    def _equation(self, eqn: OlympusprEqn) -> RooflineResult:
+        prim, params = eqn.primitive, eqn.params
+        if prim in _rules:
+            context = RooflineRuleContext(
+                name_stack=eqn.ctx, primitive=prim, avals_in=[v.aval for v in eqn.invars],
+                avals_out=[v.aval for v in eqn.outvars], olympuspr_eqn_ctx=eqn.ctx, mesh=self.mesh,
+                pin_lhs_in_vmem=self.pinned[0], pin_rhs_in_vmem=self.pinned[1])
+            return _rules[prim](context, *[RooflineShape.from_aval(v.aval) for v in eqn.invars],
+                                **params)
+        if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
+            return self._collective(eqn)
+        bodies = [self.program(p) for name in prim.programs or ()
+                  if prim.lowered is None or name in prim.lowered
+                  for p in programs_in(getattr(params[name], "solve", params[name]))]
+        if not bodies or prim.name.startswith("reduce"):
+            return self._operation(eqn)
+        if prim.name == "cond":
+            return max(bodies, key=lambda found: found.unfused_flops)
+        return sum(bodies, RooflineResult()) * (params["length"] if prim.name == "scan" else 1)
+
+    def _operation(self, eqn: OlympusprEqn) -> RooflineResult:
+        cost = operation_cost(eqn)
+        flops, size = int(cost.flops + cost.transcendentals), int(cost.bytes)
+        if eqn.primitive.name not in _PRODUCTS:
+            return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
+        kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
+        moved = RooflineShape.total_bytes([*kept, *[v.aval for v in eqn.outvars]])
+        return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
+                              unfused_hbm_bytes=moved)
+
+    def _collective(self, eqn: OlympusprEqn) -> RooflineResult:
+        """Over a ring along each axis; a permutation goes one step, an exchange half the ring."""
+        named = eqn.params.get("axes", eqn.params.get("axis_name"))
+        sizes = {} if self.mesh is None else self.mesh.shape
+        axes = [a for a in (named if isinstance(named, (tuple, list)) else (named,)) if a in sizes]
+        count = int(prod([sizes[a] for a in axes]))
+        size = RooflineShape.total_bytes([v.aval for v in eqn.invars])
+        name = eqn.primitive.name
+        if name in _RINGS:
+            rounds, part = _RINGS[name]
+            moved = rounds * (size * (count - 1) if part else size * (count - 1) // count)
+            steps = rounds * count
+        else:
+            rounds = 1
+            moved, steps = (size, 1) if name == "ppermute" else (size * count // 4, count // 2)
+        return RooflineResult(ici_bytes=dict.fromkeys(axes, moved),
+                              ici_latency=dict.fromkeys(axes, steps))
+
+
+def _peak(pr: Olympuspr) -> int:
+    """The bytes of the values that are alive at one time, at most, if equations run in order."""
+    last: dict[Any, int] = {}
+    for at, eqn in enumerate(pr.eqns):
+        last.update(dict.fromkeys(variables(eqn.invars), at))
+    last.update(dict.fromkeys(variables(pr.outvars), len(pr.eqns)))
+
+    def size(v: Any) -> int:
+        return RooflineShape.total_bytes([v.aval])
+
+    alive = peak = sum(map(size, {*pr.invars, *pr.constvars}))
+    for at, eqn in enumerate(pr.eqns):
+        alive += sum(map(size, eqn.outvars))
+        peak = max(peak, alive)
+        ended = {v for v in variables(eqn.invars) if last[v] == at}
+        alive -= sum(map(size, ended)) + sum(size(v) for v in eqn.outvars if v not in last)
+    return peak
