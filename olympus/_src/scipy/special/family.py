@@ -19,9 +19,11 @@ from ...lax.special.series import Computed, log1p_minus
 from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
+from ...numpy.ufuncs import absolute
+from ...types import dtypes
 
 __all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "nowhere",
-           "operands", "outside", "whole"]
+           "normal", "operands", "outside", "whole"]
 
 
 def flat(t: Any, y: Any, *xs: Any, **params: Any) -> None:
@@ -56,6 +58,11 @@ def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
     found = promote(name, *xs, inexact=inexact)
     shape = next((x.shape for x in found if type(x) is not Literal), ())
     return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
+
+
+def normal(x: Any) -> Any:
+    """Whether numbers are neither 0 nor subnormal, which arithmetic on CPU takes for 0."""
+    return absolute(x) >= float(dtypes.finfo(x.dtype).tiny)
 
 
 def whole(x: Any) -> Any:

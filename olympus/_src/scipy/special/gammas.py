@@ -16,7 +16,7 @@ from ...base.typing import Array, ArrayLike
 from ...lax.arithmetic import complex as make_complex
 from ...lax.creation import full_like
 from ...lax.special import classical
-from ...lax.special.incomplete_beta import regularized_incomplete_beta_p
+from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_beta_p
 from ...lax.special.incomplete_gamma import (
     RGAMMA,
     STIRLING,
@@ -90,7 +90,8 @@ def _gamma(tol: float, x: Any) -> Any:
     size = outside(positive | (x == 0.0) | whole(x), -x, 0.5)
     big = size > 170.0
     half = gamma_above(inside(big, 0.5 * size, 1.0))
-    below = -math.pi / (size * sin_pi(size)) / gamma_above(outside(big, size, 0.5))
+    # No product of two tiny numbers: size sin(π size) would underflow.
+    below = -math.pi / sin_pi(size) / (size * gamma_above(outside(big, size, 0.5)))
     # Beyond the range of Γ(-x), of which the square of Γ(-x/2) is below 2ˣ⁺¹ of it: 0.
     below = where(big, 0.0 * below / half, below)
     value = where(positive, above, where(whole(x), math.nan, below))
@@ -135,7 +136,7 @@ def _gammaln(tol: float, x: Any) -> Any:
     pole = (x <= 0.0) & whole(x)
     above = gammaln_above(inside(positive, x, 1.0))
     size = outside(positive | pole, -x, 0.5)
-    below = -log(absolute(size * sin_pi(size)) / math.pi) - gammaln_above(size)
+    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - gammaln_above(size)
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 
@@ -240,6 +241,9 @@ class PositiveBeta(NamedTuple):
         return where(self.near, where(sign > 0.0, self.close, 1.0 / self.close),
                      exp(sign * self.log))
 
+    def logarithm(self) -> Any:
+        return where(self.near, log(self.close), self.log)
+
 
 def positive_beta(p: Any, q: Any) -> PositiveBeta:
     """B(p, q), without the cancellation of what is large."""
@@ -276,8 +280,8 @@ def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
     found = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
                           where(both, 1.0 - q, where(one & over, s, q)))
     if log_of:
-        value = where(found.near, log(found.close), found.log)
-        value, end = where(one, log(absolute(factor)), 0.0) + sign * value, -math.inf
+        value = where(one, log(absolute(factor)), 0.0) + sign * found.logarithm()
+        end = -math.inf
     else:
         odd = finite & (b_ - 2.0 * floor(0.5 * b_) != 0.0)
         value, end = factor * found.power(sign) * where(odd, -1.0, 1.0), 0.0
@@ -577,20 +581,19 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return apply(regularized_incomplete_beta_p, a, b, x)
 
 
-@fused
+@fused(inline=True)
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation where x keeps its digits in 1 - x.
+    """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation.
 
     Args:
       a, b: real numbers >= 0.
       x: real numbers in [0, 1]; shapes broadcast, integers become floats.
 
     Returns:
-      Probabilities of the broadcast shape.
+      Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09
     """
-    a, b, x = operands("betaincc", a, b, x)
-    return apply(regularized_incomplete_beta_p, b, a, 1.0 - x)
+    return apply(betaincc_p, a, b, x)
