@@ -34,7 +34,7 @@ from olympus.scipy import special
 
 mpf = mp.mpf
 DIGITS = 60
-PATIENCE = 0.3      # seconds of the processor for one number
+PATIENCE = 0.1      # seconds of the processor for one number
 
 
 class Case(NamedTuple):
@@ -56,7 +56,7 @@ MAGNITUDES = ("zero", "subnormal", "tiny", "small", "unit", "one", "whole", "hal
 KINDS: dict[str, tuple[tuple[str, ...], float]] = {     # magnitudes, the share of negative ones
     "r": (MAGNITUDES, 0.5), "p": (MAGNITUDES, 0.05),
     "q": (("zero", "subnormal", "tiny", "small", "unit", "unit", "unit", "one"), 0.02),
-    "n": (("zero", "whole", "whole", "whole", "hundreds"), 0.05),
+    "n": (("zero", "whole", "whole", "whole", "hundreds"), 0.0),
     "o": (("zero", "tiny", "small", "unit", "whole", "half", "moderate", "hundreds"), 0.3),
     "s": (("zero", "tiny", "small", "unit", "one", "whole", "half", "moderate", "large", "great"),
           0.03),
@@ -146,13 +146,13 @@ def inverse_of(forward: Callable[..., Any]) -> Callable[..., Any]:
         *parameters, p = operands
         end = found == 0 or mp.isinf(found)
         if end:         # right if the root is beyond the range of numbers
-            found = mpf(2) ** (1023 if found else -1022)
+            found = mpf(2) ** -1022 if found == 0 else mp.sign(found) * mpf(2) ** 1023
         step = found * mpf(10) ** -25
         value = forward(*parameters, found)
         slope = (forward(*parameters, found + step) - value) / step
         move = (p - value) / (slope * found)
         if end:
-            return mpf(0) if (move > 0) == (found > 1) else mp.inf
+            return mpf(0) if (move > 0) == (abs(found) > 1) else mp.inf
         return abs(move)
     return error
 
@@ -232,7 +232,9 @@ def primitive(name: str, kinds: str, exact: Any, near: Any) -> Case:
 
 
 def orthogonal(name: str, kinds: str, exact: Any) -> Case:
-    return case(f"eval_{name}", kinds, exact)
+    def near(n: Any, *xs: Any) -> Any:      # SciPy's Hermite polynomials take integers only
+        return getattr(sp, f"eval_{name}")(n.astype(int) if "hermite" in name else n, *xs)
+    return case(f"eval_{name}", kinds, exact, None, near)
 
 
 INVERSE = functools.partial(case, inverse=True)
@@ -317,7 +319,7 @@ CASES = (
     part("sici", 0, "r", mp.si), part("sici", 1, "p", mp.ci),
     case("spence", "p", lambda x: mp.re(mp.polylog(2, 1 - x))),
     case("stdtr", "sr", student), INVERSE("stdtrit", "dq", inverse_of(student)),
-    case("voigt_profile", "rpp", voigt),
+    case("voigt_profile", "rdd", voigt),
     Case("wofz", "rp", lambda x, y: mp.re(faddeeva(mp.mpc(x, y))),
          lambda x, y: olympus.numpy.real(special.wofz(lax.complex(x, y))),
          lambda x, y: sp.wofz(x + 1j * y).real),
@@ -331,10 +333,6 @@ CASES = (
         ("hermite", "nr", mp.hermite), ("laguerre", "nr", lambda n, x: mp.laguerre(n, 0, x)),
         ("hermitenorm", "nr", lambda n, x: mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2))),
         ("gegenbauer", "nsr", mp.gegenbauer), ("genlaguerre", "nsr", mp.laguerre))),
-    Case("chebyt_real", "oi", lambda n, x: real(mp.chebyt(n, x)), special.eval_chebyt,
-         sp.eval_chebyt),
-    Case("legendre_real", "oi", lambda n, x: real(mp.legendre(n, x)), special.eval_legendre,
-         sp.eval_legendre),
     primitive("lgamma", "r", lambda x: mp.log(abs(mp.gamma(x))), sp.gammaln),
     primitive("digamma", "r", mp.digamma, sp.psi),
     primitive("polygamma", "np", accuracy.mp_polygamma, sp.polygamma),

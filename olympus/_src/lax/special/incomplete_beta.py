@@ -28,7 +28,7 @@ from .series import Computed, iterate, log1p_minus, polynomial_in
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
-_LARGE, _UNIFORM, _STEPS = 16.0, 1e9, 100_000
+_LARGE, _SHORT, _UNIFORM, _STEPS = 16.0, 10.0, 1e9, 100_000
 _TWICE_PI = 2.0 * math.pi
 
 
@@ -55,12 +55,16 @@ def _exponent(a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return add(_power_ratio(a, s, x, excess), _power_ratio(b, s, y, neg(excess))), excess
 
 
-def beta_product(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """xᵃ yᵇ / B(a, b) for 0 < x, y <= 1 and positive finite a, b."""
+def _product(a: Any, b: Any, exponent: Any) -> Any:
     s = add(a, b)
     rest = sub(sub(_correction(s), _correction(a)), _correction(b))
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
-    return mul(root, exp(add(_exponent(a, b, x, y)[0], rest)))
+    return mul(root, exp(add(exponent, rest)))
+
+
+def beta_product(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """xᵃ yᵇ / B(a, b) for 0 < x, y <= 1 and positive finite a, b."""
+    return _product(a, b, _exponent(a, b, x, y)[0])
 
 
 def _fraction_step(tol: float) -> Any:
@@ -100,48 +104,44 @@ def _series_step(tol: float) -> Any:
     return step
 
 
-def _series(tol: float, where: Any, a: Any, b: Any, x: Any) -> Any:
-    """I / xᵃ times a B(a, b)."""
-    one = full_like(a, 1.0)
-    return iterate(_series_step(tol), where, (one, one), (a, b, x), _STEPS)[1]
+def _stirling_change(p: Any, q: Any) -> Any:
+    """stirling(p+q) - stirling(p), by divided differences of its polynomial in 1/p²."""
+    u, w = reciprocal(add(p, q)), reciprocal(p)
+    x, y = mul(u, u), mul(w, w)
+    value = full_like(p, STIRLING[-1])
+    slope = full_like(p, 0.0)
+    for c in STIRLING[-2::-1]:
+        slope = add(mul(slope, y), value)
+        value = add(mul(value, x), c)
+    return neg(mul(mul(q, mul(u, w)), add(value, mul(mul(w, add(u, w)), slope))))
 
 
 def _log_ratio(p: Any, q: Any) -> Any:
     """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of what is of the order of q."""
-    short = lt(p, _LARGE)
-    low = select(short, p, full_like(p, 1.0))
-    product = mul(0.0, p)           # of (p+k) / (p+q+k), less 1
-    for k in range(int(_LARGE)):
+    short = lt(p, _SHORT)
+    low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
+    for k in range(int(_SHORT)):        # the product of (p+k+q) / (p+k), less 1
         product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
-    high = select(short, add(p, _LARGE), p)
+    high = select(short, add(p, _SHORT), p)
     share = div(q, high)
-    grown = log1p(share)
-    value = sub(mul(q, log(add(high, q))), mul(0.5, grown))
-    value = add(value, mul(high, log1p_minus(share)))
-    for k, c in enumerate(STIRLING):
-        power = exp(mul(-(2.0 * k + 1.0), log(high)))
-        value = add(value, mul(c, mul(power, expm1(mul(-(2.0 * k + 1.0), grown)))))
+    value = sub(mul(q, log(add(high, q))), mul(0.5, log1p(share)))
+    value = add(add(value, mul(high, log1p_minus(share))), _stirling_change(high, q))
     return sub(value, select(short, log1p(product), full_like(p, 0.0)))
 
 
-def _near_one(tol: float, where: Any, p: Any, q: Any, v: Any) -> Any:
-    """I(p, q; 1 - v) for q <= 1: 1 less I(q, p; v) = e (1 + q Σ (1-p)ₙ vⁿ / (n! (q+n)))."""
-    half = full_like(p, 0.5)
-    p, q, v = (select(where, x, half) for x in (p, q, v))
+def _near_one(p: Any, q: Any, v: Any, rest: Any) -> Any:
+    """I(p, q; 1 - v) for q <= 1: 1 - e (1 + rest), rest = q Σ (1-p)ₙ vⁿ / (n! (q+n))."""
     exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:]))))
     exponent = add(exponent, _log_ratio(p, q))
-    zero, one = full_like(p, 0.0), full_like(p, 1.0)
-    total = iterate(_series_step(tol), where, (one, zero), (q, p, v), _STEPS)[1]
-    return neg(add(expm1(exponent), mul(exp(exponent), total)))
+    return neg(add(expm1(exponent), mul(exp(exponent), rest)))
 
 
-def _uniform(a: Any, b: Any, x: Any, y: Any) -> Any:
+def _uniform(a: Any, b: Any, exponent: Any, excess: Any) -> Any:
     """½ erfc(-h / √2) + exp(-h²/2) (1/h - 1/w) / √(2π): the first term of DLMF 8.18.9.
 
     h²/2 is minus the exponent of the density, w about h: the distance from the mean over the
     deviation. Their difference is as 1/√a, terms left out as its third power.
     """
-    exponent, excess = _exponent(a, b, x, y)
     low, high = min(a, b), max(a, b)
     deviation = sqrt(mul(high, div(low, add(a, b))))
     w = div(excess, deviation)
@@ -190,16 +190,20 @@ def beta_value(tol: float, a: Any, b: Any, x: Any, y: Any = None) -> Any:
     direct = bitwise_and(swap, bitwise_and(le(mul(q, u), 1.0), le(u, 0.9)))
     swap = bitwise_and(swap, bitwise_not(direct))
     close = bitwise_and(swap, le(q, 1.0))
-    power = mul(_series(tol, bitwise_and(direct, inside), p, q, u), exp(neg(mul(q, log1p(neg(
-        select(direct, u, full_like(x, 0.5))))))))
-    near_one = _near_one(tol, bitwise_and(close, inside), p, q, v)
-    expanded = _uniform(*(select(uniform, z, full_like(x, e)) for z, e in (
-        (p, _UNIFORM), (q, _UNIFORM), (u, 0.5), (v, 0.5))))
+    # Σ p (1-q)ₙ uⁿ / (n! (p+n)) = I p B / uᵖ, or that of I(q, p; v) without its first term
+    half, one = full_like(x, 0.5), full_like(x, 1.0)
+    places = [select(close, k, l) for k, l in ((q, p), (p, q), (v, u))]
+    total = iterate(_series_step(tol), bitwise_and(bitwise_or(direct, close), inside),
+                    (one, select(close, full_like(x, 0.0), one)), places, _STEPS)[1]
+    power = mul(total, exp(neg(mul(q, log1p(neg(select(direct, u, half)))))))
+    near_one = _near_one(*(select(close, z, half) for z in (p, q, v)), total)
+    exponent, excess = _exponent(p, q, u, v)
+    expanded, product = _uniform(p, q, exponent, excess), _product(p, q, exponent)
     p, q = select(swap, q, p), select(swap, p, q)
     u, v = select(swap, v, u), select(swap, u, v)
     go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, bitwise_or(direct, close))))
     factor = select(direct, div(power, p), reciprocal(_fraction(tol, go_on, p, q, u, v)))
-    part = mul(beta_product(p, q, u, v), factor)
+    part = mul(product, factor)
     value = select(close, near_one, select(swap, sub(1.0, part), part))
     return select(inside, select(uniform, expanded, value), _at_edges(a, b, x, y))
 

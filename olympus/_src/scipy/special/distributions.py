@@ -20,7 +20,7 @@ from ...lax.special.incomplete_beta import (
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum
+from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
@@ -347,6 +347,8 @@ def _stdtr(tol: float, df: Any, t: Any) -> Any:
     half = nu * 0.0 + 0.5
     part = 0.5 * beta_value(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
                             where(near, y, x), where(near, x, y))
+    # Far out the power of -ν is all: t² would overflow.
+    part = where(absolute(s) > 1e150, part * (1e150 / maximum(absolute(s), 1e150)) ** nu, part)
     below = where(near, 0.5 - part, part)
     value = where(s < 0.0, below, where(near, 0.5 + part, 1.0 - part))
     edge = where((df > 0.0) & (absolute(t) == math.inf), where(t > 0.0, 1.0, 0.0), math.nan)
@@ -377,7 +379,7 @@ def _t_in_df(df: Any, t: Any) -> Any:
 
 def _stdtrit(tol: float, df: Any, p: Any) -> Any:
     legal = (df > 0.0) & (df < math.inf) & (p > 0.0) & (p < 1.0)
-    nu, p = inside(legal, df, 1.0), inside(legal, p, 0.25)
+    nu, p, p_ = inside(legal, df, 1.0), inside(legal, p, 0.25), p
     near = absolute(p - 0.5) < 0.25
     middle = absolute(2.0 * p - 1.0)
     tail = 2.0 * where(p < 0.5, p, 1.0 - p)
@@ -386,7 +388,8 @@ def _stdtrit(tol: float, df: Any, p: Any) -> Any:
                    where(near, middle, tail), where(near, tail, 1.0 - tail))
     size = sqrt(nu) * exp(0.5 * where(near, u, -u))
     value = where(p < 0.5, -size, where(p == 0.5, 0.0, size))
-    return where(legal, value, math.nan)
+    edge = where(p_ == 0.0, -math.inf, where(p_ == 1.0, math.inf, math.nan))
+    return where(legal, value, where((df > 0.0) & (df < math.inf), edge, math.nan))
 
 
 stdtr_p = Special("stdtr", _stdtr, lambda s, y, df, t: s * _t_in_df(df, t),
@@ -423,7 +426,7 @@ def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
       p: probabilities, real, of a shape that broadcasts.
 
     Returns:
-      An array of the broadcast shape, NaN outside of (0, 1). Differentiable in both.
+      An array of the broadcast shape: -inf at 0, inf at 1, NaN outside. Differentiable in both.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.stdtrit(10.0, 0.975):.4f}")
@@ -438,10 +441,10 @@ def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
     """2 Σ (-1)ᵏ⁻¹ exp(-2k²y²), or for small y the theta function's other series."""
     near = y < 1.0
     small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
-    far = y * 0.0
+    far = small * 0.0
     for k in range(5, 0, -1):
         far = far + 2.0 * (-1.0) ** (k - 1) * exp(-2.0 * k * k * large * large)
-    low = y * 0.0
+    low = small * 0.0
     for k in range(4, 0, -1):
         low = low + exp(-((2 * k - 1) * math.pi) ** 2 / (8.0 * small * small))
     low = 1.0 - math.sqrt(2.0 * math.pi) / small * low
@@ -450,8 +453,8 @@ def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
 
 def _kolmogorov_slope(y: Any) -> Any:
     near = y < 1.0
-    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
-    far = low = y * 0.0
+    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, minimum(y, 100.0), 1.0)
+    far = low = small * 0.0
     for k in range(5, 0, -1):
         far = far + 8.0 * (-1.0) ** k * k * k * large * exp(-2.0 * k * k * large * large)
     for k in range(4, 0, -1):

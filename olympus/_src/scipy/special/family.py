@@ -22,7 +22,7 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import absolute
 from ...types import dtypes
 
-__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "nowhere",
+__all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", "log1p", "nowhere",
            "normal", "operands", "outside", "whole"]
 
 
@@ -68,6 +68,11 @@ def normal(x: Any) -> Any:
 def whole(x: Any) -> Any:
     """Whether numbers are integers."""
     return x == floor(x)
+
+
+def even(x: Any) -> Any:
+    """Whether numbers are twice integers."""
+    return whole(0.5 * x)
 
 
 def inside(mask: Any, x: Any, safe: float) -> Any:

@@ -15,7 +15,6 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...lax.arithmetic import complex as make_complex
 from ...lax.creation import full_like
-from ...lax.special import classical
 from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_beta_p
 from ...lax.special.incomplete_gamma import (
     RGAMMA,
@@ -25,7 +24,7 @@ from ...lax.special.incomplete_gamma import (
     rgamma1p,
     stirling,
 )
-from ...lax.special.zeta import zeta_p
+from ...lax.special.zeta import scaled_zeta, zeta_p
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
 from ...numpy.selection import where
@@ -33,7 +32,20 @@ from ...numpy.trigonometry import sin, tan
 from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, chebyshev, flat, horner, inside, log1p, operands, outside, whole
+from .family import (
+    Special,
+    apply,
+    chebyshev,
+    even,
+    flat,
+    horner,
+    inside,
+    log1p,
+    nowhere,
+    operands,
+    outside,
+    whole,
+)
 
 __all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of", "digamma_p",
            "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas",
@@ -174,7 +186,7 @@ def digamma_of(tol: float, x: Any) -> Any:
     return where(x == 0.0, -copysign(math.inf, x), value)
 
 
-def _gammasgn(tol: float, x: Any) -> Any:
+def gamma_sign(tol: float, x: Any) -> Any:
     odd = floor(x) - 2.0 * floor(0.5 * floor(x)) != 0.0
     value = where(x > 0.0, 1.0, where(odd, -1.0, 1.0))
     value = where((x < 0.0) & whole(x), math.nan, where(x == x, value, x))
@@ -221,7 +233,7 @@ def gammas(*xs: Any) -> Gammas:
     # Γ(-x) = -π / (x sin(πx) Γ(x))
     turn = where(whole(size), 1.0, sin_pi(size))
     logs = where(every < 0.0, -log(size * absolute(turn) / math.pi) - logs, logs)
-    return Gammas(size, inverse, rest, logs, _gammasgn(0.0, every))
+    return Gammas(size, inverse, rest, logs, gamma_sign(0.0, every))
 
 
 def turned(x: Any) -> Any:
@@ -311,6 +323,22 @@ def _polygamma(tol: float, x: Any, order: int) -> Any:
     return where((x <= 0.0) & whole(x), infinite, value)
 
 
+def _polygamma_any(tol: float, n: Any, x: Any) -> Any:
+    """(-1)ⁿ⁺¹ n! ζ(n+1, x), by logarithms where one of both over- or underflows."""
+    legal = (n > 0.0) & whole(n)
+    order = inside(legal, n, 1.0)
+    sums = zeta_p.bind(order + 1.0, x)
+    far = ((sums == 0.0) | (order > 170.0)) & (x > 0.0) & (x < math.inf)
+    order_, z = inside(far, order, 1.0), inside(far, x, 1.0)
+    by_logs = exp(gammaln_above(order_ + 1.0) - (order_ + 1.0) * log(z))
+    size = where(far, by_logs * scaled_zeta(order_ + 1.0, z), gamma_above(order + 1.0) * sums)
+    size = where(x == math.inf, 0.0, size)
+    value = where(even(order), -size, size)
+    return where(n == 0.0, digamma_of(tol, x), where(legal, value, math.nan))
+
+
+polygamma_p = Special("polygamma", _polygamma_any, nowhere,
+                      lambda t, y, n, x: t * polygamma_p.bind(n + 1.0, x))
 polygamma_order_p = Special(
     "polygamma_order", _polygamma,
     lambda t, y, x, order: t * polygamma_order_p.bind(x, order=order + 1))
@@ -321,7 +349,7 @@ gamma_p = Special("gamma", _gamma, lambda t, y, x: t * y * digamma_p.bind(x))
 rgamma_p = Special("rgamma", _rgamma, lambda t, y, x: t * _rgamma_in(y, x))
 loggamma_p = Special("loggamma", lambda tol, x: where(x < 0.0, math.nan, _gammaln(tol, x)),
                      lambda t, y, x: t * digamma_p.bind(x))
-gammasgn_p = Special("gammasgn", _gammasgn, flat)
+gammasgn_p = Special("gammasgn", gamma_sign, flat)
 beta_p = Special("beta", _beta, lambda t, y, a, b: t * y * _beta_slope(a, b),
                  lambda t, y, a, b: t * y * _beta_slope(b, a))
 betaln_p = Special("betaln", functools.partial(_beta, log_of=True),
@@ -492,7 +520,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """
     if type(n) is int and n >= 0:
         return apply(polygamma_order_p, x, order=n) if n else digamma(x)
-    return apply(classical.polygamma_p, n, x)
+    return apply(polygamma_p, n, x)
 
 
 @fused(inline=True)

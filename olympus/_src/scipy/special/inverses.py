@@ -104,8 +104,9 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
     # Far out Newton's steps down from the normal one would be too many.
     u = where((k >= 1.0) & ((target > 1e-12) | (k > 100.0)), maximum(normal, bound), bound)
-    # Of small l the function rises as l (u - ln k) beyond u = ln k.
-    u = where((l < 1.0) & (target > l), maximum(u, log(k)), u)
+    # Of small l and y = c / k the function is about l exp(-c).
+    end = log(k / maximum(log(l / target), 1.0))
+    u = where((l < 1.0) & (k > 100.0), maximum(u, end), u)
 
     def step(i: Any, state: Any, constants: Any) -> Any:
         (u, old), (k, l, target) = state, constants
