@@ -54,7 +54,7 @@ MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax"
            "nn.initializers": olympus.nn.initializers, "olympus": olympus, "image": olympus.image,
            **{f"scipy.{name}": functools.reduce(getattr, name.split("."), olympus.scipy)
               for name in ("cluster.vq", "fft", "integrate", "optimize", "sparse.linalg",
-                           "stats")}}
+                           "linalg", "ndimage", "signal", "special", "interpolate", "stats")}}
 PACKAGE = str(pathlib.Path(olympus.__file__).parent)
 # Files, what stays after the call, and what computes at once.
 SKIPPED = frozenset("""

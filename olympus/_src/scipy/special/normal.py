@@ -492,10 +492,10 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     s = inside(wide, sigma, 1.0)
     u, v = inside(wide, x, 1.0) / (_ROOT_TWO * s), inside(wide, gamma, 1.0) / (_ROOT_TWO * s)
     voigt = real(wofz(make_complex(u, v))) * (_DENSITY / s)
-    scale = inside(normal(size) & (size < math.inf), size, 1.0)
-    a, b = x / scale, gamma / scale
+    scale = 1.0 / inside(normal(size) & (size < math.inf), size, 1.0)
+    a, b = x * scale, gamma * scale     # XLA would make one quotient of two
     some = a * a + b * b > 0.0
-    cauchy = b / (math.pi * inside(some, a * a + b * b, 1.0)) / scale
+    cauchy = b * scale * (1.0 / (math.pi * inside(some, a * a + b * b, 1.0)))
     point = where(some, cauchy, math.inf)
     return where(sigma < 0.0, math.nan, where(wide, voigt, point))
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...lax.creation import full_like
 from ...lax.special.series import iterate
-from ...numpy.elementary import floor
+from ...numpy.elementary import copysign, floor
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.fused import fused
@@ -36,10 +36,12 @@ def _upwards(n: Any, x: Any, parameter: Any, second: Any,
         (low, high, shifts), (degree, x, parameter) = state, constants
         k = i + 1.0
         low, high = high, step(k, x, parameter, low, high)
-        # One that is out of range may have a later one that is not.
-        large = absolute(high) > _LARGE
+        # One that is out of range may have a later one that is not; of the infinite the sign stays.
+        large, endless = absolute(high) > _LARGE, absolute(high) == math.inf
+        high = where(endless, copysign(1e308, high), high)
         low, high = (where(large, v / _LARGE, v) for v in (low, high))
-        return k + 1.0 < degree, (low, high, where(large, shifts + 1.0, shifts))
+        shifts = shifts + where(endless, 2.0, where(large, 1.0, 0.0))
+        return k + 1.0 < degree, (low, high, shifts)
 
     none = 0.0 * degree
     _, high, shifts = iterate(body, legal & (degree > 1.0), (first, second, none),
