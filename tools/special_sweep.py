@@ -83,7 +83,8 @@ def magnitude(label: str, rng: Any, dtype: Any) -> float:
         "whole": lambda: float(rng.integers(1, 41)), "half": lambda: rng.integers(0, 40) + 0.5,
         "moderate": lambda: rng.uniform(1.0, 50.0), "large": lambda: log(50.0, 1e5),
         "hundreds": lambda: float(rng.integers(41, 600)),
-        "huge": lambda: log(1e5, most / 4), "great": lambda: log(1e5, 1e30), "infinite": lambda: np.inf}[label]()
+        "huge": lambda: log(1e5, most / 4), "great": lambda: log(1e5, 1e30),
+        "infinite": lambda: np.inf}[label]()
 
 
 def draw(kind: str, rng: Any, dtype: Any) -> tuple[str, float]:

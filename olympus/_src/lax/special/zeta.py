@@ -18,8 +18,8 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, static_int
 from ...types.shape import minimum as smaller
-from ..arithmetic import min as minimum
 from ..arithmetic import div, mul, neg, reciprocal, sub
+from ..arithmetic import min as minimum
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
 from ..comparison import eq, ge, gt, lt, select
 from ..convert import convert_element_type, convert_element_type_p

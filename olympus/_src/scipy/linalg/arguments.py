@@ -13,7 +13,7 @@ from ...numpy.promote import array_args, convert, promote_dtypes, to_array
 from ...types import dtypes
 from ...types.shape import definitely_equal, is_static, sequence, static_int
 
-__all__ = ["bounds_of", "counted", "matrices", "number_of", "options", "places_of",
+__all__ = ["bounds_of", "count_of", "counted", "matrices", "number_of", "options", "places_of",
            "precise", "size_of", "square", "vector"]
 
 
@@ -71,9 +71,18 @@ def number_of(x: Any, axis: int = -1) -> int:
     return static_int(size_of(x, axis), "scipy.linalg", "size")
 
 
-def options(name: str, what: str, given: Any, allowed: tuple[Any, ...]) -> Any:
-    """One of the allowed values; ValueError for others."""
-    if given not in allowed:
+def count_of(name: str, what: str, given: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+    """An int of at least `least` that an axis may have as its size; ValueError for others."""
+    count = static_int(given, name, what)
+    if not least <= count <= most:
+        raise ValueError(f"{name}: {what} {given!r} given; an int from {least} to {most} is "
+                         "required.")
+    return count
+
+
+def options(name: str, what: str, given: Any, allowed: Any) -> Any:
+    """One of the allowed values, numbers, text or None; ValueError for others."""
+    if not isinstance(given, (str, int, float, type(None))) or given not in allowed:
         raise ValueError(f"{name}: {what} {given!r} given; one of "
                          f"{', '.join(map(repr, allowed))} is required.")
     return given

@@ -32,7 +32,7 @@ from ...types.shape import (
     sequence,
     static_int,
 )
-from ..linalg.arguments import counted
+from ..linalg.arguments import count_of, counted
 from .windows import weights
 
 __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
@@ -101,9 +101,7 @@ class Segments:
         """`size` is the length of the signal."""
         self.name = name
         if nperseg is not None:
-            nperseg = static_int(nperseg, name, "nperseg")
-            if nperseg < 1:
-                raise ValueError(f"{name}: nperseg {nperseg} given; a positive int is required.")
+            nperseg = count_of(name, "nperseg", nperseg, 1)
         if isinstance(window, (str, tuple, int, float)):
             nperseg = 256 if nperseg is None else nperseg
             if less(size, nperseg):
@@ -124,7 +122,7 @@ class Segments:
                                  "given; equal sizes are required.")
             nperseg = length
         self.nperseg: int = nperseg
-        self.nfft = nperseg if nfft is None else static_int(nfft, name, "nfft")
+        self.nfft = nperseg if nfft is None else count_of(name, "nfft", nfft)
         if self.nfft < nperseg:
             raise ValueError(f"{name}: nfft {self.nfft} given for segments of {nperseg}; at least "
                              "that is required.")
@@ -402,6 +400,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
     (x,) = array_args("periodogram", x)
     x = moveaxis(to_array(x), axis, -1)
     size = typeof(x).shape[-1]
+    nfft = None if nfft is None else count_of("periodogram", "nfft", nfft, 1)
     if nfft is not None and less(nfft, size):
         x, size = x[..., :nfft], nfft
     frequencies, out = csd(x, None, fs, window, size if isinstance(window, (str, tuple)) else None,
@@ -518,7 +517,8 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     count = typeof(z).shape[-2]
     bins = typeof(z).shape[-1]
     default = 2 * (bins - 1) if input_onesided else bins
-    length = default if nperseg is None else static_int(nperseg, "istft", "nperseg")
+    (fs,) = array_args("istft", fs)
+    length = default if nperseg is None else count_of("istft", "nperseg", nperseg, 1)
     if nfft is None:
         nfft = length if input_onesided and length == default + 1 else default
     plan = Segments("istft", window, length, noverlap, nfft, max(length, 1))

@@ -235,8 +235,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     1.5502
     """
     d = static_int(d, "multigammaln", "d")
-    if d < 1:
-        raise ValueError(f"multigammaln: d {d} given; a positive int is required.")
+    if not 1 <= d < 2**31:
+        raise ValueError(f"multigammaln: d {d} given; a positive int below 2**31 is required.")
     a, = operands("multigammaln", a)
     halves = np.arange(d) / 2.0
     shifted = asarray(a)[..., None] - asarray(halves, dtype=typeof(a).dtype)

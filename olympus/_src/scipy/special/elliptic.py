@@ -40,7 +40,8 @@ def _ellipkm1(tol: float, p: Any) -> Any:
     near = half + 0.25 * w * (half - 1.0)
     far = 0.5 * math.pi / _mean(sqrt(outside(tiny, w, 0.5)))[0]
     value = where(tiny, near, far) * where(above, sqrt(w), 1.0)
-    return where(legal, value, where((p >= 0.0) & ~normal(p), math.inf, where(p == math.inf, 0.0, math.nan)))
+    edge = where(p == math.inf, 0.0, math.nan)
+    return where(legal, value, where((p >= 0.0) & ~normal(p), math.inf, edge))
 
 
 def _ellipe(tol: float, m: Any) -> Any:

@@ -56,6 +56,9 @@ def apply(prim: Primitive, *xs: Any, **params: Any) -> Any:
 def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
     """Operands promoted to one dtype and one shape, as arrays: numbers, too."""
     found = promote(name, *xs, inexact=inexact)
+    for x in found:
+        if dtypes.is_extended(x.dtype):
+            raise TypeError(f"{name}: {x.aval} given; numbers are required.")
     shape = next((x.shape for x in found if type(x) is not Literal), ())
     return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
 

@@ -16,7 +16,18 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...transforms.fused import fused
-from .family import Special, apply, chebyshev, horner, inside, normal, log1p, nowhere, operands, outside
+from .family import (
+    Special,
+    apply,
+    chebyshev,
+    horner,
+    inside,
+    log1p,
+    normal,
+    nowhere,
+    operands,
+    outside,
+)
 from .normal import faddeeva, gauss_p, ndtr_of
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "owens_t", "shichi", "sici", "spence"]
@@ -175,7 +186,8 @@ def _expn(tol: float, n: Any, x: Any) -> Any:
     safe = where(some, x, 1.0)
     zeroth = where(some, exp(-safe) / safe, math.inf)
     at_zero = where(n > 1.0, 1.0 / where(n > 1.0, n - 1.0, 1.0), math.inf)
-    value = where(legal, value, where((x >= 0.0) & ~normal(x), at_zero, where(x == math.inf, 0.0, math.nan)))
+    value = where(legal, value, where((x >= 0.0) & ~normal(x), at_zero, where(
+        x == math.inf, 0.0, math.nan)))
     value = where((n == 0.0) & (x >= 0.0), zeroth, value)
     return where((n < 0.0) | (x < 0.0) | (n != floor(n)), math.nan, value)
 
