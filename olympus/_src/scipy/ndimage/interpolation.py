@@ -311,6 +311,8 @@ def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[in
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
+    if not typeof(x).ndim:
+        raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
     x = floating(x)
     real = dtypes.to_real_dtype(x.dtype)
     ndim = len(shape)

@@ -18,7 +18,7 @@ from ...numpy.promote import array_args, inexact, to_array
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, static_int
-from ..linalg.arguments import count_of
+from ..linalg.arguments import count_of, number
 from ..ndimage.filters import convolve1d
 from .windows import weights
 
@@ -79,7 +79,7 @@ def _weighed(spectrum: Any, window: Any, size: int) -> Any:
     elif isinstance(window, (str, tuple, int, float)):
         values = np.fft.fftshift(weights("resample", window, size))
     else:
-        values = window
+        values = number("resample", window)
     values = asarray(values, real)
     if typeof(values).shape != (size,):
         raise ValueError(f"resample: window {typeof(values)} given; a weight for each of {size} "

@@ -32,7 +32,7 @@ from ...types.shape import (
     sequence,
     static_int,
 )
-from ..linalg.arguments import count_of, counted
+from ..linalg.arguments import count_of, counted, number
 from .windows import weights
 
 __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
@@ -269,7 +269,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
         x = concatenate([x, zeros((*typeof(x).shape[:-1], more), x.dtype)], -1)
     out = plan.transformed(x, _detrender("stft", detrend), onesided)
     scale = _scale("stft", "density" if scaling == "psd" else scaling, plan.weighed(x.dtype),
-                   asarray(fs, dtypes.to_real_dtype(x.dtype)))
+                   asarray(number("stft", fs), dtypes.to_real_dtype(x.dtype)))
     out = out * scale ** 0.5
     axis = axis - 1 if axis < 0 else axis
     return (plan.frequencies(fs, onesided),
@@ -345,7 +345,7 @@ def _products(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, nov
     spectra = [plan.transformed(z, _detrender(name, detrend), onesided) for z in signals]
     out = absolute(spectra[0]) ** 2 if y is None else spectra[0].conj() * spectra[1]
     real = dtypes.to_real_dtype(out.dtype)
-    out = out * _scale(name, scaling, plan.weighed(real), asarray(fs, real))
+    out = out * _scale(name, scaling, plan.weighed(real), asarray(number(name, fs), real))
     if onesided:
         # What is there for a positive frequency and for its negative counts twice.
         twice = np.full(plan.nfft // 2 + 1, 2.0)
@@ -517,7 +517,7 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     count = typeof(z).shape[-2]
     bins = typeof(z).shape[-1]
     default = 2 * (bins - 1) if input_onesided else bins
-    (fs,) = array_args("istft", fs)
+    fs = number("istft", fs)
     length = default if nperseg is None else count_of("istft", "nperseg", nperseg, 1)
     if nfft is None:
         nfft = length if input_onesided and length == default + 1 else default
