@@ -65,6 +65,9 @@ KINDS: dict[str, tuple[tuple[str, ...], float]] = {     # magnitudes, the share 
     "d": (("small", "unit", "moderate", "half", "large"), 0.0),
 }
 
+NAMES = {"r": "real", "p": "positive", "q": "probability", "n": "whole", "o": "order",
+         "s": "shape", "m": "modulus", "i": "[-1,1]", "d": "degrees"}
+
 
 def magnitude(label: str, rng: Any, dtype: Any) -> float:
     """A number of that size, > 0 but for `zero`."""
@@ -238,6 +241,11 @@ def orthogonal(name: str, kinds: str, exact: Any) -> Case:
     return case(f"eval_{name}", kinds, exact, None, near)
 
 
+def log_gamma(x: Any) -> Any:
+    """SciPy's, but for -inf, where C's has inf."""
+    return np.where(x == -np.inf, np.inf, sp.gammaln(x))
+
+
 INVERSE = functools.partial(case, inverse=True)
 CASES = (
     *(part("airy", i, "r", functools.partial(f, derivative=d)) for i, (f, d) in enumerate(
@@ -258,7 +266,7 @@ CASES = (
     case("factorial", "n", mp.factorial),
     case("dawsn", "r", lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)),
     case("digamma", "r", mp.digamma), case("gamma", "r", mp.gamma), case("rgamma", "r", mp.rgamma),
-    case("gammaln", "r", lambda x: mp.log(abs(mp.gamma(x)))), case("loggamma", "p", mp.loggamma),
+    case("gammaln", "r", lambda x: mp.log(abs(mp.gamma(x))), None, log_gamma), case("loggamma", "p", mp.loggamma),
     case("gammasgn", "r", lambda x: mp.sign(mp.gamma(x))),
     case("ellipe", "m", mp.ellipe), case("ellipk", "m", mp.ellipk),
     case("ellipkm1", "p", lambda p: mp.ellipk(1 - p)),
@@ -334,7 +342,7 @@ CASES = (
         ("hermite", "nr", mp.hermite), ("laguerre", "nr", lambda n, x: mp.laguerre(n, 0, x)),
         ("hermitenorm", "nr", lambda n, x: mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2))),
         ("gegenbauer", "nsr", mp.gegenbauer), ("genlaguerre", "nsr", mp.laguerre))),
-    primitive("lgamma", "r", lambda x: mp.log(abs(mp.gamma(x))), sp.gammaln),
+    primitive("lgamma", "r", lambda x: mp.log(abs(mp.gamma(x))), log_gamma),
     primitive("digamma", "r", mp.digamma, sp.psi),
     primitive("polygamma", "np", accuracy.mp_polygamma, sp.polygamma),
     primitive("zeta", "ps", lambda s, q: mp.zeta(s, q), sp.zeta),
@@ -439,7 +447,7 @@ def judge(case: Case, xs: tuple[float, ...], found: float, scipy: float, dtype: 
             if off > limit and np.isfinite(off):
                 spread = shaken(case, operands, value, dtype)
                 if off <= 8 * spread:
-                    return Finding(min(off, near), xs, found, scipy, wanted, False)
+                    return Finding(0.0, xs, found, scipy, wanted, False)
         if off <= limit:
             return Finding(off, xs, found, scipy, wanted, False)
     if limit_of and np.isnan(scipy):        # a limit that SciPy does not have
@@ -466,27 +474,53 @@ def sweep(case: Case, dtype: Any, points: int, seed: int) -> Iterator[tuple[str,
         yield region, judge(case, tuple(map(float, xs)), float(f), float(s), dtype)
 
 
-def report(case: Case, dtype: Any, points: int, seed: int, regions: bool) -> int:
-    """Prints what is wrong with a function, and its worst errors; the number of suspects."""
-    worst: dict[str, Finding] = {}
-    suspects = collections.defaultdict(list)
-    for region, finding in sweep(case, dtype, points, seed):
-        if finding.suspect:
-            suspects[region].append(finding)
-        elif region not in worst or finding.error > worst[region].error:
-            worst[region] = finding
-    most = max((f.error for f in worst.values()), default=0.0)
-    count = sum(map(len, suspects.values()))
-    print(f"{case.name} {np.dtype(dtype)}: worst {most:.1e}, {count} suspects", flush=True)
+class Measured(NamedTuple):
+    """What the sweep of a function found: by region the worst error, and the suspects."""
+
+    points: int
+    worst: dict[str, Finding]
+    suspects: dict[str, list[Finding]]
+
+    def error(self) -> float:
+        return max((f.error for f in self.worst.values()), default=0.0)
+
+    def count(self) -> int:
+        return sum(map(len, self.suspects.values()))
+
+
+def measure(case: Case, dtype: Any, points: int, seed: int) -> Measured:
+    """The sweep of a function, sorted by regions."""
+    found, worst = 0, {}
+    suspects: dict[str, list[Finding]] = collections.defaultdict(list)
+    with olympus.enable_x64(dtype == np.float64):
+        for region, finding in sweep(case, dtype, points, seed):
+            found += 1
+            if finding.suspect:
+                suspects[region].append(finding)
+            elif region not in worst or finding.error > worst[region].error:
+                worst[region] = finding
+    return Measured(found, worst, suspects)
+
+
+def report(case: Case, dtype: Any, found: Measured, regions: bool) -> None:
+    """Prints what is wrong with a function, and its worst errors."""
+    print(f"{case.name} {np.dtype(dtype)}: worst {found.error():.1e}, {found.count()} suspects",
+          flush=True)
     if regions:
-        for region, f in sorted(worst.items(), key=lambda item: -item[1].error):
+        for region, f in sorted(found.worst.items(), key=lambda item: -item[1].error):
             print(f"    {region}: {f.error:.1e} at {f.xs}")
-    for region, many in sorted(suspects.items()):
+    for region, many in sorted(found.suspects.items()):
         f = max(many, key=lambda f: f.error)
         exact = "?" if f.exact is None else mp.nstr(f.exact, 17)
         print(f"  ! {region} ({len(many)}): {f.xs} gives {f.found!r}, SciPy {f.scipy!r}, "
               f"{'error' if case.inverse else 'exact'} {exact}")
-    return count
+
+
+def line(case: Case, found: list[Measured]) -> str:
+    """A line of docs/accuracy_domains.md."""
+    cells = [f"{m.error():.0e} | {m.count() or ''}" for m in found]
+    kinds = " ".join(NAMES[k] for k in case.kinds)
+    return f"| `{case.name}` | {kinds} | {found[0].points} | " + " | ".join(cells) + " |"
 
 
 def main() -> int:
@@ -495,18 +529,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--points", type=int, default=400, help="per operand")
     parser.add_argument("--regions", action="store_true", help="the worst error of each region")
+    parser.add_argument("--table", action="store_true", help="lines of docs/accuracy_domains.md")
     parser.add_argument("--dtypes", nargs="*", default=["float32", "float64"])
     given = parser.parse_args()
     signal.signal(signal.SIGVTALRM, _alarm)
     mp.mp.dps = DIGITS
     total = 0
     for one in CASES:
-        if not given.names or any(name in one.name for name in given.names):
-            for dtype in given.dtypes:
-                with olympus.enable_x64(dtype == "float64"):
-                    total += report(one, np.dtype(dtype).type, given.points, given.seed,
-                                    given.regions)
-    print(f"{total} suspects")
+        if given.names and not any(name in one.name for name in given.names):
+            continue
+        found = []
+        for dtype in given.dtypes:
+            found.append(measure(one, np.dtype(dtype).type, given.points, given.seed))
+            total += found[-1].count()
+            if not given.table:
+                report(one, dtype, found[-1], given.regions)
+        if given.table:
+            print(line(one, found), flush=True)
+    print(f"{total} suspects", file=sys.stderr)
     return int(bool(total))
 
 
