@@ -29,6 +29,7 @@ from .series import Computed, iterate, log1p_minus, polynomial_in
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
 _LARGE, _SHORT, _UNIFORM, _STEPS = 16.0, 10.0, 1e9, 100_000
+_LEAST = 2.0 ** -1022       # arithmetic takes less for 0, comparisons with 0 may not
 _TWICE_PI = 2.0 * math.pi
 
 
@@ -164,7 +165,7 @@ def _inside(a: Any, b: Any, x: Any, y: Any) -> Any:
     """Whether 0 < x, y <= 1 and 0 < a, b < inf."""
     inside = bitwise_and(le(x, 1.0), le(y, 1.0))
     for v in (a, b, x, y):
-        inside = bitwise_and(inside, bitwise_and(gt(v, 0.0), lt(v, math.inf)))
+        inside = bitwise_and(inside, bitwise_and(ge(v, _LEAST), lt(v, math.inf)))
     return inside
 
 
@@ -172,9 +173,9 @@ def _at_edges(a: Any, b: Any, x: Any, y: Any) -> Any:
     """The limits where x is 0 or 1 and where one of a and b is 0 or infinite."""
     zero, one, nan = (full_like(x, v) for v in (0.0, 1.0, math.nan))
     legal = bitwise_and(bitwise_and(ge(a, 0.0), ge(b, 0.0)), bitwise_and(ge(x, 0.0), ge(y, 0.0)))
-    left = bitwise_or(eq(a, 0.0), eq(b, math.inf))      # all of the weight is at 0
-    right = bitwise_or(eq(b, 0.0), eq(a, math.inf))     # ... at 1
-    value = select(eq(x, 0.0), zero, select(bitwise_or(left, eq(y, 0.0)), one, zero))
+    left = bitwise_or(lt(a, _LEAST), eq(b, math.inf))       # all of the weight is at 0
+    right = bitwise_or(lt(b, _LEAST), eq(a, math.inf))      # ... at 1
+    value = select(lt(x, _LEAST), zero, select(bitwise_or(left, lt(y, _LEAST)), one, zero))
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
@@ -196,7 +197,8 @@ def beta_value(tol: float, a: Any, b: Any, x: Any, y: Any = None) -> Any:
     total = iterate(_series_step(tol), bitwise_and(bitwise_or(direct, close), inside),
                     (one, select(close, full_like(x, 0.0), one)), places, _STEPS)[1]
     power = mul(total, exp(neg(mul(q, log1p(neg(select(direct, u, half)))))))
-    near_one = _near_one(*(select(close, z, half) for z in (p, q, v)), total)
+    r, s, w = (select(close, z, half) for z in (p, q, v))
+    near_one = _near_one(r, s, w, total)
     exponent, excess = _exponent(p, q, u, v)
     expanded, product = _uniform(p, q, exponent, excess), _product(p, q, exponent)
     p, q = select(swap, q, p), select(swap, p, q)

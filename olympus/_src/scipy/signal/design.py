@@ -368,7 +368,7 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
     """
     b = a = np.ones(1)
     sections = _numbers("sos2tf", "sos", sos)
-    if sections.ndim != 2 or sections.shape[1] != 6:
+    if sections.shape[1:] != (6,):
         raise ValueError(f"sos2tf: sos of shape {sections.shape} given; sections [k, 6] are "
                          "required.")
     for section in sections:
