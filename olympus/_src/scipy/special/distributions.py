@@ -187,7 +187,7 @@ def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     0.44444
     """
     dfn, dfd, x = operands("fdtrc", dfn, dfd, x)
-    return fdtr_p.bind(dfd, dfn, 1.0 / x)
+    return fdtr_p.bind(dfd, dfn, where(x == 0.0, math.inf, 1.0 / x))
 
 
 @fused(inline=True)
