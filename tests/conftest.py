@@ -6,6 +6,7 @@ Order is random (pytest-randomly); the closing lines say which option repeats it
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
+os.environ["OLYMPUS_AS_JAX"] = "off"    # some tests import every module
 
 import gc
 import itertools

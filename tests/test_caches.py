@@ -96,7 +96,7 @@ OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_
          "olympus_threefry_partitionable": False, "olympus_softmax_custom_jvp": True,
          "olympus_random_seed_offset": 1, "olympus_default_device": "cpu",
          "olympus_no_collectives": True, "olympus_remove_size_one_mesh_axis_from_type": True,
-         "olympus_auto_pcast": False, "olympus_hold": "off",
+         "olympus_auto_pcast": False, "olympus_hold": "off", "olympus_compatible": True,
          "olympus_high_dynamic_range_gumbel": True}
 told = [0.0]
 
@@ -676,6 +676,7 @@ CACHES = {
     ("base/logs.py", "_loud"): "none | process | the loggers that are named",
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "excluded"): "none | process | files that libraries name",
+    ("backend/compile.py", "before_compiling"): "none | process | one for `as_jax`",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
     ("transforms/roofline.py", "_rules"): "primitive | process | rules that users gave",

@@ -110,7 +110,7 @@ TRACE_KEYS = {
     "default_matmul_precision", "default_device", "default_prng_impl", "threefry_partitionable",
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
-    "auto_pcast", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
+    "auto_pcast", "compatible", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
     "high_dynamic_range_gumbel",
 }
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ OBJECT = re.compile(r"<[^<>]*>")
 
 def modules() -> Iterator[ModuleType]:
     """The public modules that have names of their own, in the order of their names."""
+    os.environ["OLYMPUS_AS_JAX"] = "off"    # importing that module does nothing then
     found = ["olympus", *(m.name for m in pkgutil.walk_packages(olympus.__path__, "olympus."))]
     for name in sorted(found):
         if not name.startswith("olympus._src"):

@@ -29,6 +29,7 @@ REASONS = {
     "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over|"
                                                r"dims\.py:__getitem__: shard_map",
     "methods of SciPy's that others stand in for": r"solve_ivp\.py:solve_ivp:",
+    "what JAX has and is planned here": r"stand_ins\.py:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "what the plugin or the partitioner does": r"(topologies|partitioning)\.py:",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|__lt__|maximum|"

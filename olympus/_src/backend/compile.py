@@ -429,6 +429,10 @@ def user_error(error: Exception, what: str) -> BaseException:
     return error
 
 
+# Each is called with the client that compiles a program next, and may raise.
+before_compiling: list[Callable[[Any], None]] = []
+
+
 def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
@@ -453,6 +457,8 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     dump("stablehlo", context.name, lambda: module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value))
     owner = client(device.platform)
+    for watch in before_compiling:
+        watch(owner)
 
     def compile_now() -> Any:
         try:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution
+from ..base.spelling import array_method
 from ..base.util import Memo, bit_key
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
@@ -119,8 +120,8 @@ def argument_array(x: Any) -> Any:
     aval = typeof(x)    # raises the teaching error for what is no array
     if kind in SCALAR_TYPES:
         return array_from_numpy(np.asarray(x, aval.dtype), aval.weak_type)
-    if hasattr(x, "__olympus_array__"):
-        return argument_array(x.__olympus_array__())
+    if kind is not np.ndarray and (given := array_method(x)) is not None:
+        return argument_array(given())
     return array_from_numpy(np.asarray(x))
 
 

@@ -13,7 +13,7 @@ import functools
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
@@ -440,6 +440,11 @@ remove_size_one_mesh_axis_from_type = _option(
 no_collectives = _option(
     "olympus_no_collectives", False, _BOOL, trace_key=True,
     doc="Refuse programs whose devices would communicate, when they are compiled.")
+compatible = _option(
+    "olympus_compatible", False, _BOOL, trace_key=True,
+    doc="Do as JAX does where Olympus does otherwise on purpose: indices known to be out of bounds "
+    "(with a warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
+    "`tree_transpose`. `olympus.as_jax` sets it.")
 random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True,
     doc="Added to every integer seed that makes a random key.")
@@ -688,6 +693,15 @@ def disable_jit(disable: bool = True) -> Override:
 
 
 checking_leaks: Callable[[], Override] = functools.partial(check_tracer_leaks, True)
+
+
+def read_environment(variables: Iterable[str]) -> None:
+    """Set the options of these variables of the environment, which were not there at import."""
+    for name in variables:
+        option = _options.get(name.lower())
+        if option is not None:
+            option.set_global(option.check(Option._from_environment(
+                option.name, option.value, option.kind)))
 
 
 def changed() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
-from . import config
+from . import config, spelling
 
 __all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
            "source_line", "summarize", "traced_function", "user_frame", "written_at"]
@@ -205,6 +205,8 @@ def filter_traceback(error: BaseException) -> None:
     for IPython and pytest. Use as `except Exception as e: filter_traceback(e); raise`: it costs
     nothing until something is raised.
     """
+    if spelling.shown is not str:
+        _respell(error)
     mode = config.traceback_filtering.value
     if mode == "off":
         return
@@ -222,6 +224,15 @@ def filter_traceback(error: BaseException) -> None:
         else:
             err.__traceback__ = _without_internal(err.__traceback__)
         pending += [err.__cause__, err.__context__]
+
+
+def _respell(error: BaseException) -> None:
+    """Show names as users of another spelling know them, in an error that we raised."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is not None and is_internal(entry.tb_frame.f_code.co_filename):
+        error.args = tuple(spelling.shown(a) if isinstance(a, str) else a for a in error.args)
 
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from ..base import spelling
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.dtypes import converted
@@ -185,7 +186,8 @@ class OlympusprEqn:
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
         self.outvars = outvars if type(outvars) is list else list(outvars)
-        self.params = params
+        named = spelling.named_params
+        self.params = params if named is None else named(primitive, params)
         self.effects = effects
         self.source = source
         self.ctx = ctx

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import pretty, source
+from ..base import pretty, source, spelling
 from ..base.util import quoted
 from ..types.shape import SymbolicDim
 
@@ -112,7 +112,7 @@ def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = Tru
     text = "\n".join(pretty.format(doc) for doc in docs)
     if print_effects and pr.effects:
         text += f"\n# effects: {', '.join(sorted(map(str, pr.effects)))}"
-    return text
+    return spelling.shown(text)
 
 
 def _open(program: Any) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
+from ..base.spelling import array_method
 from ..base.typing import Array
 from ..base.util import clipped
 from ..types import dtypes
@@ -368,8 +369,8 @@ def _foreign_aval(x: Any) -> Any:
             return FOREIGN_AVALS[base](x)
         if base in SCALAR_TYPES:
             return scalar_aval(base)
-    if hasattr(x, "__olympus_array__"):
-        return typeof(x.__olympus_array__())
+    if (given := array_method(x)) is not None:
+        return typeof(given())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
                     f"{clipped(x)}; an array, a NumPy array or a Python number is required; "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..backend.eager import FAILURES
 from ..base import lib
+from ..base.spelling import array_method
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import arithmetic
@@ -57,7 +58,7 @@ _known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
-            or kind in FOREIGN_AVALS or hasattr(kind, "__olympus_array__")):
+            or kind in FOREIGN_AVALS or array_method(kind) is not None):
         _known.add(kind)
         return True
     return False

@@ -11,6 +11,7 @@ import numpy as np
 from ..backend.array import HOLDERS, array_from_numpy, share_numpy
 from ..backend.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..base import lib
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
 from ..core.context import ThreadState, ctx
@@ -40,6 +41,7 @@ __all__ = [
 ArrayImpl = lib.ArrayImpl
 _ARRAYS = frozenset((ArrayImpl,))
 _SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us
+_PLAIN = _SINGLE | {list, tuple, np.ndarray}    # without a method that gives an array
 
 
 # From data ---------------------------------------------------------------------------------------
@@ -168,8 +170,8 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or kind in HOLDERS:
         return _from_array(x, dtype, copy)
-    if hasattr(x, "__olympus_array__"):
-        return _to_array(x.__olympus_array__(), dtype, copy, device)
+    if kind not in _PLAIN and (given := array_method(x)) is not None:
+        return _to_array(given(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
@@ -289,8 +291,8 @@ def _from_numpy(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
 
 def _nested(x: Any, leaves: list[Any]) -> Any:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
-    if hasattr(type(x), "__olympus_array__"):
-        x = x.__olympus_array__()
+    if type(x) not in _PLAIN and (given := array_method(x)) is not None:
+        x = given()
     if type(x) in SCALAR_TYPES:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):

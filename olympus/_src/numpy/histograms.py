@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import compatible
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer, literal, typeof
 from ..lax.arithmetic import div, mul, sub
@@ -193,7 +194,8 @@ def _beside(x: Any, edges: Any) -> Any:
 
 @fused(static=("density",))
 def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
-    dtype = dtypes.default_int() if weights is None else weights.dtype
+    dtype = weights.dtype if weights is not None else (
+        dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
     found = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
     return divide(divide(found, diff(edges)), reductions.sum(found)) if density else found
 
@@ -310,7 +312,8 @@ def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, 
     for i, (e, n) in enumerate(zip(edges, sizes)):
         place = _place(columns[i], e)
         flat, outside = flat * n + place, outside | (place == n)
-    dtype = dtypes.default_float() if weights is None else dtypes.to_inexact_dtype(weights.dtype)
+    dtype = dtypes.to_inexact_dtype(weights.dtype) if weights is not None else (
+        dtypes.default_int() if compatible.value and not density else dtypes.default_float())
     flat = where(outside, prod(sizes), flat)
     found = reshape(_count(flat, weights, prod(sizes), dtype), tuple(sizes))
     if density:

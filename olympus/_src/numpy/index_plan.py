@@ -19,7 +19,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..base import errors, lib
+from ..base import errors, lib, source
+from ..base.config import compatible
+from ..base.spelling import array_method
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
@@ -207,12 +209,13 @@ def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
 
 _plans: Memo = Memo(16384)
 _SEQUENCES = frozenset((list, tuple, range))
+_ARRAYS = frozenset((lib.ArrayImpl, np.ndarray))
 
 
 def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
           ) -> tuple[Plan, list[Any], bool]:
     """The plan and operands of an index of an array of the given shape, and whether some integer
-    is out of bounds (and was clamped, which only happens if not `strict`).
+    is out of bounds (and was clamped: if `strict`, that only happens under `olympus_compatible`).
 
     Raises TypeError (and IndexError) for floats and strings; IndexError for too many or misfitting
     indices, for slices with traced bounds and, if `strict`, for integers and index arrays that are
@@ -255,7 +258,10 @@ def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
     if plan is None:
         plan = _plans[key] = Plan(*key)
     if outside is not None and strict and (plan.picks or outside[2]):
-        _refuse_outside(shape, wrap, *outside[:2])
+        error = _outside(shape, wrap, *outside[:2])
+        if not compatible.value:
+            raise error
+        source.warn(f"{error} The nearest element is read, and a write is dropped, as JAX does.")
     if plan.wide:
         operands = [halves(o) if type(o) is int or isinstance(o, np.ndarray) else o
                     for o in operands]
@@ -293,11 +299,11 @@ def _inside(i: int, n: int, wrap: bool) -> int | None:
     return maximum(0, minimum(i, n - 1))
 
 
-def _refuse_outside(shape: Shape, wrap: bool, value: int, axis: int) -> NoReturn:
+def _outside(shape: Shape, wrap: bool, value: int, axis: int) -> IndexError:
     n = shape[axis]
     index, need = (f"index {value}", f"integers from {-n if wrap else 0} to {n - 1} are required"
                    ) if n else ("index", "an empty axis has no elements")
-    raise IndexError(
+    return IndexError(
         f"indexing: index {value} of an array of shape {shape} given; {index} is out of bounds for "
         f"axis {axis} with size {n}; {need}; say what holds outside with x.at[index] and "
         "mode='clip', 'fill' or 'drop'.")
@@ -377,8 +383,8 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     Returns the next axis, and what is known to be outside of which axis, and whether also if the
     index arrays together name no element; or None.
     """
-    if hasattr(entry, "__olympus_array__"):
-        entry = entry.__olympus_array__()
+    if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
+        entry = given()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))
         return axis, None

@@ -132,17 +132,18 @@ _BOUNDS = frozenset((int, type(None)))
 @memoize(16384)
 def _window(shape: tuple[int, ...], x64: bool, device: Any, *parts: Any
             ) -> tuple[Any, ...] | None:
-    """What `_slice` takes for an index laid flat by `getitem`; None where a start is no int.
+    """What `_slice` takes for an index laid flat by `getitem`; None where a start is no int, or
+    is out of bounds.
 
     The starts are on the default device, at the default dtype, which the other arguments name.
     """
     rest, index = iter(parts), []
     for part in rest:
         index.append(slice(*itertools.islice(rest, 3)) if part is slice else part)
-    plan, starts, _ = parse(shape, tuple(index))
+    plan, starts, outside = parse(shape, tuple(index), strict=False)
     if plan.empty is not None:
         refuse_empty(plan, shape)
-    return None if plan.wide else (plan, True, *map(number_array, starts))
+    return None if plan.wide or outside else (plan, True, *map(number_array, starts))
 
 
 _GET = "at[...].get"

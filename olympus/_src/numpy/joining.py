@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.config import compatible
+from ..base.source import warn
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, slicing
@@ -626,8 +629,8 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
         return start + step * np.arange(static_int(size, name, "the size of a slice"))
-    if hasattr(obj, "__olympus_array__"):
-        obj = obj.__olympus_array__()
+    if (given := array_method(obj)) is not None:
+        obj = given()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)
@@ -737,8 +740,12 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         return _insert_traced(arr, broadcast_to(places.reshape(-1), (count,)), values, axis=axis)
     places = np.broadcast_to(places.reshape(-1), count)
     if places.size and (less(places.min(), -n) or less(n, places.max())):
-        raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
-                         "bounds.")
+        error = IndexError(f"insert: places {places} given for an axis of size {n}; each must be "
+                           "in bounds.")
+        if not compatible.value:
+            raise error
+        warn(f"{error} The nearer end is taken, as JAX does.")
+        places = np.clip(places, -n, n)
     places = np.where(places < 0, places + n, places)
     order = np.argsort(places, kind="stable")
     to = np.empty_like(places)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backend.eager import FAILURES
 from ..base import errors, lib
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
@@ -671,8 +672,8 @@ _roll_by = fused(_roll, static=("shift", "axis"))
 
 
 def _shifts(shift: Any) -> list[Any]:
-    if hasattr(shift, "__olympus_array__"):
-        shift = shift.__olympus_array__()
+    if (given := array_method(shift)) is not None:
+        shift = given()
     several = isinstance(shift, (tuple, list))
     for s in shift if several else (shift,):
         aval = operand("roll", s, 1).aval

@@ -16,6 +16,7 @@ import numpy as np
 from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base import config, source
+from ..base.spelling import array_method
 from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.primitive import Primitive
@@ -197,8 +198,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     for base in (bool, int, float, complex):    # subclasses: IntEnum and the like
         if isinstance(x, base):
             return operand(name, base(x), position)
-    if hasattr(x, "__olympus_array__"):
-        return operand(name, x.__olympus_array__(), position)
+    if (given := array_method(x)) is not None:
+        return operand(name, given(), position)
     refuse(name, x, position)
 
 

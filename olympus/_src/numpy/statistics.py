@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import compatible
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
 from ..lax import arithmetic, slicing
@@ -498,6 +499,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     q = convert(q, wide)
     if scale != 1.0:
         q = div(q, literal(scale, wide))
+    if compatible.value:      # otherwise a quantile beyond the data is NaN
+        q = arithmetic.max(literal(0, wide), arithmetic.min(q, literal(1, wide)))
     x = convert(x, wide)
     x, q = broadcast_to(x, x.shape), broadcast_to(q, q.shape)
     if weights is not None:

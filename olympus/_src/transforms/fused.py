@@ -19,6 +19,7 @@ from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..base import lib
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
+from ..base.spelling import array_method
 from ..base.typing import F
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded
@@ -235,6 +236,6 @@ def _operands(args: tuple, fixed: Container[int]) -> tuple:
         elif kind in _NUMBERS:
             if i not in fixed:
                 found[i] = number_array(a)
-        elif hasattr(kind, "__olympus_array__"):
-            found[i] = a.__olympus_array__()
+        elif (given := array_method(a)) is not None:
+            found[i] = given()
     return tuple(found)

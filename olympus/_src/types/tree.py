@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, overload
 
 from ..base import lib
+from ..base.config import compatible
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from .tree_paths import (
     IsLeaf,
@@ -539,7 +540,8 @@ def tree_transpose(
     if inner_treedef is None:
         inner_treedef = _first_inner(what, outer_treedef, pytree_to_transpose)
     required = outer_treedef.compose(inner_treedef)
-    if found != required:
+    alike = found == required or (compatible.value and found.num_leaves == required.num_leaves)
+    if not alike:
         raise _cannot_transpose(explain_mismatch(required, pytree_to_transpose))
     size = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::size]) for i in range(size))

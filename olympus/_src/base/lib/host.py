@@ -11,6 +11,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
@@ -121,6 +122,17 @@ def set_explain_collective(explain: Callable[[Exception], Exception]) -> None:
 _explain_collective: Callable[[Exception], Exception] = lambda error: error
 
 
+def set_text_of_failure(text: Callable[[type[Exception]], Callable[[Any], str]]) -> None:
+    """Let `text(kind)` be the `str` of what is raised for an exception, of class `kind`, in a
+    function of the host.
+    """
+    global _text_of_failure
+    _text_of_failure = text
+
+
+_text_of_failure: Callable[[type[Exception]], Callable[[Any], str]] = attrgetter("__str__")
+
+
 def runtime_error(error: Exception) -> Exception:
     """The same exception, whose class is also that of errors at run time."""
     kind = type(error)
@@ -131,7 +143,7 @@ def runtime_error(error: Exception) -> Exception:
     try:
         both = type(kind.__name__, bases, {
             "__module__": kind.__module__, "__qualname__": kind.__qualname__,
-            "__str__": kind.__str__, "__repr__": kind.__repr__})
+            "__str__": _text_of_failure(kind), "__repr__": kind.__repr__})
         new = both.__new__(both, *args)
         new.args = error.args
         if not isinstance(kind.__init__, FunctionType):     # Python's own classes keep more in C

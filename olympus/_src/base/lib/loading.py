@@ -72,6 +72,15 @@ def libraries() -> list[Path]:
     return sorted(p for p in root.iterdir() if p.suffix in (".so", ".dylib", ".dll", ".pyd"))
 
 
+def answer_for_jax() -> None:
+    """Say that whatever is called `jax` in this process is Olympus's own, from now on."""
+    global _jax_seen, _answering
+    _jax_seen = _answering = True
+    # C++ takes its own classes for JAX's where it cannot import this; it tries for each part.
+    sys.modules["jax._src.sharding_impls"] = None  # type: ignore[assignment]
+
+
+_answering = False
 _guard = threading.RLock()
 # What C++ imports. Each is refused by its own name: to learn from the package that there is no
 # submodule takes Python 20 us, for each part of an array.
@@ -83,10 +92,10 @@ def no_jax() -> Iterator[None]:
     """While inside, an `import jax` from C++ fails at once, and C++ falls back to its own.
 
     Held under one lock, since it changes `sys.modules`. It does nothing where jax is loaded
-    already.
+    already, or answered for.
     """
     with _guard:
-        if "jax" in sys.modules:
+        if _answering or "jax" in sys.modules:
             yield
             return
         for name in _REFUSED:

@@ -1,0 +1,1 @@
+"""Olympus under JAX's name."""

@@ -1,0 +1,23 @@
+"""`jax._src.compiler`: Chex wraps the function that compiles, to restrict it to some platforms."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ....backend.compile import before_compiling
+
+__all__ = ["backend_compile_and_load"]
+
+
+def backend_compile_and_load(backend: Any, *args: Any, **options: Any) -> None:
+    """Called with the client before each compilation, which is elsewhere; a wrapper may raise."""
+
+
+def _ask(backend: Any) -> None:
+    module = sys.modules.get("jax._src.compiler")
+    if module is not None:
+        module.backend_compile_and_load(backend)
+
+
+before_compiling.append(_ask)

@@ -1,0 +1,3 @@
+"""`jax._src.interpreters`: Flax imports `pxla` from it."""
+
+__all__ = []

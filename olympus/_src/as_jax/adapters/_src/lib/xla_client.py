@@ -1,0 +1,5 @@
+"""`jax._src.lib.xla_client`: Dynamiqs catches its error."""
+
+from .....base.errors import OlympusRuntimeError as XlaRuntimeError
+
+__all__ = ["XlaRuntimeError"]

@@ -1,0 +1,3 @@
+"""`jax.experimental.pallas.ops`: nothing of its own."""
+
+__all__ = []

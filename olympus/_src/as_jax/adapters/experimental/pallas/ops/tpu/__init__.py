@@ -1,0 +1,3 @@
+"""`jax.experimental.pallas.ops.tpu`: nothing of its own."""
+
+__all__ = []

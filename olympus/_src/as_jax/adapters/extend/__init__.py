@@ -1,0 +1,3 @@
+"""`jax.extend`: nothing of its own."""
+
+__all__ = []

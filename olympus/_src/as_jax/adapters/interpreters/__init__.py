@@ -1,0 +1,3 @@
+"""`jax.interpreters`: nothing of its own."""
+
+__all__ = []

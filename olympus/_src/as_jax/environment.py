@@ -1,0 +1,17 @@
+"""Variables of the environment that JAX reads, as Olympus reads them."""
+
+import os
+
+from ..base.config import read_environment
+from . import spellings
+
+__all__ = ["take_over"]
+
+
+def take_over() -> None:
+    """Let each `JAX_…` be the `OLYMPUS_…` of the same name, unless that is set itself."""
+    given = {spellings.ours(name): value for name, value in os.environ.items()
+             if name.startswith("JAX_")}
+    new = {name: value for name, value in given.items() if name not in os.environ}
+    os.environ.update(new)
+    read_environment(new)

@@ -1,0 +1,207 @@
+"""Answers `import jax…`: modules that look each name up in an adapter, then in Olympus.
+
+The module `jax.a.b` has the names of `olympus.as_jax.adapters.a.b`, if there is one, then those of
+`olympus.a.b`, respelled. A name is looked up once; then the module has it, and reading it costs
+what reading a module costs. What begins with an underscore is answered by adapters only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import types
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from ..base import lib
+from ..base.hints import hint_for
+from ..base.source import short_path
+from ..base.util import lazy_module
+from . import spellings
+from .keywords import respelled
+
+__all__ = ["Finder", "asker", "install", "names_of"]
+
+ADAPTERS = f"{__package__}.adapters"
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_metadata: Any = lazy_module(f"{__package__}.metadata")
+
+
+class MissingName(AttributeError):
+    """A name that neither JAX's spelling nor ours has. The text is made when it is read: libraries
+    ask for names to see whether they are there."""
+
+    def __init__(self, names: Names, attribute: str) -> None:
+        super().__init__(name=attribute, obj=sys.modules.get(names.name))
+        self.names, self.attribute, self.asked = names, attribute, asker()
+
+    def __str__(self) -> str:
+        return self.names.nothing_called(self.attribute, self.asked)
+
+
+class Names:
+    """Where the names of one module of JAX are found."""
+
+    __slots__ = ("adapter", "homes", "name")
+
+    def __init__(self, name: str, adapter: Any, public: Any) -> None:
+        self.name, self.adapter = name, adapter
+        self.homes = [importlib.import_module(home) for home in getattr(adapter, "HOMES", ())]
+        if public is not None:
+            self.homes.append(public)
+
+    def find(self, attribute: str) -> Any:
+        """The object of that name; AttributeError if there is none."""
+        if attribute == "__all__":
+            return self.public()
+        adapter = self.adapter
+        if adapter is not None and attribute in adapter.__all__:
+            return self.keep(attribute, getattr(adapter, attribute))
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        if not attribute.startswith("_"):
+            for home, spelt in self.places(attribute):
+                value = getattr(home, spelt, self)
+                if isinstance(value, types.ModuleType) and value.__name__.startswith("olympus."):
+                    break       # imported under its name in JAX
+                if value is not self:
+                    return self.keep(attribute, respelled(value))
+        if adapter is not None and "__getattr__" in vars(adapter):
+            try:
+                return adapter.__getattr__(attribute)       # may be another each time
+            except AttributeError:
+                pass
+        try:
+            return importlib.import_module(f"{self.name}.{attribute}")
+        except ModuleNotFoundError:
+            raise MissingName(self, attribute) from None
+
+    def keep(self, attribute: str, value: Any) -> Any:
+        """Let the module itself have the name from now on."""
+        vars(sys.modules[self.name])[attribute] = value
+        return value
+
+    def places(self, attribute: str) -> Iterator[tuple[Any, str]]:
+        """Each module and name of ours that may be meant."""
+        for spelt in dict.fromkeys((spellings.ours(attribute), attribute)):
+            for home in self.homes:
+                yield home, spelt
+
+    def public(self) -> list[str]:
+        """The names that there are, in JAX's spelling."""
+        found = {spellings.theirs(n) for home in self.homes
+                 for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
+        return sorted(found.union(getattr(self.adapter, "__all__", ())))
+
+    def nothing_called(self, attribute: str, where: str) -> str:
+        """The message that says so."""
+        also = "".join(f", nor has {home.__name__!r} {spelt!r}" for home, spelt in [
+            (home, spellings.ours(attribute)) for home in self.homes])
+        told = [found for home, spelt in self.places(attribute)
+                if (found := hint_for(home.__name__, spelt))]
+        near = difflib.get_close_matches(attribute, self.public(), n=3)
+        hint = (spellings.theirs(told[0]) if told else f"nearest names: {', '.join(near)}" if near
+                else f"dir({self.name}) lists what it has")
+        return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "
+                f"asked for at {where}.")
+
+
+def names_of(module: types.ModuleType) -> Names | None:
+    """Where a module of JAX in this process has its names from; None for other modules."""
+    return getattr(module.__spec__, "loader_state", None)
+
+
+def asker() -> str:
+    """The line, outside of this package and the import system, that asks for something."""
+    frame = inspect.currentframe()
+    while frame is not None and (frame.f_code.co_filename.startswith((_HERE, "<frozen importlib"))
+                                 or frame.f_code.co_filename == importlib.__file__):
+        frame = frame.f_back
+    if frame is None:
+        return "<unknown>"
+    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _module(name: str) -> Any:
+    """The module of that name, imported; None if there is none."""
+    try:
+        return importlib.import_module(name) if importlib.util.find_spec(name) else None
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise       # of something else, which the module imports
+        return None
+
+
+class Finder:
+    """Finds and loads modules called `jax` and `jax.…`, and answers for the distribution."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The spec of a module of JAX; ModuleNotFoundError if neither library has it."""
+        if name != "jax" and not name.startswith("jax."):
+            return None
+        below = name[3:]
+        private = any(part.startswith("_") for part in below.split("."))
+        adapter = _module(ADAPTERS + below)
+        public = None if private else _module("olympus" + spellings.ours(below))
+        if adapter is None and public is None:
+            raise self.missing(name)
+        loader: Any = self
+        return ModuleSpec(name, loader, origin=getattr(public or adapter, "__file__", None),
+                          is_package=True, loader_state=Names(name, adapter, public))
+
+    def missing(self, name: str) -> ModuleNotFoundError:
+        """The error of a module, or a name that a module is asked for, that nobody has."""
+        parent, _, last = name.rpartition(".")
+        names = names_of(sys.modules[parent]) if parent in sys.modules else None
+        text = names.nothing_called(last, asker()) if names else f"No module named {name!r}"
+        # `from jax import name` shows its own text unless the error is of another module.
+        return ModuleNotFoundError(text, name=spellings.ours(name))
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """A module that asks `Names` for what it does not have."""
+        module, names = types.ModuleType(spec.name), spec.loader_state
+        vars(module).update(__doc__=(names.homes or [names.adapter])[-1].__doc__,
+                            __getattr__=names.find, __dir__=names.public)
+        if spec.origin is not None:
+            module.__file__ = spec.origin
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing: names are looked up when they are asked for."""
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """What `importlib.metadata` finds of the distribution `jax`."""
+        return _metadata.distributions(context)
+
+
+def install() -> None:
+    """Let this process import Olympus under JAX's name.
+
+    Raises ImportError if JAX itself is imported already.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    if "jax" in sys.modules:
+        raise ImportError(
+            f"olympus.as_jax: JAX itself is imported already, by {_importer(sys.modules['jax'])}; "
+            "import olympus.as_jax before whatever imports jax, or run the program by "
+            "`python -m olympus.as_jax PROGRAM`.")
+    lib.answer_for_jax()
+    finder: Any = Finder()
+    sys.meta_path.insert(0, finder)
+
+
+def _importer(jax: types.ModuleType) -> str:
+    """The module that has imported JAX: of those that name it the one that began first."""
+    for name, module in list(sys.modules.items()):
+        if name != "jax" and not name.startswith(("jax.", "jaxlib", "olympus")) and any(
+                value is jax or getattr(value, "__module__", None) in sys.modules
+                and str(value.__module__).startswith("jax.")
+                for value in list(vars(module).values())):
+            return f"{name} ({getattr(module, '__file__', None) or 'the program'})"
+    return "a module that is gone"

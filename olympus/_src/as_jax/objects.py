@@ -1,0 +1,109 @@
+"""What the objects of programs answer under JAX's names: fields, params and protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from ..base import lib, spelling
+from ..base.config import compatible
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Higher, Primitive
+from ..core.trace import ctx
+from ..transforms.stages import Traced
+from ..types.symbolic import Dimension
+from . import keywords, spellings
+
+__all__ = ["alias", "respell"]
+
+# Params of a call in JAX that say what ours has no need to say. They are read, and left out when
+# the params are given back.
+_UNSAID: dict[str, Any] = {
+    "compiler_options_kvs": (), "ctx_mesh": None, "inline": False, "keep_unused": False}
+
+
+class Params(dict[str, Any]):
+    """The params of an equation that carries programs: JAX's names are read and written as ours."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> Any:
+        spelt = spellings.ours(name)
+        if spelt == name or not super().__contains__(spelt):
+            return _UNSAID[name]
+        found = self[spelt]
+        # JAX's `remat` has an open program.
+        return found.olympuspr if super().__contains__("prevent_cse") else found
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name, self) is not self
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """The param of that name in either spelling."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __repr__(self) -> str:
+        return spellings.theirs(super().__repr__())
+
+    def copy(self) -> Params:
+        """Params that may be changed."""
+        return Params(self)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """The param of that name in either spelling, which is taken out."""
+        return super().pop(spellings.ours(name), *default)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(spellings.ours(name), value)
+
+    def __or__(self, other: Any) -> Params:
+        return Params({**self, **given(other)})
+
+
+def given(params: dict[str, Any]) -> dict[str, Any]:
+    """Params in our spelling, whichever they are in: what both name is as JAX's name says."""
+    respelt = {spellings.ours(name): value for name, value in params.items() if "jax" in name}
+    return {name: value for name, value in (params | respelt).items()
+            if name not in _UNSAID and "jax" not in name}
+
+
+def named(primitive: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of an equation as it keeps them."""
+    return Params(params) if isinstance(primitive, Higher) else params
+
+
+def bind(self: Any, *args: Any, **params: Any) -> Any:
+    """`Primitive.bind`, for params in JAX's spelling."""
+    if any("jax" in name for name in params):
+        params = given(params)
+    return ctx.trace.process(self, args, params)
+
+
+def alias(kind: type, *names: str) -> None:
+    """Let objects of a class answer to JAX's spelling of these attributes."""
+    for name in names:
+        setattr(kind, spellings.theirs(name), property(
+            attrgetter(name), doc=f"`{name}`, as JAX calls it."))
+
+
+def callback_text(kind: type[Exception]) -> Callable[[Any], str]:
+    """The text of an exception in a callback: it names the class, which Equinox looks for."""
+    return lambda error: (f"INTERNAL: CpuCallback error calling callback: {kind.__name__}: "
+                          f"{kind.__str__(error)}")
+
+
+def respell() -> None:
+    """Let programs, equations and foreign arrays be what JAX's users know them as."""
+    spelling.answer_to(spellings.theirs, named, "__jax_array__")
+    alias(ClosedOlympuspr, "olympuspr")
+    alias(Traced, "olympuspr", "loolympus")
+    compatible.set_global(True)
+    ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
+    lib.set_text_of_failure(callback_text)
+    Higher.bind = bind
+    Dimension.__jax_array__ = Dimension.__olympus_array__
+    Primitive.call_primitive = False     # Distrax asks each of an interpreter's for it

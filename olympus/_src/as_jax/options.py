@@ -1,0 +1,91 @@
+"""`jax.config`: the options of Olympus under the names that JAX has for them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..base.config import config as _ours
+from ..base.util import lazy_module
+from . import spellings
+
+__all__ = ["config"]
+
+_app: Any = lazy_module("absl.app")
+_flags: Any = lazy_module("absl.flags")
+
+
+def _respelling(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors have JAX's names of options."""
+    @functools.wraps(method)
+    def respelt(self: Any, *args: Any) -> Any:
+        try:
+            return method(self, *args)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise type(error)(spellings.theirs(str(error))) from None
+    return respelt
+
+
+class Configuration:
+    """Reads and changes the options by JAX's names of them; ours are known, too."""
+
+    __slots__ = ()
+
+    @_respelling
+    def update(self, name: str, val: Any) -> None:
+        """Set an option for the process; 1 and 0 are True and False."""
+        spelt = spellings.ours(name)
+        boolean = type(val) is int and isinstance(_ours.read(spelt), bool)
+        _ours.update(spelt, bool(val) if boolean else val)
+
+    @_respelling
+    def read(self, name: str) -> Any:
+        """The value that an option has in this thread."""
+        return _ours.read(spellings.ours(name))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every option with its value in this thread."""
+        return {name: self.read(name) for name in dir(self) if name.startswith("jax_")}
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit types are on."""
+        return self.read("jax_enable_x64")
+
+    def config_with_absl(self) -> None:
+        """Let absl's command line set the options, by `--jax_enable_x64` and the like."""
+        for name, value in self.values.items():
+            if name not in _flags.FLAGS:
+                define = _flags.DEFINE_bool if isinstance(value, bool) else _flags.DEFINE_string
+                define(name, None, f"The option {name} of jax.config.")
+        _app.call_after_init(self.complete_absl_config)
+
+    def complete_absl_config(self) -> None:
+        """Set the options that absl's command line names."""
+        for name, value in self.values.items():
+            given = _flags.FLAGS[name].value if name in _flags.FLAGS else None
+            if given is not None:
+                number = isinstance(value, (int, float)) and isinstance(given, str)
+                self.update(name, type(value)(given) if number else given)
+
+    def parse_flags_with_absl(self) -> None:
+        """`config_with_absl`, for programs that do not run by `absl.app`."""
+        self.config_with_absl()
+        _flags.FLAGS(sys.argv, known_only=True)
+        self.complete_absl_config()
+
+    @_respelling
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_ours, spellings.ours(name))
+
+    def __dir__(self) -> list[str]:
+        return [*map(spellings.theirs, dir(_ours)), "values"]
+
+    def __repr__(self) -> str:
+        return spellings.theirs(repr(_ours))
+
+
+config = Configuration()

@@ -1,0 +1,41 @@
+"""How names of Olympus are spelt in JAX: the one table, and what reads it in each direction."""
+
+import re
+
+# (JAX's, ours). A name of ours is JAX's with these put in, wherever in it they are.
+TABLE = (("JAXPR", "OLYMPUSPR"), ("Jaxpr", "Olympuspr"), ("jaxpr", "olympuspr"),
+         ("JAX", "OLYMPUS"), ("Jax", "Olympus"), ("jax", "olympus"))
+_OURS = dict(TABLE)
+_THEIRS = {ours: theirs for theirs, ours in TABLE}
+# `jaxlib` is called that by both.
+_IN_NAMES = re.compile(f"({'|'.join(_OURS)})(?!lib)")
+# What is between slashes is a place on disk; this package is called what it is.
+_IN_TEXT = re.compile(
+    r"(?<![/\\])(?:\b(?P<article>[Aa])n (?=[Oo]lympus)|(?P<us>\bOlympus\b)|"
+    rf"(?P<name>{'|'.join(ours for _, ours in TABLE)}))(?![/\\]|\.as_jax)")
+
+
+def ours(name: str) -> str:
+    """The name that Olympus has for a name of JAX.
+
+    >>> ours("make_jaxpr"), ours("errors.JAXTypeError"), ours("jaxlib"), ours("numpy")
+    ('make_olympuspr', 'errors.OLYMPUSTypeError', 'jaxlib', 'numpy')
+    """
+    return _IN_NAMES.sub(lambda found: _OURS[found[0]], name)
+
+
+def theirs(text: str) -> str:
+    """A name or text of Olympus as JAX spells it; paths are left alone.
+
+    >>> theirs("olympus.numpy.where of an Olympuspr; see /opt/olympus/numpy.py")
+    'jax.numpy.where of a Jaxpr; see /opt/olympus/numpy.py'
+    >>> theirs("OLYMPUS_ENABLE_X64: Olympus has call_olympuspr")
+    'JAX_ENABLE_X64: JAX has call_jaxpr'
+    """
+    return _IN_TEXT.sub(_spelt, text)
+
+
+def _spelt(found: re.Match[str]) -> str:
+    if found["article"]:
+        return f"{found['article']} "
+    return "JAX" if found["us"] else _THEIRS[found["name"]]

@@ -1,0 +1,44 @@
+"""How names of Olympus are shown, and which other names it answers to: `olympus.as_jax` sets this.
+
+What is here is read where something is printed, raised or missed, and when a program is recorded
+that carries other programs; never on the way of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["answer_to", "array_method", "array_methods", "named_params", "shown"]
+
+shown: Callable[[str], str] = str
+"""Text of ours as it is shown to the user."""
+
+named_params: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
+"""Makes the params of an equation, of this primitive, answer to other names, too."""
+
+array_methods = ("__olympus_array__",)
+"""The methods by which an object of another class says what array it is."""
+
+
+def answer_to(show: Callable[[str], str],
+              params: Callable[[Any, dict[str, Any]], dict[str, Any]], array: str) -> None:
+    """Show names by `show`, and answer to other names of params and of the array method."""
+    global shown, named_params, array_methods
+    shown, named_params = show, params
+    array_methods = ("__olympus_array__", array)
+
+
+def array_method(x: Any) -> Callable[[], Any] | None:
+    """What gives an object of another class as an array; None if it has no such method.
+
+    >>> class Two:
+    ...     def __olympus_array__(self):
+    ...         return 2
+    >>> array_method(Two())(), array_method(2)
+    (2, None)
+    """
+    for name in array_methods:
+        if hasattr(x, name):
+            return getattr(x, name)
+    return None

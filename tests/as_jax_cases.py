@@ -1,0 +1,319 @@
+"""What holds in a process of `python -m olympus.as_jax`: run by tests/test_as_jax.py, all at once.
+
+Prints, as JSON, the traceback of each case that fails.
+"""
+
+import importlib
+import importlib.metadata
+import io
+import json
+import multiprocessing
+import os
+import pickle
+import pkgutil
+import subprocess
+import sys
+import traceback
+import types
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import olympus
+from olympus._src.as_jax import adapters, check
+
+HERE = Path(sys.argv[1]) if __name__ == "__main__" else None    # a folder with another `jax`
+
+
+def raises(kind, fun, *words):
+    try:
+        fun()
+    except kind as error:
+        text = str(error)
+        assert all(word in text for word in words), text
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def case_the_other_jax_on_the_path_is_not_imported():
+    assert (HERE / "jax" / "__init__.py").exists() and str(HERE) in sys.path
+    assert jax.__file__ == olympus.__file__ and jax.jit is olympus.jit
+    assert importlib.metadata.version("jax") == jax.__version__ == "0.10.2"
+    assert importlib.util.find_spec("jax").origin == olympus.__file__
+
+
+def case_modules_have_the_names_in_jax_spelling():
+    assert jax.make_jaxpr is olympus.make_olympuspr and "make_jaxpr" in dir(jax)
+    assert jax.errors.JAXTypeError is olympus.errors.OLYMPUSTypeError
+    assert jnp.linalg is importlib.import_module("jax.numpy.linalg")
+    names = {}
+    exec("from jax.interpreters.ad import *", names)
+    assert names["add_jaxvals"] is olympus.interpreters.ad.add_olympusvals
+    assert "sin" in vars(jnp) or jnp.sin is vars(jnp)["sin"]     # kept: read again at no cost
+    assert type(jnp) is type(sys)       # reading a name costs what it costs of any module
+
+
+def case_a_patched_name_is_seen_by_who_reads_it():
+    jax.numpy.sin_of_ours, before = jnp.sin, jnp.cos
+    jax.numpy.cos = jnp.sin
+    assert jnp.cos is jnp.sin is jnp.sin_of_ours and olympus.numpy.cos is before
+    jax.numpy.cos = before
+
+
+def case_programs_answer_to_both_spellings():
+    closed = jax.make_jaxpr(lambda x: lax.scan(lambda c, a: (c + a, c), 0., x))(jnp.ones(3))
+    eqn, = closed.jaxpr.eqns
+    assert closed.jaxpr is closed.olympuspr
+    params = eqn.params
+    assert params["jaxpr"] is params["olympuspr"] is params.get("jaxpr") and "jaxpr" in params
+    assert "call_jaxpr" not in params and params.get("call_jaxpr", 3) == 3
+    assert "jaxpr=" in str(closed) and "olympuspr" not in str(closed) + repr(params)
+    changed, body = params.copy(), params["jaxpr"]
+    changed["jaxpr"] = changed.pop("jaxpr")
+    for again in (params, dict(params, jaxpr=body), changed, params | {"jaxpr": body}):
+        carry, _ = eqn.primitive.bind(0., jnp.ones(3), **again)
+        assert carry == 3
+    traced = jax.jit(jnp.sin).trace(1.)
+    assert traced.jaxpr is traced.olympuspr
+    program = closed.replace(jaxpr=closed.jaxpr)
+    assert jax.core.jaxpr_as_fun(program)(jnp.ones(3))[0] == 3
+
+
+def case_params_of_calls_branches_and_remat():
+    inner = jax.jit(lambda x: x + 1)
+    call, = jax.make_jaxpr(inner)(1.).eqns
+    assert call.params["jaxpr"].in_avals == call.params["jaxpr"].jaxpr.in_avals
+    assert call.params["inline"] is False and "inline" not in dict(call.params)
+    out, = call.primitive.bind(1., **dict(call.params, inline=True))
+    assert out == 2
+    remat, = jax.make_jaxpr(jax.checkpoint(lambda x: x + 1))(1.).eqns
+    assert isinstance(remat.params["jaxpr"], jax.extend.core.Jaxpr)
+    loop, = jax.make_jaxpr(lambda x: lax.while_loop(lambda x: x < 3, lambda x: x + 1, x))(1.).eqns
+    assert len(loop.params["cond_jaxpr"].eqns) == len(loop.params["body_jaxpr"].eqns) == 1
+    assert call.primitive.call_primitive is False
+
+
+def case_keywords_in_jax_spelling():
+    closed = jax.make_jaxpr(jnp.sin)(1.)
+    assert jax.core.check_jaxpr(jaxpr=closed.jaxpr) is None
+    assert [*jax.extend.core.subjaxprs(jaxpr=closed.jaxpr)] == []
+
+
+def case_errors_say_jax():
+    def traced():
+        jax.jit(lambda x: 1 if x else 2)(1.)
+    raises(jax.errors.TracerBoolConversionError, traced, "jax.numpy.where", "jax.lax.cond")
+    error = raises(AttributeError, lambda: jax.config.update("jax_enable_x6", True),
+                   "jax_enable_x64")
+    assert "olympus" not in str(error)
+
+
+def case_foreign_arrays():
+    class Two:
+        def __jax_array__(self):
+            return jnp.full(2, 2.)
+    for found in (jnp.sin(Two()), jax.jit(jnp.sin)(Two()), lax.sin(Two())):
+        np.testing.assert_allclose(found, np.sin([2, 2]), rtol=1e-6)
+    np.testing.assert_array_equal(jnp.ones(2) * Two(), [2, 2])
+    assert jnp.asarray(Two()).shape == jnp.array([Two()])[0].shape == (2,)
+    assert jax.typeof(Two()).shape == (2,)
+
+    class Cell:     # as TensorFlow Probability enters its variables
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(2, np.float32)
+    jax.core.pytype_aval_mappings[Cell] = jax.core.pytype_aval_mappings[np.ndarray]
+    np.testing.assert_array_equal(lax.add(Cell(), Cell()), [2, 2])
+
+
+def case_options_and_variables():
+    assert jax.config.jax_enable_x64 is True        # JAX_ENABLE_X64
+    assert jax.config.read("jax_numpy_rank_promotion") == "raise"   # OLYMPUS_… holds over JAX_…
+    jax.config.update("jax_enable_x64", 0)
+    assert jax.config.values["jax_enable_x64"] is False and jnp.ones(1).dtype == "float32"
+    assert "jax_enable_x64" in dir(jax.config) and "jax_enable_x64 = False" in repr(jax.config)
+    assert jax._src.config.config is jax.config
+
+
+def case_options_on_the_command_line_of_absl():
+    """By a stand-in for absl, with what is used of it."""
+    class Flags(dict):
+        def __call__(self, arguments, known_only):
+            for argument in arguments[1:]:
+                name, _, text = argument.removeprefix("--").partition("=")
+                if name in self:
+                    self[name].value = text or True
+
+    def define(name, default, text):
+        flags.FLAGS[name] = types.SimpleNamespace(value=default, text=text)
+    flags = types.SimpleNamespace(FLAGS=Flags(), DEFINE_bool=define, DEFINE_string=define)
+    later = []
+    sys.modules |= {"absl.flags": flags, "absl.app": types.SimpleNamespace(
+        call_after_init=later.append)}
+    before, sys.argv = sys.argv, ["program", "--jax_debug_nans", "--jax_random_seed_offset=7"]
+    jax.config.parse_flags_with_absl()
+    assert jax.config.jax_debug_nans and jax.config.jax_random_seed_offset == 7
+    assert jax.config.x64_enabled is jax.config.jax_enable_x64
+    jax.config.update("jax_debug_nans", False)
+    jax.config.update("jax_random_seed_offset", 0)
+    flags.FLAGS["jax_debug_nans"].value = None
+    flags.FLAGS["jax_random_seed_offset"].value = None
+    later[0]()
+    assert not jax.config.jax_debug_nans
+    sys.argv = before
+
+
+def case_every_adapter_has_what_it_lists():
+    found = [m.name for m in pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}.")]
+    assert len(found) > 40
+    for adapter in map(importlib.import_module, found):
+        name = "jax" + adapter.__name__.removeprefix(adapters.__name__)
+        module = importlib.import_module(name)
+        assert adapter.__doc__.startswith(f"`{name}`"), name
+        for listed in adapter.__all__:
+            assert getattr(module, listed) is getattr(adapter, listed), (name, listed)
+
+
+def case_private_names_that_act():
+    from jax._src import core, distributed, traceback_util, tree_util, xla_bridge
+    from jax._src.flatten_util import ravel_pytree
+    assert core.trace_state_clean() and ravel_pytree is jax.flatten_util.ravel_pytree
+    jax.vmap(lambda x: x if not core.trace_state_clean() else 1 / 0)(jnp.ones(1))
+    assert list in tree_util._registry and int not in tree_util._registry
+    assert distributed.global_state.process_id == 0 and distributed.global_state.client is None
+    assert "cpu" in xla_bridge._backends
+    from jax._src.ad_util import stop_gradient_p
+    assert stop_gradient_p is olympus.lax.stop_gradient_p
+    from jax._src.dtypes import supports_inf
+    assert supports_inf(jnp.float32) and not supports_inf(jnp.float8_e4m3fn)
+    from jax._src.numpy.util import promote_dtypes_complex
+    assert [x.dtype.name for x in promote_dtypes_complex(1, jnp.ones(2, jnp.float32))] == [
+        "complex64"] * 2
+    scope = {"jit": jax.jit}
+    exec(compile("def helper(f, x):\n    return f(x)", "/elsewhere/helper.py", "exec"), scope)
+    hidden = traceback_util.api_boundary(lambda x: scope["helper"](jax.jit(lambda x: x[3, 3]), x))
+    files = lambda: {f.filename for f in traceback.extract_tb(raises(
+        IndexError, lambda: hidden(jnp.ones(3))).__traceback__)}
+    assert "/elsewhere/helper.py" in files()
+    traceback_util.register_exclusion("/elsewhere")
+    assert "/elsewhere/helper.py" not in files()
+
+
+def case_compilations_can_be_refused_as_chex_does():
+    from jax._src import compiler
+    inner, asked = compiler.backend_compile_and_load, []
+
+    def wrapper(backend, *args, **options):
+        asked.append(backend.platform)
+        if len(asked) == 1:
+            raise RuntimeError("forbidden")
+        return inner(backend, *args, **options)
+    compiler.backend_compile_and_load = wrapper
+    run = jax.jit(lambda x: x * 3.25 + 1.125)
+    raises(RuntimeError, lambda: run(1.), "forbidden")
+    assert float(run(1.)) == 4.375 and asked == ["cpu"] * 2
+    compiler.backend_compile_and_load = inner
+
+
+def case_stand_ins():
+    from jax.experimental import checkify, hijax
+    from jax.experimental.sparse import BCOO
+    assert not isinstance(jnp.ones(1), (BCOO, jax.Ref)) and isinstance(1, int | BCOO)
+
+    class Mine(hijax.MutableHiType):
+        pass
+    assert hijax.HiPrimitive("mine").name == "mine"
+    for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1), lambda: jax.new_ref(1), Mine):
+        raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
+    checkify.check(True, "fine")
+    raises(checkify.JaxRuntimeError, lambda: checkify.check(False, "x is {}", 3), "x is 3")
+    raises(NotImplementedError, lambda: jax.jit(lambda x: checkify.check(x > 0, "no"))(1.))
+
+
+def case_names_that_neither_has():
+    raises(AttributeError, lambda: jax.make_jaxp, "'jax'", "'make_jaxp'", "'olympus'",
+           "'make_olympusp'", "nearest names: make_jaxpr", "as_jax_cases.py")
+    raises(AttributeError, lambda: jax.tree_map, "use jax.tree.map")
+    raises(ImportError, lambda: importlib.import_module("jax._src.nothing"), "'nothing'")
+
+    def imported():
+        from jax.numpy import sinn  # noqa: F401
+    raises(ImportError, imported, "'sinn'", "sin")
+    assert not hasattr(jnp, "sinn") and not hasattr(jax, "__wrapped__")
+
+
+def case_what_jax_does():
+    x = jnp.arange(3.)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert x[5] == 2 and (x.at[5].set(7.) == x).all()
+    assert len(told) == 2 and all("out of bounds" in str(w.message) for w in told)
+    assert jnp.histogram(x, 2)[0].dtype == "float32"
+
+
+def case_errors_of_callbacks_name_their_class():
+    def fail(x):
+        raise KeyError("lost")
+    run = jax.jit(lambda x: jax.pure_callback(fail, x, x))
+    raises(jax.errors.JaxRuntimeError, lambda: run(1.).block_until_ready(), "KeyError: 'lost'")
+
+
+def of_a_child(x):
+    return jax.__file__, float(jnp.sin(x))
+
+
+def case_children():
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawned) as pool:    # raises where the child cannot run
+        file, value = pool.submit(of_a_child, 0.).result()
+    code = ("import sys, importlib.metadata as m; assert 'olympus' not in sys.modules; "
+            "v = m.version('jax'); import jax, siteless; print(jax.__file__, v, siteless.found)")
+    (HERE / "sitecustomize.py").write_text("import siteless; siteless.found = True")
+    (HERE / "siteless.py").write_text("found = False")
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert value == 0 and shown.stdout.split() == [file, "0.10.2", "True"] == [
+        olympus.__file__, "0.10.2", "True"]
+
+
+def case_values_go_to_processes_without_the_mode():
+    text = pickle.dumps([jnp.sin, jax.sharding.PartitionSpec("x")])
+    assert b"jax" not in text.replace(b"jaxlib", b"")
+
+
+def case_check():
+    program = HERE / "program.py"
+    program.write_text("import helpers, jax\nfrom jax.numpy import sin, sinn\nimport jax.lax as L\n"
+                       "L.add\nL.addd\njax.experimental.sparse.BCOO\njax.Array.at\n")
+    (HERE / "helpers.py").write_text(
+        "import jax\ntry:\n    jax.old\nexcept AttributeError:\n    pass\n"
+        "def f(jax):\n    jax.mine\n")
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        status = check.report([str(program)])
+    lines = shown.getvalue().splitlines()
+    assert status == 1 and "2 missing, 1 missing where that is expected" in lines[0]
+    assert any("jax.lax.addd" in line and "program.py:5" in line for line in lines)
+    assert any("jax.old" in line and "helpers.py:3" in line for line in lines)
+    assert any("BCOO" in line and "sparse arrays" in line for line in lines)
+    assert not any("mine" in line or "Array" in line for line in lines)
+
+
+def main():
+    failed = {}
+    for name, case in [*globals().items()]:
+        if name.startswith("case_"):
+            try:
+                case()
+            except Exception:
+                failed[name] = traceback.format_exc()
+    print(json.dumps(failed))
+
+
+if __name__ == "__main__":
+    assert os.path.samefile(sys.argv[0], __file__)
+    main()
