@@ -6,10 +6,12 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 
 import typing as _typing
 
-from . import (
-    core, custom_derivatives, dtypes, errors, interpreters, lax, memory, numpy, sharding, stages,
-    tree, tree_util, typing,
-)
+from ._src.base.collector import collector_at_rest as _collector_at_rest
+with _collector_at_rest():      # What these make stays: to look for cycles is a sixth of the time.
+    from . import (
+        core, custom_derivatives, dtypes, errors, interpreters, lax, memory, numpy, sharding,
+        stages, tree, tree_util, typing,
+    )
 from ._src.base.util import publish as _publish
 from ._src.base.util import submodules as _submodules
 from ._src.backend.array import Shard

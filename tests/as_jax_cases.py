@@ -16,6 +16,7 @@ import sys
 import traceback
 import types
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -267,8 +268,9 @@ def of_a_child(x):
 
 
 def case_children():
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        (file, value), = pool.map(of_a_child, [0.])
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawned) as pool:    # raises where the child cannot run
+        file, value = pool.submit(of_a_child, 0.).result()
     code = ("import sys, importlib.metadata as m; assert 'olympus' not in sys.modules; "
             "v = m.version('jax'); import jax, siteless; print(jax.__file__, v, siteless.found)")
     (HERE / "sitecustomize.py").write_text("import siteless; siteless.found = True")

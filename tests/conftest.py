@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
 os.environ["OLYMPUS_AS_JAX"] = "off"    # some tests import every module
 
+import gc
 import itertools
 import operator
 import shutil
@@ -108,10 +109,20 @@ def row_of(item: pytest.Item) -> tuple[str, int] | None:
     return None
 
 
+def pytest_collection() -> None:
+    """Nothing that is collected becomes garbage: Python's collector need not look for it."""
+    gc.disable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What the selected tests of a row read of its program is compiled together."""
+    """What the selected tests of a row read of its program is compiled together.
+
+    The tests are a million objects, which each `gc.collect()` of a test would look at.
+    """
     for item in filter(row_of, session.items):
         item.function.announce(**item.callspec.params)
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

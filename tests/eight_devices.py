@@ -7,6 +7,7 @@ A file of cases is imported by its tests, for the names, and run by `outcomes`:
         report(globals())
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -23,9 +24,9 @@ def names(cases):
 
 
 def report(cases):
-    """Run the cases of this module, and print what went wrong in each."""
+    """Run the cases of this module that are asked for, or all; print what went wrong in each."""
     results = {}
-    for name in names(dict(cases)):
+    for name in sys.argv[1:] or names(dict(cases)):
         try:
             cases[name]()
             results[name] = ""
@@ -49,9 +50,22 @@ def python(*args):
     return done.stdout
 
 
-def outcomes(module):
-    """What went wrong in each case of a module; empty where nothing did."""
-    return json.loads(python(module.__file__).splitlines()[-1])
+def outcomes(module, request):
+    """What went wrong in each case of a module that this run has a test of; empty where nothing
+    did. The worker that comes first runs them for all.
+    """
+    tested = {item.callspec.params["case"] for item in request.session.items
+              if item.module is request.module and "case" in item.fixturenames}
+    folder = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / f"{module.__name__}.json").open("a+") as found:
+        fcntl.flock(found, fcntl.LOCK_EX)
+        if not found.seek(0, os.SEEK_END):
+            cases = [name for name in module.CASES if name in tested]
+            found.write(python(module.__file__, *cases).splitlines()[-1])
+        found.seek(0)
+        return json.load(found)
 
 
 def pytest(test):

@@ -366,6 +366,42 @@ def case_loops_hand_on_terms_without_summing_them():
             assert np.array_equal(np.asarray(olympus.reshard(program(terms), P())), value), name
 
 
+def case_gradients_of_batches_are_summed_over_devices_once():
+    """Of layers with reduced weights, in a loop over parts of a batch: one exchange, as of JAX."""
+    rng = np.random.default_rng(0)
+    ws, xs = rng.normal(size=(3, 4, 4)).astype("f"), rng.normal(size=(4, 8, 4)).astype("f")
+
+    def loss(ws, x, dot=onp.matmul):
+        y = lax.scan(lambda c, w: (onp.tanh(dot(c, w)), None), x, ws)[0]
+        return (y ** 2).sum()
+
+    def step(ws, xs, loss=loss):
+        shared = olympus.reshard(ws, P(None, None, None, reduced={"x"}))
+        zero = olympus.reshard(onp.zeros_like(ws), P(None, None, None, unreduced={"x"}))
+        total = lax.scan(lambda g, x: (g + olympus.grad(loss)(shared, x), None), zero, xs)[0]
+        return olympus.reshard(total, P())
+
+    want = sum(olympus.grad(loss)(ws, x) for x in xs)
+    with olympus.set_mesh(explicit().mesh):
+        placed = olympus.device_put(ws, P()), olympus.device_put(xs, P(None, "x", None))
+        for kept in (None, olympus.checkpoint_policies.dots_saveable):
+            program = olympus.jit(lambda ws, xs, kept=kept: step(
+                ws, xs, olympus.checkpoint(loss, policy=kept))).lower(*placed).compile()
+            assert program.as_text().count(" all-reduce(") == 1
+            np.testing.assert_allclose(np.asarray(program(*placed)), want, rtol=2e-5, atol=1e-5)
+        rows = olympus.device_put(xs, P(None, "x", "y"))        # features along another axis
+        parallel = lambda c, w: onp.matmul(c, w, out_sharding=P("x", "y"))
+        for run in (lambda f: f, olympus.jit):
+            found = run(lambda ws, xs: step(ws, xs, lambda w, x: loss(w, x, parallel)))(
+                placed[0], rows)
+            np.testing.assert_allclose(np.asarray(found), want, rtol=2e-5, atol=1e-5)
+        each = olympus.vmap(olympus.grad(loss), in_axes=(0, None))(
+            olympus.device_put(np.stack([ws, -ws]), P(reduced={"x"})), placed[1][0])
+        assert str(each.aval) == "float32[2,3,4,4]{U:x}"
+        np.testing.assert_allclose(np.asarray(olympus.reshard(each, P())), np.stack(
+            [olympus.grad(loss)(w, xs[0]) for w in (ws, -ws)]), rtol=2e-5, atol=1e-5)
+
+
 def case_axes_change_their_types_for_a_function():
     x = olympus.device_put(X, on("x", "y"))
     with olympus.set_mesh(on().mesh):

@@ -27,6 +27,7 @@ def case_shardings_go_with_the_program_to_other_devices():
     read = spread()
     assert read.nr_devices == 2
     assert read.in_shardings_olympus(OTHERS) == (NamedSharding(OTHERS, P("x", None)),)
+    assert read.in_shardings_olympus(OTHERS.abstract_mesh)[0].memory_kind == "device"
     assert read.out_shardings_olympus(OTHERS) == (NamedSharding(OTHERS, P(None, "x")),)
     (cut,), (cut_out,) = read.in_shardings_hlo, read.out_shardings_hlo
     assert (str(cut), str(cut_out)) == ("{devices=[2,1]<=[2]}", "{devices=[1,2]<=[2]}")

@@ -207,6 +207,28 @@ def case_exchanges_between_devices_are_left_alone():
     assert not cut.lines and "devices share axes of 1,000 elements" in cut.reason
 
 
+def case_what_a_slice_leaves_of_a_cut_axis_is_held_in_equal_parts_only():
+    """A hold has it in parts that are equal: of 998 elements they are not, which adds exchanges."""
+    def run(u, edge):
+        for _ in range(3):
+            middle = growth = u[edge:-edge]
+            for n in range(20):
+                growth = growth * middle * 0.1 + 0.1 * n
+            u = onp.concatenate([u[:edge], middle + growth, u[-edge:]])
+        return u
+
+    for edge, even in (1, False), (2, True):
+        gradient = olympus.jit(olympus.grad(squared(lambda u, e=edge: run(u, e))), hold="auto")
+        assert olympus.debug.holds(gradient, states(1000)).lines
+        assert bool(olympus.debug.holds(gradient, put(states(1000), mesh(d=4), "d")).lines) is even
+
+    def constrained(u):
+        return run(lax.with_sharding_constraint(u, NamedSharding(mesh(d=4), P("d"))), 2)
+
+    gradient = olympus.jit(olympus.grad(squared(constrained)), hold="auto")
+    assert not olympus.debug.holds(gradient, states(1000)).lines    # nobody knows yet by how many
+
+
 def case_one_device_of_a_mesh():
     """Nothing is cut there."""
     gradient = olympus.jit(olympus.grad(squared(integrated)), hold="auto")

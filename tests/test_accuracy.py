@@ -14,6 +14,7 @@ CASES = {case.name: case for case in accuracy.CASES}
 def test_page_has_a_row_per_function():
     assert list(ROWS) == list(CASES)
     assert PAGE.startswith(accuracy.HEADER)
+    assert PAGE.endswith(accuracy.FOOTER + "\n")
 
 
 @pytest.mark.parametrize("name", ["exp", "log1p", "erf", "atan2", "igamma"])

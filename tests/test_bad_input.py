@@ -12,7 +12,9 @@ from olympus import lax
 
 
 @pytest.mark.parametrize("module", [*[m for m in tool.MODULES if "." not in m], "scipy.integrate",
-                                    "scipy.optimize", "scipy.sparse.linalg"])
+                                    "scipy.interpolate", "scipy.linalg", "scipy.ndimage",
+                                    "scipy.optimize", "scipy.signal", "scipy.sparse.linalg",
+                                    "scipy.special"])
 def test_a_bad_argument_is_refused_in_words(module):
     """Each function with some of the bad values; the tool tries all."""
     found = [(name, what, result) for name, what, result in tool.sweep([f"{module}."], (3, 23))
@@ -89,7 +91,19 @@ def test_every_function_has_a_legal_call():
     "numpy.take(fill_value=text)", "lax.gather(fill_value=1j)", "lax.gather(dimension_numbers=set)",
     "lax.slice_in_dim(stride=10**30)", "lax.reduce_precision(exponent_bits=10**30)",
     "lax.full_like(fill_value=1j)", "lax.linalg.qr(use_magma=dict)", "lax.psum(axis_name=dict)",
-    "lax.ppermute(perm=None)", "olympus.jit(device=text)", "olympus.make_mesh(axis_sizes=1j)"])
+    "lax.ppermute(perm=None)", "olympus.jit(device=text)", "olympus.make_mesh(axis_sizes=1j)",
+    "numpy.ones_like(a=cyclic)", "scipy.linalg.eigh_tridiagonal(select=dict)",
+    "scipy.linalg.hilbert(n=10**30)", "scipy.linalg.null_space(rcond=decimal)",
+    "scipy.linalg.pinvh(atol=key)", "scipy.ndimage.convolve1d(origin=None)",
+    "scipy.ndimage.gaussian_filter(sigma=nan)", "scipy.ndimage.map_coordinates(coordinates=1j)",
+    "scipy.ndimage.affine_transform(output_shape=empty)", "scipy.ndimage.zoom(input=1.5)",
+    "scipy.ndimage.rank_filter(size=-1)", "scipy.signal.butter(btype=dict)",
+    "scipy.signal.cheby1(rp=10**30)", "scipy.signal.firwin(width=text)",
+    "scipy.signal.freqz(fs=None)", "scipy.signal.kaiserord(ripple=nan)",
+    "scipy.signal.periodogram(nfft=text)", "scipy.signal.sos2tf(sos=objects)",
+    "scipy.signal.welch(fs=strings)", "scipy.signal.zpk2sos(z=nan)",
+    "scipy.signal.zpk2tf(k=None)", "scipy.interpolate.interp1d(kind=list)",
+    "scipy.special.zeta(x=key)"])
 def test_raw_messages_of_calls_that_ran(what):
     """What only compiling and running showed, or a call below vmap."""
     name, _, bad = what[:-1].partition("(")

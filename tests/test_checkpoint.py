@@ -93,6 +93,9 @@ def test_specifications_of_the_user(tmp_path):
     with pytest.raises(ValueError, match="does not divide the local shape"):
         ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
     olympus.tree.map(same, ps.load(tmp_path / "run", HERE), tree)
+    del spec["data_type"]           # a KeyError before
+    with pytest.raises(ValueError, match="without 'data_type'; they take the place of all"):
+        ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from properties import compiled
 
 import olympus
 from olympus import checkpoint, grad, jit, jvp, lax, linearize, vmap
@@ -196,7 +197,6 @@ def slope(name: str, order: int, x: float) -> float:
 
 
 NO_REVERSE = {"while_loop", "fori_loop-dynamic"}
-compiled = functools.partial(jit, compiler_options={"xla_backend_optimization_level": 0})
 MESSAGE = "Reverse-mode differentiation does not work for lax.while_loop.*because every iteration"
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from properties import compiled
 
 import olympus
 from olympus import checkpoint, grad, jit, lax, vmap
@@ -135,7 +136,6 @@ XS = np.stack([X, [0.13, 0.89], [-0.71, 0.29]])
 programs = given(nodes(4))
 bounded = settings(max_examples=20, deadline=None, derandomize=True, database=None,
                    suppress_health_check=list(HealthCheck))
-compiled = {"compiler_options": {"xla_backend_optimization_level": 0}}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -156,7 +156,7 @@ def fun_of(node: Node) -> Callable[[Any], Any]:
 @programs
 def test_values_alone_and_mapped(node: Node) -> None:
     fun = fun_of(node)
-    one, many = jit(lambda xs: (fun(xs[0]), vmap(fun)(xs)), **compiled)(XS)
+    one, many = compiled(lambda xs: (fun(xs[0]), vmap(fun)(xs)))(XS)
     expected = [on_numpy(node, x) for x in XS]
     np.testing.assert_allclose(one, expected[0], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(many, expected, rtol=1e-9, atol=1e-9)
@@ -175,7 +175,7 @@ def test_derivatives(node: Node) -> None:
                 (vmap(grad(lambda x: fun(x) @ t))(onp.stack([x, x]))[1] * t).sum()] if both else []
         return y, slope, back
 
-    y, slope, back = jit(derivatives, **compiled)(X)
+    y, slope, back = compiled(derivatives)(X)
     np.testing.assert_allclose(y, on_numpy(node, X), rtol=1e-9, atol=1e-9)
     up, down = (on_numpy(node, X + s * t) for s in (h, -h))
     np.testing.assert_allclose(slope, (up - down) / (2 * h), rtol=1e-5, atol=1e-6)
@@ -190,7 +190,7 @@ def test_grad_outside_of_jit(node: Node) -> None:
     if kinds(node) & NO_REVERSE:
         return
     fun, t = fun_of(node), np.array([0.7, -1.1])
-    slope = jit(lambda x: olympus.jvp(fun, (x,), (t,))[1], **compiled)(X)
+    slope = compiled(lambda x: olympus.jvp(fun, (x,), (t,))[1])(X)
     value = grad(lambda x: fun(x) @ t)(onp.asarray(X)) @ t
     np.testing.assert_allclose(value, slope @ t, rtol=1e-8, atol=1e-9)
 
@@ -207,5 +207,5 @@ def test_reverse_mode_through_a_mapped_program(node: Node) -> None:
         one = grad(lambda x: fun(x) @ t)
         return grad(lambda xs: (vmap(fun)(xs) @ t).sum())(xs), onp.stack([one(x) for x in xs])
 
-    mapped, alone = jit(both, **compiled)(XS)
+    mapped, alone = compiled(both)(XS)
     np.testing.assert_allclose(mapped, alone, rtol=1e-8, atol=1e-9)

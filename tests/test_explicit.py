@@ -11,8 +11,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(explicit_cases)
+def results(request):
+    return eight_devices.outcomes(explicit_cases, request)
 
 
 @pytest.mark.parametrize("case", explicit_cases.CASES)

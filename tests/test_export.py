@@ -165,6 +165,7 @@ def test_memories_go_with_the_program():
     h = olympus.device_put(X, host)
     read = deserialize(export.export(f)(h, X).serialize())
     assert read.in_shardings_olympus(mesh)[0] == host
+    assert read.in_shardings_olympus(mesh.abstract_mesh)[0].memory_kind == "pinned_host"
     assert [a.memory_space for a in read.in_avals] == [space.Host, space.Device]
     for run in (read.call, olympus.jit(read.call)):
         doubled, total = run(h, X)
@@ -304,8 +305,8 @@ def test_rules_for_this_export_only():
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(exported_cases)
+def results(request):
+    return eight_devices.outcomes(exported_cases, request)
 
 
 @pytest.mark.parametrize("case", exported_cases.CASES)

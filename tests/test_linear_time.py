@@ -16,7 +16,9 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.backend import module
 from olympus._src.core.ir import ClosedOlympuspr
+from olympus._src.core.staging import stage
 
 
 def calls(action):
@@ -310,3 +312,12 @@ def test_types_of_wide_programs_are_listed_a_fixed_number_of_times(kind, monkeyp
 
     listed(2)
     assert listed(40) == listed(10)
+
+
+def test_the_combination_of_a_reduction_is_traced_once_for_a_module(monkeypatch):
+    traced = []
+    monkeypatch.setattr(module, "stage", lambda *args: traced.append(args) or stage(*args))
+    x = onp.ones((3, 4))
+    text = olympus.jit(lambda x: (x.max(0), x.max(1), (x + 1).max())).lower(x).as_text()
+    assert text.count("stablehlo.maximum") == 3
+    assert len(traced) == 1

@@ -4,6 +4,7 @@ Resident memory is read in a process of its own, before, half way and after; the
 failure's message and, with `-rP`, in the report.
 """
 
+import gc
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus._src.backend import compile
+from olympus._src.base.collector import collector_at_rest
 
 ROOT = Path(__file__).parent.parent
 COUNT = 10_000
@@ -222,3 +224,15 @@ def test_compiled_programs_have_a_bound_in_bytes(monkeypatch, clear_caches, capl
         assert f(np.ones(n)).sum() == 2 * n
         assert compile._executables.held() < 5 << 20
     assert "compiled programs took about" in caplog.text
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_collector_of_cycles_rests_while_olympus_is_imported_and_then_is_as_before(collecting):
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with pytest.raises(ImportError), collector_at_rest():
+            assert not gc.isenabled()
+            raise ImportError
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()

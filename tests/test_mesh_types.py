@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(mesh_type_cases)
+def results(request):
+    return eight_devices.outcomes(mesh_type_cases, request)
 
 
 @pytest.mark.parametrize("case", mesh_type_cases.CASES)

@@ -6,8 +6,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(pjit_cases)
+def results(request):
+    return eight_devices.outcomes(pjit_cases, request)
 
 
 @pytest.mark.parametrize("case", pjit_cases.CASES)

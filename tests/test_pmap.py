@@ -19,8 +19,8 @@ pmap_in_processes = str(Path(__file__).parent / "pmap_in_processes.py")
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(pmap_cases)
+def results(request):
+    return eight_devices.outcomes(pmap_cases, request)
 
 
 @pytest.mark.parametrize("case", pmap_cases.CASES)
@@ -29,8 +29,8 @@ def test_on_eight_devices(results, case):
 
 
 @pytest.fixture(scope="module")
-def more_results():
-    return eight_devices.outcomes(mesh_collective_cases)
+def more_results(request):
+    return eight_devices.outcomes(mesh_collective_cases, request)
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import shard_map_cases
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(shard_map_cases)
+def results(request):
+    return eight_devices.outcomes(shard_map_cases, request)
 
 
 @pytest.mark.parametrize("case", shard_map_cases.CASES)

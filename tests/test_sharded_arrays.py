@@ -35,8 +35,8 @@ COLUMNS = Format(Layout((1, 0)), HERE)
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(array_cases)
+def results(request):
+    return eight_devices.outcomes(array_cases, request)
 
 
 @pytest.mark.parametrize("case", array_cases.CASES)

@@ -47,8 +47,8 @@ def within(outer, inner):
 
 
 @pytest.fixture(scope="module")
-def results():
-    return eight_devices.outcomes(sharded_cases)
+def results(request):
+    return eight_devices.outcomes(sharded_cases, request)
 
 
 @pytest.mark.parametrize("case", sharded_cases.CASES)

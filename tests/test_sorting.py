@@ -142,3 +142,12 @@ def test_one_cpu_compares_nothing_but_words() -> None:
     assert "TOTALORDER" not in text and "tensor<ui64>" in text
     exported = olympus.export.export(olympus.jit(onp.sort))(x)
     assert "TOTALORDER" in exported.mlir_module()
+
+
+def test_the_least_of_the_largest_is_found_without_sorting_all() -> None:
+    """XLA merged the reader's slice with the one behind its sort, and sorted the whole axis."""
+    x = np.random.default_rng(0).normal(size=(3, 90)).astype("f")
+    largest = lambda x: onp.where(x >= lax.top_k(x, 5)[0][:, -1:], x, 0)
+    kept = olympus.jit(largest).lower(x).compile()
+    assert 'custom_call_target="TopK"' in kept.as_text()
+    np.testing.assert_array_equal(kept(x), np.where(x >= np.sort(x)[:, -5:-4], x, 0))

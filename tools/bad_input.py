@@ -54,7 +54,7 @@ MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax"
            "nn.initializers": olympus.nn.initializers, "olympus": olympus, "image": olympus.image,
            **{f"scipy.{name}": functools.reduce(getattr, name.split("."), olympus.scipy)
               for name in ("cluster.vq", "fft", "integrate", "optimize", "sparse.linalg",
-                           "stats")}}
+                           "linalg", "ndimage", "signal", "special", "interpolate", "stats")}}
 PACKAGE = str(pathlib.Path(olympus.__file__).parent)
 # Files, what stays after the call, and what computes at once.
 SKIPPED = frozenset("""
@@ -155,7 +155,7 @@ class Call(NamedTuple):
             elif self.name in COLLECTIVES:
                 mapped = olympus.vmap(lambda _: leaves(run()), axis_name="i")
                 mapped(I) if eager else olympus.eval_shape(mapped, I)
-            elif eager:
+            elif eager or self.name in AT_ONCE:
                 olympus.block_until_ready(leaves(run()))    # else a later call waits
             else:
                 olympus.eval_shape(lambda: leaves(run()))
@@ -180,6 +180,8 @@ WINDOW = {"operand": F, "window_dimensions": (2, 2), "window_strides": (1, 1),
 IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 2, 2), np.float32)
 RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 HEADS = np.ones((3, 2, 4), np.float32)
+SQUARE, TIMES = F + F.T, np.arange(40, dtype=np.float32) / 8
+SECTION = np.array([[1, 2, 1, 1, 0.5, 0.25]], np.float32)
 CPU = olympus.devices()[0]
 DEVICE = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
 OWN: dict[str, dict[str, Any]] = {
@@ -349,6 +351,38 @@ OWN: dict[str, dict[str, Any]] = {
     "random.key_impl": {"keys": olympus.random.key(0)},
     **{f"scipy.sparse.linalg.{f}": {"A": F + F.T, "b": F[0]} for f in ("bicgstab", "cg", "gmres")},
     "scipy.fft.next_fast_len": {"target": 5}, "scipy.fft.prev_fast_len": {"target": 5},
+    "scipy.linalg.cho_solve": {"c_and_lower": (F, True), "b": F},
+    "scipy.linalg.cho_solve_banded": {"cb_and_lower": (F, True), "b": F},
+    "scipy.linalg.lu_solve": {"lu_and_piv": (F, I), "b": F},
+    "scipy.linalg.solve_banded": {"l_and_u": (1, 1), "ab": F, "b": F},
+    **{f"scipy.linalg.{f}_tridiagonal": {"d": F[0], "e": F[0, :2], "eigvals_only": True}
+       for f in ("eigh", "eigvalsh")},
+    "scipy.linalg.fractional_matrix_power": {"A": F, "t": 2},
+    "scipy.linalg.leslie": {"f": F[0], "s": F[0, :2]},
+    **{f"scipy.ndimage.{f}": {"input": F, "sigma": 1.0} for f in (
+        "gaussian_filter", "gaussian_filter1d", "gaussian_gradient_magnitude",
+        "gaussian_laplace")},
+    **{f"scipy.ndimage.{f}_filter": {"input": F, "size": 3, "rank": 1}
+       for f in ("maximum", "minimum", "median", "rank")},
+    "scipy.ndimage.map_coordinates": {"input": F, "coordinates": [F[0], F[1]], "order": 1},
+    "scipy.ndimage.rotate": {"input": F, "angle": 30.0, "reshape": False},
+    "scipy.ndimage.zoom": {"input": F, "zoom": 2.0},
+    **{f"scipy.signal.{f}": {"N": 2, "Wn": 0.3, "rp": 1.0, "rs": 20.0}
+       for f in ("butter", "cheby1", "cheby2")},
+    "scipy.signal.correlation_lags": {"in1_len": 4, "in2_len": 3},
+    "scipy.signal.decimate": {"x": TIMES, "q": 2}, "scipy.signal.detrend": {"data": F},
+    "scipy.signal.filtfilt": {"b": SECTION[0, :3], "a": SECTION[0, 3:], "x": TIMES},
+    "scipy.signal.firwin": {"numtaps": 5, "cutoff": 0.3},
+    "scipy.signal.get_window": {"window": "hann", "Nx": 5},
+    "scipy.signal.kaiser_atten": {"numtaps": 5, "width": 0.1},
+    "scipy.signal.kaiser_beta": {"a": 30.0},
+    "scipy.signal.kaiserord": {"ripple": 30.0, "width": 0.1},
+    "scipy.signal.savgol_coeffs": {"window_length": 5, "polyorder": 2},
+    "scipy.signal.savgol_filter": {"x": TIMES, "window_length": 5, "polyorder": 2},
+    **{f"scipy.signal.{f}": {"sos": SECTION, "x": TIMES}
+       for f in ("sos2tf", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz")},
+    "scipy.special.bessel_jn": {"z": F, "v": 2},
+    "scipy.special.lpmn_values": {"m": 3, "n": 3, "z": F[0], "is_normalized": True},
     "image.resize": {"image": F, "shape": (5, 5), "method": "linear"},
     "image.scale_and_translate": {"image": F, "shape": (5, 5), "spatial_dims": (0, 1), "scale":
                                   F[0, :2], "translation": F[0, :2], "method": "linear"},
@@ -373,6 +407,8 @@ COLLECTIVES = frozenset(f"lax.{name}" for name in """
     all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute pshuffle
     psum psum_scatter psum_scatter_start pswapaxes ragged_all_to_all
 """.split())    # noqa: SIM905
+# Of which the shape of the result depends on values.
+AT_ONCE = frozenset(f"scipy.linalg.{name}" for name in ("null_space", "orth", "subspace_angles"))
 # What the functions that transformations make are called with.
 CALLED: dict[str, tuple[Any, ...]] = {
     **{f"olympus.{name}": (np.float32(1),) for name in """

@@ -95,6 +95,9 @@ def is_plain_name(node: ast.stmt) -> bool:
             isinstance(part, ast.Call | ast.Lambda) for part in ast.walk(node))
     if isinstance(node, ast.Raise):  # of a `__main__.py`: the exit status of what it names
         return ast.unparse(node) == "raise SystemExit(_main())"
+    if isinstance(node, ast.With):  # around imports
+        return ast.unparse(node.items[0]) == "_collector_at_rest()" and all(
+            map(is_plain_name, node.body))
     if isinstance(node, ast.If):  # `if TYPE_CHECKING:`
         return all(map(is_plain_name, node.body + node.orelse))
     return False

@@ -326,7 +326,7 @@ FAMILIES = {"jvp": Derivative, "linearize": Derivative, "transpose": Backward, "
 
 # Which cases show which ways ---------------------------------------------------------------------
 
-def shaped(fun: Callable[..., Any]) -> Callable[..., Any]:
+def shaped(fun: Callable[..., Any], **_: Any) -> Callable[..., Any]:
     """`fun` where it is traced; elsewhere zeros like its results, and nothing compiled."""
     def run(*args: Any) -> Any:
         if any(isinstance(x, Tracer) for x in olympus.tree.leaves(args)):

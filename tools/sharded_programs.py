@@ -16,7 +16,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,8 +119,22 @@ def compare(what: str, got: Any, want: Any) -> None:
                                    err_msg=what)
 
 
-def check(seed: int) -> str:
-    """One program in all its modes; AssertionError where it differs. Returns what it was."""
+class Drawn(NamedTuple):
+    """A program, its arguments on a mesh and as a whole, and the mesh that is set around it."""
+
+    text: str
+    steps: list[str]
+    f: Callable[[Any, Any], Any]
+    loss: Callable[[Any, Any], Any]
+    batched: Callable[[Any, Any], Any]      # f of a stack of x
+    placed: list[Any]
+    spread: tuple[Any, Any]     # what `batched` is given
+    unsharded: tuple[Any, Any, Any]     # x, w, a stack of x
+    around: Mesh | None
+
+
+def draw(seed: int) -> Drawn:
+    """The program of a number."""
     chosen = random.Random(f"sharded {seed}")
     values = np.random.default_rng(seed)
     sizes, names = chosen.choice(MESHES)
@@ -132,6 +146,7 @@ def check(seed: int) -> str:
     steps = [(name, specification(chosen, explicit) if chosen.random() < 0.25 else None)
              for name in chosen.choices(list(STEPS), k=chosen.randint(2, 5))]
     specs = [specification(chosen, names) for _ in range(2)]
+    around = mesh if explicit or chosen.random() < 0.5 else None
     x, w, t = (onp.asarray(values.normal(size=(N, N)).astype("f")) for _ in range(3))
 
     def f(x: Any, w: Any) -> Any:
@@ -142,7 +157,19 @@ def check(seed: int) -> str:
     def loss(x: Any, w: Any) -> Any:
         return (whole(f(x, w)) * onp.cos(whole(w))).sum()
 
-    batched = olympus.vmap(f, in_axes=(0, None))
+    def put(x: Any, *spec: Any) -> Any:
+        return olympus.device_put(x, NamedSharding(mesh, PartitionSpec(*spec)))
+
+    chain, placed, stack = [name for name, _ in steps], [
+        put(x, *specs[0]), put(w, *specs[1])], onp.stack([x, t])
+    return Drawn(f"{seed}: {mesh} {specs} {chain}", chain, f, loss,
+                 olympus.vmap(f, in_axes=(0, None)), placed,
+                 (put(stack, None, *specs[0]), placed[1]), (x, w, stack), around)
+
+
+def check(seed: int) -> str:
+    """One program in all its modes; AssertionError where it differs. Returns what it was."""
+    text, steps, f, loss, batched, placed, spread, (x, w, stack), around = draw(seed)
     modes = {
         "eager": f, "jit": olympus.jit(f), "grad": olympus.grad(loss, (0, 1)),
         "jit of grad": olympus.jit(olympus.grad(loss, (0, 1))),
@@ -150,24 +177,18 @@ def check(seed: int) -> str:
         "jvp": olympus.jit(lambda x, w: olympus.jvp(f, (x, w), (x, w))),
         "linearize": lambda x, w: olympus.linearize(loss, x, w)[1](x, w),
     }
-    if "custom reverse" in dict(steps):
+    if "custom reverse" in steps:
         del modes["jvp"], modes["linearize"]
-    text = f"{seed}: {mesh} {specs} {[name for name, _ in steps]}"
-    placed = [olympus.device_put(v, NamedSharding(mesh, s)) for v, s in zip((x, w), specs,
-                                                                           strict=True)]
-    stack = onp.stack([x, t])
     with olympus.set_mesh(None):
         wanted = {name: run(x, w) for name, run in modes.items()}
         wanted["vmap"] = batched(stack, w)
-    around = mesh if explicit or chosen.random() < 0.5 else None
     with olympus.set_mesh(around):
         for name, run in modes.items():
             got = run(*placed)
             compare(f"{text} {name}", got, wanted[name])
             if "grad" in name:
                 assert [g.aval.sharding for g in got] == [p.aval.sharding for p in placed], text
-        spread = olympus.device_put(stack, NamedSharding(mesh, PartitionSpec(None, *specs[0])))
-        compare(f"{text} vmap", olympus.jit(batched)(spread, placed[1]), wanted["vmap"])
+        compare(f"{text} vmap", olympus.jit(batched)(*spread), wanted["vmap"])
     return text
 
 

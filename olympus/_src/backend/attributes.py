@@ -23,8 +23,8 @@ from ..types.shape import SymbolicDim, static_int
 from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "location", "module_context", "pairs", "quoted_name",
-           "tensor_type"]
+           "element_type", "i64s", "location", "module_context", "number_attr", "pairs",
+           "quoted_name", "tensor_type"]
 
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
@@ -250,6 +250,21 @@ def constant_attr(array: Any) -> Any:
         if dtype.kind not in "biufc":
             array = array.view(f"u{dtype.itemsize}")
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
+
+
+def number_attr(key: tuple[type, str, Any], value: Any) -> Any:
+    """The dense attribute of one number, by its type, its `repr` and the dtype that it is to have.
+    """
+    # The `repr` of Python's numbers tells all of them apart but those that are NaN.
+    exact = key[0] in (bool, int, float, complex) and value == value
+    found = _attrs.get(key) if exact else None
+    if found is None:
+        dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]
+        found = constant_attr(np.asarray(value, dtype))
+        if exact:
+            _grown.bytes += _ITEM
+            _attrs[key] = found
+    return found
 
 
 def location(name: str, where: Any) -> Any:

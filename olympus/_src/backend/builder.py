@@ -35,6 +35,7 @@ from .attributes import (
     element_type,
     i64s,
     location,
+    number_attr,
     pairs,
     quoted_name,
     tensor_type,
@@ -185,7 +186,9 @@ class Builder:
                 size, aval = dims.size(self, value), make_aval((), dtype)
                 scalars[key] = size if size.type == tensor_type(aval) else self.convert(size, aval)
             else:
-                scalars[key] = self.constant(value, make_aval((), dtype))
+                self.module.written += dtype.itemsize
+                scalars[key] = self.op("stablehlo.constant", [], {"value": number_attr(key, value)},
+                                       make_aval((), dtype))
         return scalars[key]
 
     def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
@@ -357,9 +360,10 @@ class Builder:
             init, step = [self.take_token(), *init], self.threaded(step)
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
-        # `ordered` as a number: the token, if there is one, is not for `test`.
-        self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
-        self.region(op, 1, types, step)
+        with self.module.aside():
+            # `ordered` as a number: the token, if there is one, is not for `test`.
+            self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
+            self.region(op, 1, types, step)
         return self._outputs(op, ordered)[:count]
 
     def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
@@ -371,8 +375,9 @@ class Builder:
             token, types = self.take_token(), [tensor_type(abstract_token), *types]
             branches = [functools.partial(self.threaded(branch), token) for branch in branches]
         op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
-        for i, branch in enumerate(branches):
-            self.region(op, i, [], branch)
+        with self.module.aside():
+            for i, branch in enumerate(branches):
+                self.region(op, i, [], branch)
         return self._outputs(op, ordered)
 
     def _outputs(self, op: Any, ordered: bool) -> list[Any]:
@@ -439,9 +444,9 @@ class Builder:
             out = dims.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
-    def spread_row(self, x: Any, aval: Any) -> Any:
-        """An array of one row, which is cut as `aval` says if it is given."""
-        return x if aval is None else self.spread(x, aval.with_axis(0, 1))
+    def spread_row(self, x: Any, aval: Any, rows: int = 1) -> Any:
+        """An array of rows, each of which is cut as `aval` says if it is given."""
+        return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
     def update_at(self, x: Any, index: Any, value: Any, aval: Any = None) -> Any:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
@@ -459,7 +464,7 @@ class Builder:
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
             self.block.ip).result
-        return out if aval is None else self.spread(out, aval.with_axis(0, kind.shape[0]))
+        return self.spread_row(out, aval, kind.shape[0])
 
     def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
@@ -687,14 +692,11 @@ class Builder:
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str) -> list[Any]:
         """Call a program that XLA:CPU may not mix with what is around the call."""
-        module, around = self.module, self.where
+        around = self.where
         marks = {} if around is None else {a.name: a.attr.value for a in around}
         self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
-        outer, module.kept = module.kept, True
-        try:
+        with self.module.aside():
             return self.call_marked(closed, args, "checkpoint", {**marks, **_KEPT})
-        finally:
-            module.kept = outer
 
     @property
     def dim_args(self) -> list[Any]:
@@ -704,7 +706,7 @@ class Builder:
 
     def spread(self, x: Any, aval: Any) -> Any:
         """A result, cut as its type says."""
-        attributes = self.module.type_attrs(aval)
+        attributes = self.module.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
@@ -837,27 +839,25 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
     rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
-    mark: Any = None
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
     for eqn in pr.eqns:
         ins, avals = [], []
-        scope = eqn.ctx
+        scope, prim, outvars = eqn.ctx, eqn.primitive, eqn.outvars
         b.where = around if scope.compute_type is None and scope.metadata is None else (
             _marks(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        b.avals_in = avals
-        b.avals_out = [v.aval for v in eqn.outvars]
-        b.eqn = eqn
+        b.eqn, b.avals_in = eqn, avals
+        several = prim.multiple_results     # else without comprehensions, which are frames
+        b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
         if held:
-            b.held = tuple([i for i, v in enumerate(eqn.outvars) if v in held])
-        prim = eqn.primitive
-        b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
-        if open_platform:
-            mark = _Mark(b.block)
+            b.held = () if held.isdisjoint(outvars) else (
+                tuple([i for i, v in enumerate(outvars) if v in held]))
+        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source)
+        mark: Any = _Mark(b.block) if open_platform else None
         try:
             rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
             if rules:
@@ -866,17 +866,17 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         except PlatformOpen:
             mark.restore()
             out = _per_platform(b, ins)
-        if True in [a.tagged for a in b.avals_out]:
-            out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
-                   if prim.multiple_results else b.spread(out, b.avals_out[0]))
-        if b.held:
-            out = ([b.hold(x, a) if i in b.held else x
-                    for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
-                   if prim.multiple_results else b.hold(out, b.avals_out[0]))
-        if prim.multiple_results:
-            env.update(zip(eqn.outvars, out))
+        if several:
+            if True in [a.tagged for a in b.avals_out]:
+                out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
+            if b.held:
+                out = [b.hold(x, a) if i in b.held else x
+                       for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
+            env.update(zip(outvars, out))
         else:
-            env[eqn.outvars[0]] = out
+            if b.avals_out[0].tagged:
+                out = b.spread(out, b.avals_out[0])
+            env[outvars[0]] = b.hold(out, b.avals_out[0]) if b.held else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

@@ -8,18 +8,20 @@ may not inline stays: the value is computed once, for the price of a copy.
 
 A *kernel* is what XLA fuses into one loop. Within one, a value that is read twice at the same place
 is computed once; where a reader takes another place (a slice, a concatenation), it is computed
-anew, as it is in every further kernel. So two passes over the equations count, backwards, how
-often a value is computed, and forwards, of how many operations it is made since the last value
-that is in memory anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two
-fall together, too few are counted. A pass before them finds what XLA by its own rules computes once
+anew, as it is in every further kernel. So two searches count, backwards, how often a value is
+computed, and forwards, of how many operations it is made since the last value that is in memory
+anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two fall together, too
+few are counted. A pass before them finds what XLA by its own rules computes once
 (`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): what is expensive, and what is
 made of more than one large operand, unless it can be fused into all its readers on every way
-there.
+there. That pass alone enters every equation, as most programs have little to hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.introspection import subolympusprs
@@ -42,7 +44,7 @@ _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
 # What XLA does with an equation. A mixed call is of a program with opaque equations inside.
-_FUSED, _LONG, _MOVES, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(7)
+_FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
 _KINDS = {
     # What XLA fuses into readers besides elementwise operations; some move elements.
     **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
@@ -51,15 +53,16 @@ _KINDS = {
         "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
         "random_fold_in", "random_split", "threefry2x32"), _LONG),
     **dict.fromkeys((
-        "broadcast_in_dim", "concatenate", "dynamic_slice", "iota", "pad", "reshape", "rev",
-        "slice", "split", "squeeze", "stack", "transpose", "unstack"), _MOVES),
+        "concatenate", "dynamic_slice", "pad", "reshape", "rev", "slice", "squeeze", "stack",
+        "transpose"), _MOVES),
+    **dict.fromkeys(("broadcast_in_dim", "iota"), _SPREADS),
+    **dict.fromkeys(("split", "unstack"), _SPLITS),
     **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
     # Calls of functions with rules, which are a call of the function when they are lowered.
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
 # Along which axes they move or combine elements, by name of the param.
 _AXES = {"concatenate": "dimension", "rev": "dimensions", "split": "axis", "unstack": "axis",
          **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), "axes")}
-_SPREADS = frozenset(("broadcast_in_dim", "iota"))
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # What XLA takes to be expensive: with several readers it is computed once all the same.
 _EXPENSIVE = frozenset((
@@ -77,6 +80,8 @@ _ONCE = (1 << 2 * _SIZE) - 1
 _PLACES = _INNER << 2 * _SIZE
 _STORED = 1     # the kernel that leaves a value in memory
 _CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
+_BITS = [2 << n for n in range(_CYCLE)]
+_NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 
 
 class _Called(NamedTuple):
@@ -116,15 +121,20 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
         return frozenset()
     pr, fusion = closed.olympuspr, _Fusion(closed.olympuspr, cut)
     return frozenset([
-        v for n, eqn in enumerate(pr.eqns) for v, i in zip(eqn.outvars, fusion.results[n])
-        if v in read and _can_be_held(v)
-        and (n in fusion.called or fusion.kinds[n] < _REDUCES and i in fusion.readers)])
+        v for n, eqn in enumerate(pr.eqns) for v in eqn.outvars
+        if v in read and _can_be_held(v.aval) and (
+            n in fusion.called
+            or fusion.kinds[n] < _REDUCES and type(fusion.readers.get(v)) is list)])
 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
+    eqns = closed.olympuspr.eqns
+    calls = {prim for prim in {eqn.primitive for eqn in eqns} if isinstance(prim, Higher)}
+    if not calls:
+        return frozenset()
     return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in closed.olympuspr.eqns if isinstance(eqn.primitive, Higher)]))
+        _apart(eqn) for eqn in eqns if eqn.primitive in calls]))
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
@@ -135,22 +145,30 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
     pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
     while pending:
         pr = pending.pop()
-        for eqn in pr.eqns:
-            for v in eqn.outvars:
-                if v.aval.tagged:
-                    avals.append(v.aval)
-            for param in eqn.params.values():
-                if type(param) is NamedSharding:
-                    found.update(_cut(param.mesh, param.spec, eqn.outvars[0].aval))
-            if eqn.primitive.name == "shard_map":
-                for specs, atoms in (("in_specs", eqn.invars), ("out_specs", eqn.outvars)):
-                    for spec, atom in zip(eqn.params[specs], atoms, strict=True):
-                        found.update(_cut(eqn.params["mesh"], spec, atom.aval))
+        avals += {v.aval for eqn in pr.eqns for v in eqn.outvars}
+        # Most programs name no mesh, which sets tell at once.
+        if NamedSharding in {type(x) for eqn in pr.eqns for x in eqn.params.values()}:
+            for eqn in pr.eqns:
+                for x in eqn.params.values():
+                    if type(x) is NamedSharding:
+                        found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
+        if "shard_map" in {prim.name for prim in {eqn.primitive for eqn in pr.eqns}}:
+            for eqn in pr.eqns:
+                if eqn.primitive.name == "shard_map":
+                    found.update(_cut_by_parts(eqn))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
     return frozenset(found.union(*[
         _cut(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
+
+
+def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
+    """The same of the operands and results of a shard_map."""
+    mesh, params = eqn.params["mesh"], eqn.params
+    given = zip((*params["in_specs"], *params["out_specs"]), (*eqn.invars, *eqn.outvars),
+                strict=True)
+    return [n for spec, atom in given for n in _cut(mesh, spec, atom.aval)]
 
 
 def _cut(mesh: Any, spec: Any, aval: Any) -> list[int]:
@@ -171,28 +189,28 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
 
 
 def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
-    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut).as_called())
+    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut, True).as_called())
 
 
 def _kind(prim: Any) -> int:
     kind = _KINDS.get(prim.name)
     if kind is None:
         if prim.elementwise:
-            return _FUSED
+            return _COSTLY if prim.name in _EXPENSIVE else _FUSED
         return _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
     return kind
 
 
 def _is_long(eqn: OlympusprEqn) -> bool:
     """Whether a reduction goes over more elements than one window."""
-    shape = _shape(eqn.invars[0])
-    return any(less(_WINDOW, shape[axis]) for axis in eqn.params["axes"])
+    shape = _shape(eqn.invars[0].aval)
+    return True in [less(_WINDOW, shape[axis]) for axis in eqn.params["axes"]]
 
 
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
     """Whether an equation moves elements along an axis of such a size, or combines those there."""
     name, params = eqn.primitive.name, eqn.params
-    shapes = [*map(_shape, eqn.invars), _shape(eqn.outvars[0])]
+    shapes = [_shape(v.aval) for v in (*eqn.invars, eqn.outvars[0])]
     rank = len(shapes[0])
     if name in _AXES:
         given = params[_AXES[name]]
@@ -206,182 +224,241 @@ def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
     return not cut.isdisjoint([s[a] for s in shapes if len(s) == rank for a in axes])
 
 
+def _positions(kinds: bytearray, kind: int) -> Iterator[int]:
+    """Where equations of a kind are."""
+    n = kinds.find(kind)
+    while n >= 0:
+        yield n
+        n = kinds.find(kind, n + 1)
+
+
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     """The program that an equation calls, which XLA makes part of the caller."""
     return eqn.primitive.bodies(eqn.params)[0]
 
 
-class _Ranks(dict[Any, int]):
-    """By aval, how many axes it has that are not of size 1."""
+class _Sizes(dict[Any, tuple[int, Any]]):
+    """By aval, how many axes it has that are not of size 1, and of how many elements it is."""
+
+    def __missing__(self, aval: Any) -> tuple[int, Any]:
+        shape = _shape(aval)
+        found = self[aval] = len(shape) - shape.count(1), prod(shape)
+        return found
+
+
+class _Worth(dict[Any, int]):
+    """By aval, how many operations a hold must save of further places; 0: values are not held."""
 
     def __missing__(self, aval: Any) -> int:
-        shape = getattr(physical_aval(aval), "shape", ())
-        found = self[aval] = len(shape) - shape.count(1)
+        small = LEAST_PLACES if less(prod(_shape(aval)), _SMALL) else LEAST_PLACES // 2
+        found = self[aval] = small if _can_be_held(aval) else 0
         return found
 
 
 class _Fusion:
     """How XLA fuses the equations of a program.
 
-    Values are numbered as they are bound, and equations looked at once: passes over lists of
-    numbers are quicker. 0 is the number of literals.
+    One pass backwards, which meets the readers of a value before its equation, finds who reads what
+    and what XLA computes once. What one equation reads is a part of what that computes: so fused
+    equations make trees, each with a value with several readers at its root. Operations are counted
+    by trees, and kernels by equations, where there is something to hold.
+
+    `whole`: what inputs and results are made of is asked for, too.
     """
 
-    def __init__(self, pr: Olympuspr, cut: frozenset[int]) -> None:
+    def __init__(self, pr: Olympuspr, cut: frozenset[int], whole: bool = False) -> None:
         self.pr = pr
-        self.kinds: list[int] = []      # by equation, and one more for what takes the results
         self.called: dict[int, _Called] = {}    # by the equation that calls
-        self.operands: list[list[int]] = []
-        self.results: list[Sequence[int]] = []
-        self.makers = [-1] * (1 + len(pr.constvars) + len(pr.invars))   # by value, the equation
-        self.reader = [*self.makers]    # by value, the first equation that reads it; -1: none does
-        self.readers: dict[int, list[int]] = {}     # by value with several, all of them
-        self.returned: list[int] = []
-        self._number(cut)
-        self.states = [_PLAIN] * len(self.makers)
-        # Of which operations a value is made since what is in memory anyway, of which inputs.
-        self.made = [0] * len(self.makers)
+        self.kinds = self._kinds(cut)   # by equation, and one more for what takes the results
+        # By value, the equation that reads it, or the list of several, the last one first.
+        self.readers: dict[Var, Any] = {}
+        self.opaque = {len(pr.eqns)}
         # What is fused into one kernel as it stands, or has one reader, is not computed again.
-        if self.called or self.readers and (
-                len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES):
-            self._divide()
+        self.divided = len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES
+        self.states: dict[Var, int] = {}    # of values with several readers, where it is divided
+        self.makers: dict[Var, int] = {}    # of candidates, the equation
+        # By equation, at the root of which tree its operands are computed; by root, the operations
+        # of the tree, and the roots of others that it reads.
+        self.homes = [_NOWHERE] * len(pr.eqns) + [_APART if whole else _NOWHERE]
+        self.trees: dict[int, int] = {}
+        self.leaves: dict[int, list[Var]] = {}
+        # Of which operations a value is made since what is in memory anyway, of which inputs.
+        self.made: dict[Var, int] = dict.fromkeys(pr.invars, 0)
+        self.sizes, self.worth = _Sizes(), _Worth()
+        self._look()
+        if whole:
+            for v in pr.invars:
+                self._note_leaf(v, self._readers(v))
 
     def holds(self) -> Mapping[Var, int]:
         """The values to hold, and what each saves."""
-        if _SHARED not in self.states:
+        if _SHARED not in self.states.values():
             return {}
-        found = self._operations(range(len(self.pr.eqns)), None)
+        found = self._candidates()
         if found:
             near = self._near(found)
-            found = self._operations(near, self._kernels(near))
-            # A held value ends the ways through it, so that fewer may do.
-            found = self._operations(near, self._kernels(near))
-        return {self._variable(i): saves for i, saves in found.items()}
+            roots = [n for n in near if n in self.trees]
+            found = self._worthwhile(roots, self._kernels(near))
+            if found:   # A held value ends the ways through it, so that fewer may do.
+                found = self._worthwhile(roots, self._kernels(near))
+        return found
 
     def as_called(self) -> _Called:
         """The same for a caller."""
-        pr, first = self.pr, 1 + len(self.pr.constvars)
+        pr = self.pr
         self.holds()
-        every = range(len(pr.eqns))
-        for i in range(min(len(pr.invars), _SIZE)):
-            self.made[first + i] = 1 << _SIZE + i
-        kernels = self._kernels(every)
-        self._operations(every, kernels)
-        return _Called([_counted(self.made[i]) for i in self.returned],
-                       [_counted(kernels[first + i]) for i in range(len(pr.invars))],
+        self.made.update({v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])})
+        kernels = self._kernels([n for n, kind in enumerate(self.kinds[:-1]) if kind != _OPAQUE],
+                                pr.invars)
+        self._worthwhile([*reversed(self.trees)], kernels)
+        return _Called([_counted(self._made_of(v)) for v in pr.outvars],
+                       [_counted(kernels[v]) for v in pr.invars],
                        max(self.kinds[:-1], default=0) >= _MIXED)
 
-    def _number(self, cut: frozenset[int]) -> None:
-        pr, kinds, makers, reader, readers = (
-            self.pr, self.kinds, self.makers, self.reader, self.readers)
-        numbers: dict[Any, int] = {v: i for i, v in enumerate([*pr.constvars, *pr.invars], 1)}
-        known: dict[Any, int] = {}
-        for n, eqn in enumerate(pr.eqns):
-            operands: list[int] = []
-            for v in eqn.invars:
-                if type(v) is not Var:
-                    operands.append(0)
-                    continue
-                i = numbers[v]
-                operands.append(i)
-                if reader[i] < 0:
-                    reader[i] = n
-                elif i in readers:
-                    if readers[i][-1] != n:
-                        readers[i].append(n)
-                elif reader[i] != n:
-                    readers[i] = [reader[i], n]
-            self.operands.append(operands)
-            kind = known.get(eqn.primitive)
-            if kind is None:
-                kind = known[eqn.primitive] = _kind(eqn.primitive)
-            if kind >= _MOVES:
-                if kind == _CALLS:
-                    kind = self._note_call(n, _called(_program(eqn), cut))
-                elif kind == _REDUCES and _is_long(eqn) or cut and kind != _OPAQUE and (
-                        _exchanges(eqn, cut)):
-                    kind = _OPAQUE
-            kinds.append(kind)
-            first = len(makers)
-            for v in eqn.outvars:
-                numbers[v] = len(makers)
-                makers.append(n)
-                reader.append(-1)
-            self.results.append((first,) if len(makers) == first + 1 else range(first, len(makers)))
+    def _kinds(self, cut: frozenset[int]) -> bytearray:
+        eqns = self.pr.eqns
+        prims = [eqn.primitive for eqn in eqns]
+        known = {prim: _kind(prim) for prim in {*prims}}
+        kinds = bytearray(map(known.__getitem__, prims))
+        for n in _positions(kinds, _CALLS):
+            called = self.called[n] = _called(_program(eqns[n]), cut)
+            kinds[n] = _MIXED if called.opaque else _CALLS
+        for n in _positions(kinds, _REDUCES):
+            if _is_long(eqns[n]):
+                kinds[n] = _OPAQUE
+        for kind in (_MOVES, _SPLITS, _REDUCES) if cut else ():
+            for n in _positions(kinds, kind):
+                if _exchanges(eqns[n], cut):
+                    kinds[n] = _OPAQUE
         kinds.append(_OPAQUE)
-        self.returned = [numbers.get(v, 0) for v in pr.outvars]
-        for i in {*self.returned} - {0}:
-            self._note_reader(i, len(pr.eqns))
+        return kinds
 
-    def _note_reader(self, i: int, n: int) -> None:
-        if self.reader[i] < 0:
-            self.reader[i] = n
-        else:
-            self.readers.setdefault(i, [self.reader[i]]).append(n)
-
-    def _note_call(self, n: int, called: _Called) -> int:
-        """Note what an equation calls, and, as two readers, what reads an operand several times;
-        the equation's kind.
-        """
-        self.called[n] = called
-        for i, (count, through, places) in zip(self.operands[n], called.inputs, strict=True):
-            if i and (count + len(through) > 1 or places > 1):
-                self._note_reader(i, n)
-        return _MIXED if called.opaque else _CALLS
-
-    def _variable(self, i: int) -> Var:
-        n = self.makers[i]
-        return self.pr.eqns[n].outvars[i - self.results[n][0]]
-
-    def _divide(self) -> None:
-        """Tell the values with several readers that XLA computes once from the others."""
-        kinds, states, eqns = self.kinds, self.states, self.pr.eqns
-        stored = [n for n, kind in enumerate(kinds) if kind >= _MIXED]
-        opaque = {n for n in stored if kinds[n] == _OPAQUE}
-        nearest, ranks = len(kinds), _Ranks()   # the next equation whose result is in memory
-        for i in sorted(self.readers, reverse=True):
-            n, readers = self.makers[i], self.readers[i]
-            if n < 0 or n in opaque:
-                continue
-            while stored and stored[-1] > n:
-                nearest = stored.pop()
-            if eqns[n].primitive.name in _EXPENSIVE or nearest <= readers[-1] and (
-                    not self._is_unary(n, i, ranks)
-                    and (not opaque.isdisjoint(readers) or self._passes_memory(readers))):
-                states[i], nearest = _KEPT, n
+    def _look(self) -> None:
+        """Find the readers of values and the state of those with several, and make trees."""
+        # The hot path: for one result that is fused there are no calls, most of the time.
+        kinds, readers, homes, trees, leaves = (
+            self.kinds, self.readers, self.homes, self.trees, self.leaves)
+        get, n = readers.get, len(self.pr.eqns)
+        nearest = n     # the next equation whose result is in memory
+        readers.update(dict.fromkeys(variables(self.pr.outvars), n))
+        for eqn, kind in zip(reversed(self.pr.eqns), kinds[-2::-1], strict=True):
+            n -= 1
+            operands = eqn.invars
+            if kind == _OPAQUE:
+                self.opaque.add(n)
+                nearest = n
+            elif kind > _SPREADS:
+                nearest = self._settle(n, eqn, nearest)
             else:
-                states[i] = _SHARED
+                v = eqn.outvars[0]
+                of = get(v)
+                if type(of) is int:
+                    home = homes[of]
+                elif of is None:
+                    home = _NOWHERE
+                elif self.divided and (kind == _COSTLY or nearest <= of[0] and len(operands) > 1
+                                       and self._is_kept(operands, v, of)):
+                    self.states[v], nearest, home = _KEPT, n, _NOWHERE
+                else:
+                    home = _APART
+                    if self.divided:
+                        self.states[v] = _SHARED
+                    for m in of:
+                        if homes[m] >= 0:
+                            leaves.setdefault(homes[m], []).append(v)
+                if home == _APART:
+                    home, trees[n] = n, 0
+                if home >= 0:
+                    homes[n] = home
+                    trees[home] |= _BITS[n % _CYCLE] if kind != _LONG else _several(_OPERATIONS, n)
+            for x in operands:
+                if type(x) is Var:
+                    of = get(x)
+                    if of is None:
+                        readers[x] = n
+                    elif type(of) is int:
+                        if of != n:
+                            readers[x] = [of, n]
+                    elif of[-1] != n:
+                        of.append(n)
+            if _CALLS <= kind <= _MIXED:
+                self._note_call(n)
 
-    def _is_unary(self, n: int, i: int, ranks: _Ranks) -> bool:
-        """Whether an equation reads no more than one large operand that is not spread from a
-        smaller one, or no more elements than it makes: then XLA computes its result in each reader
-        whatever they are.
+    def _note_call(self, n: int) -> None:
+        """Note, as two readers, what reads an operand several times in what an equation calls."""
+        for v, (count, through, places) in zip(
+                self.pr.eqns[n].invars, self.called[n].inputs, strict=True):
+            if type(v) is Var and (count + len(through) > 1 or places > 1):
+                self.readers[v] = [*self._readers(v), n]
+
+    def _readers(self, v: Var) -> Sequence[int]:
+        """The equations that read a value, the last one first."""
+        found = self.readers.get(v, ())
+        return (found,) if type(found) is int else found
+
+    def _settle(self, n: int, eqn: OlympusprEqn, nearest: int) -> int:
+        """The same for a sum, a call or several results; gives the next one in memory."""
+        kind, homes = self.kinds[n], self.homes
+        for v in reversed(eqn.outvars):
+            readers = self._readers(v)
+            if self.divided and type(readers) is list:
+                if nearest <= readers[0] and self._is_kept(eqn.invars, v, readers):
+                    self.states[v], nearest = _KEPT, n
+                    continue
+                self.states[v] = _SHARED
+            if kind != _REDUCES:
+                self._note_leaf(v, readers)
+        if kind != _REDUCES:
+            homes[n] = n if kind == _SPLITS else _APART
+            self.trees[n] = _BITS[n % _CYCLE] if kind == _SPLITS else 0
+        return n if kind == _MIXED else nearest
+
+    def _note_leaf(self, v: Var, readers: Sequence[int]) -> None:
+        """Note that the trees of these equations read a root."""
+        for n in readers:
+            if self.homes[n] >= 0:
+                self.leaves.setdefault(self.homes[n], []).append(v)
+
+    def _is_kept(self, operands: Sequence[Any], v: Var, readers: Sequence[int]) -> bool:
+        """Whether XLA computes a value once although it is cheap, as what reads it is in memory or
+        leads through memory to what reads it, too.
+
+        Not if no more than one operand is large and not spread from a smaller one, or they have no
+        more elements than the value.
         """
-        eqns, eqn = self.pr.eqns, self.pr.eqns[n]
-        if len(eqn.invars) < 2:
-            return True
-        v = eqn.outvars[i - self.results[n][0]]
-        rank = ranks[v.aval]
-        large = [k for k, x in zip(self.operands[n], eqn.invars, strict=True)
-                 if k and ranks[x.aval] >= rank and not (
-                     self.makers[k] >= 0 and eqns[self.makers[k]].primitive.name in _SPREADS)]
-        return len(large) < 2 or (
-            sum(map(prod, map(_shape, {*variables(eqn.invars)}))) <= prod(_shape(v)))
+        sizes, large = self.sizes, 0
+        least, elements = sizes[v.aval]
+        for x in operands:
+            if type(x) is Var and sizes[x.aval][0] >= least:
+                large += 1
+        if large > 1:
+            for x in operands:
+                if type(x) is Var and x in self._spread and sizes[x.aval][0] >= least:
+                    large -= 1
+        return large > 1 and (
+            not self.opaque.isdisjoint(readers) or self._passes_memory(readers)) and (
+            sum(sizes[x.aval][1] for x in {*variables(operands)}) > elements)
+
+    @functools.cached_property
+    def _spread(self) -> frozenset[Var]:
+        """The values that are spread from smaller ones."""
+        eqns = self.pr.eqns
+        return frozenset([eqns[n].outvars[0] for n in _positions(self.kinds, _SPREADS)])
 
     def _passes_memory(self, readers: Sequence[int]) -> bool:
         """Whether a way from one reader of a value to another leads through memory."""
-        kinds, states = self.kinds, self.states
-        among, last, ways = {*readers}, readers[-1], [(n, False) for n in readers]
+        kinds, states, eqns = self.kinds, self.states, self.pr.eqns
+        among, last, ways = {*readers}, readers[0], [(n, False) for n in reversed(readers)]
         seen = {*ways}
         while ways and len(seen) < len(readers) + 4 * _TRIED:
             n, through = ways.pop()
-            for i in self.results[n]:
-                stored = through or kinds[n] >= _MIXED or states[i] == _KEPT
-                for m in self.readers.get(i) or self.reader[i:i + 1]:
+            for v in eqns[n].outvars:
+                stored = through or kinds[n] >= _MIXED or states.get(v) == _KEPT
+                for m in reversed(self._readers(v)):
                     if m > last:
                         break
                     way = m, stored or kinds[m] >= _MIXED
-                    if m < 0 or way in seen:
+                    if way in seen:
                         continue
                     if way[1] and (m in among or len(seen) > len(readers) + _TRIED):
                         return True
@@ -389,94 +466,159 @@ class _Fusion:
                     ways.append(way)
         return False
 
-    def _near(self, candidates: Iterable[int]) -> list[int]:
-        """The equations that compute candidates, and those that these are fused into."""
-        kinds, states, reader, readers = self.kinds, self.states, self.reader, self.readers
-        near = bytearray(len(kinds) + 1)    # the last one is for what nothing reads
-        pending = [*candidates]
-        for i in pending:
-            for n in readers[i] if i in readers else (reader[i],):
-                if not near[n]:
-                    near[n] = True
-                    if kinds[n] <= _MOVES or n in self.called:
-                        pending += [k for k in self.results[n] if states[k] != _KEPT]
-        for i in candidates:
-            near[self.makers[i]] = True
-        return [n for n in range(len(kinds) - 1) if near[n]]
+    def _candidates(self) -> dict[Var, int]:
+        """The values of enough operations for a hold."""
+        states, worth, fewest, found = self.states, self.worth, _fewest(), dict[Var, int]()
 
-    def _kernels(self, positions: Sequence[int]) -> list[int]:
-        """By value, the set of kernels that compute it, each with the way there, and of the results
-        in whose readers that is done, too; of values that only equations at these positions read.
+        def decide(n: int, v: Var, made: int) -> int:
+            if states[v] == _KEPT:
+                return 0
+            if made.bit_count() >= fewest and worth[v.aval]:
+                states[v], self.makers[v], found[v] = _CANDIDATE, n, 0
+            return made
+
+        self._operations([*reversed(self.trees)], decide)
+        return found
+
+    def _worthwhile(self, roots: Sequence[int], kernels: Mapping[Var, int]) -> dict[Var, int]:
+        """Of candidates and held values, those to hold now, and what each saves.
+
+        They are in memory, which ends the operations that their readers are made of.
         """
-        kinds, states, every, results = self.kinds, self.states, self.operands, self.results
-        found = [0] * len(states)
-        for i, k in enumerate(self.returned):
-            found[k] |= 1 << _SIZE + i if i < _SIZE else _STORED
+        states, found = self.states, dict[Var, int]()
+
+        def decide(n: int, v: Var, made: int) -> int:
+            state = states[v]
+            if state in (_CANDIDATE, _HELD):
+                saves = _saved(kernels[v], made, self.worth[v.aval])
+                states[v] = state = _HELD if saves else _SHARED
+                if saves:
+                    found[v] = saves
+            return 0 if state >= _KEPT else made
+
+        self._operations(roots, decide)
+        return found
+
+    def _operations(self, roots: Sequence[int], decide: Callable[[int, Var, int], int]) -> None:
+        """Find the operations that values are made of, by `decide` of those with several readers.
+        """
+        eqns, states, made, trees, leaves = (
+            self.pr.eqns, self.states, self.made, self.trees, self.leaves)
+        for n in roots:
+            results = eqns[n].outvars
+            if n in self.called:
+                of = _made_by_call(n, self.called[n], list(map(self._made_of, eqns[n].invars)))
+                for v, ops in zip(results, of, strict=True):
+                    made[v] = decide(n, v, ops) if v in states else ops
+                continue
+            ops = trees[n]
+            for v in leaves.get(n, ()):
+                ops |= made[v]
+            for v in results:
+                made[v] = decide(n, v, ops) if v in states else ops
+
+    def _made_of(self, atom: Any) -> int:
+        """Of which operations an operand of a call or a result is made."""
+        return self.made.get(atom, 0) if type(atom) is Var else 0
+
+    def _near(self, candidates: Mapping[Var, int]) -> list[int]:
+        """The equations that compute candidates, and those that these are fused into, in order."""
+        kinds, eqns, states, get = self.kinds, self.pr.eqns, self.states, self.readers.get
+        near, pending = bytearray(len(kinds)), [*candidates]
+        for v in pending:
+            readers = get(v, ())
+            for n in (readers,) if type(readers) is int else readers:
+                while not near[n] and kinds[n] != _OPAQUE:
+                    near[n] = 1
+                    if kinds[n] > _SPREADS:
+                        if kinds[n] != _REDUCES:
+                            pending += [x for x in eqns[n].outvars if states.get(x) != _KEPT]
+                        break
+                    x = eqns[n].outvars[0]
+                    m = get(x)
+                    if type(m) is not int:
+                        if states.get(x) != _KEPT:
+                            pending.append(x)
+                        break
+                    n = m
+        for v in candidates:
+            near[self.makers[v]] = 1
+        return [*itertools.compress(range(len(eqns)), near)]
+
+    def _kernels(self, positions: Sequence[int], inputs: Sequence[Var] = ()) -> dict[Var, int]:
+        """By input and by value with several readers, the set of kernels that compute it, each with
+        the way there, and of the results in whose readers that is done, too; of values that only
+        equations at these positions read.
+        """
+        kinds, eqns, get = self.kinds, self.pr.eqns, self.readers.get
+        found: dict[Var, int] = {}
+        # By equation, what computes its operands, or of each of these what does. All other ones
+        # have theirs in memory.
+        ways: list[Any] = [_STORED] * len(eqns) + [_returned(self.pr.outvars)]
         for n in reversed(positions):
-            kind, bit = kinds[n], 2 << n % _CYCLE
-            if kind <= _MOVES:
-                ways = 0
-                for i in results[n]:
-                    of = found[i] if states[i] < _KEPT else bit
-                    ways |= of ^ _STORED | bit if of & _STORED else of
-            elif n in self.called:
-                _reach_by_call(n, self.called[n], [
-                    found[i] if states[i] < _KEPT else bit for i in results[n]], every[n], found)
+            kind, eqn, bit = kinds[n], eqns[n], _BITS[n % _CYCLE]
+            if kind == _REDUCES:
+                ways[n] = bit
                 continue
-            else:
-                ways = bit if kind == _REDUCES else _STORED
-            if kind != _MOVES:
-                for i in every[n]:
-                    found[i] |= ways
+            if kind > _SPLITS:
+                ways[n] = _reach_by_call(n, self.called[n], [
+                    self._way(v, bit, ways, found) for v in eqn.outvars], eqn.invars)
                 continue
-            # By the same kernels, at places of which those are told apart by a number.
-            twice = (ways | ways >> _SIZE | ways >> 2 * _SIZE) & _INNER
-            twice |= twice << _SIZE
-            for k, i in enumerate(every[n]):
-                turned = twice << _SIZE + (31 * n + 7 * k + 1) % _SIZE & _PLACES
-                found[i] |= ways & _ONCE | turned
+            of = 0
+            for v in eqn.outvars:
+                m = get(v)
+                if type(m) is int:
+                    way = ways[m]
+                    of |= way[v] if type(way) is dict else way
+                else:
+                    of |= self._way(v, bit, ways, found)
+            if of & _STORED:
+                of = of ^ _STORED | bit
+            # More places than so many count as these; what a caller is to know is exact.
+            many = not inputs and (of >> 2 * _SIZE).bit_count() >= _TIMES
+            ways[n] = of if kind < _MOVES or many else _moved(n, of, eqn.invars)
+        for v in inputs:
+            self._way(v, 0, ways, found)
         return found
 
-    def _operations(self, positions: Sequence[int], kernels: Sequence[int] | None
-                    ) -> dict[int, int]:
-        """Of candidates and held values, those to hold now, and what each saves; without kernels,
-        the values of enough operations to become candidates.
+    def _way(self, v: Var, bit: int, ways: Sequence[Any], found: dict[Var, int]) -> int:
+        """What computes a value in all of its readers, which is noted, or its own kernel `bit` if
+        it is in memory.
         """
-        kinds, states, made, operands = self.kinds, self.states, self.made, self.operands
-        found: dict[int, int] = {}
-        for n in positions:
-            kind = kinds[n]
-            if kind <= _MOVES:
-                of = _several(_OPERATIONS, n) if kind == _LONG else 2 << n % _CYCLE
-                for i in operands[n]:
-                    of |= made[i]
-                for i in self.results[n]:
-                    made[i] = of
-                    if states[i]:
-                        self._decide(i, kernels, found)
-            elif n in self.called:
-                for i, of in zip(self.results[n], _made_by_call(
-                        n, self.called[n], [made[i] for i in operands[n]]), strict=True):
-                    made[i] = of
-                    if states[i]:
-                        self._decide(i, kernels, found)
-        return found
+        of, readers = 0, self.readers.get(v, ())
+        for n in (readers,) if type(readers) is int else readers:
+            way = ways[n]
+            of |= way[v] if type(way) is dict else way
+        found[v] = of
+        return of if self.states.get(v, 0) < _KEPT else bit
 
-    def _decide(self, i: int, kernels: Sequence[int] | None, found: dict[int, int]) -> None:
-        """Decide whether a value with several readers is in memory, which ends the operations that
-        its readers are made of.
-        """
-        made, states = self.made, self.states
-        if states[i] == _KEPT:
-            made[i] = 0
-        elif kernels is None:
-            if _count(made[i]) >= _fewest() and _can_be_held(self._variable(i)):
-                states[i], found[i] = _CANDIDATE, 0
-        elif states[i] >= _CANDIDATE:
-            saves = _saved(kernels[i], made[i], self._variable(i))
-            states[i] = _HELD if saves else _SHARED
-            if saves:
-                found[i], made[i] = saves, 0
+
+def _returned(outvars: Sequence[Any]) -> dict[Var, int]:
+    """By value that is returned, as which results it is."""
+    found: dict[Var, int] = {}
+    for i, v in enumerate(outvars):
+        if type(v) is Var:
+            found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
+    return found
+
+
+def _moved(n: int, ways: int, operands: Sequence[Any]) -> Any:
+    """What computes operands of equation `n`, which moves elements: the same kernels, at places of
+    which those are told apart by a number.
+    """
+    once = ways & _ONCE
+    twice = once | ways >> 2 * _SIZE
+    if twice > _INNER:
+        twice = (twice | twice >> _SIZE) & _INNER
+    twice |= twice << _SIZE
+    if len(operands) == 1:
+        return once | twice << _SIZE + (31 * n + 1) % _SIZE & _PLACES
+    found: dict[Var, int] = {}
+    for k, v in enumerate(operands):
+        if type(v) is Var:
+            turned = twice << _SIZE + (31 * n + 7 * k + 1) % _SIZE & _PLACES
+            found[v] = found.get(v, once) | turned
+    return found
 
 
 def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
@@ -490,25 +632,27 @@ def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
     return found
 
 
-def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[int],
-                   found: list[int]) -> None:
-    """Add the kernels that compute operands of equation `n`, whose results these compute."""
-    for k, (i, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
-        found[i] |= _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
-        for j in through:
-            found[i] |= ways[j]
+def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Any]
+                   ) -> dict[Var, int]:
+    """What computes operands of equation `n`, whose results these compute."""
+    found: dict[Var, int] = {}
+    for k, (v, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
+        if type(v) is Var:
+            of = _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
+            for j in through:
+                of |= ways[j]
+            found[v] = found.get(v, 0) | of
+    return found
 
 
-def _saved(kernels: int, made: int, v: Var) -> int:
+def _saved(kernels: int, made: int, least_places: int) -> int:
     """How many operations a hold of the value saves; 0 if it is not worth it."""
-    again, elsewhere = _again(kernels)
-    count = _count(made)
-    large = again * count >= LEAST or elsewhere * count >= _least_places(v)
+    count = min((made & _INNER).bit_count(), _OPERATIONS)
+    # In how many further kernels a value is computed, and at how many further places.
+    again = min((kernels & _ONCE).bit_count(), _TIMES) - 1
+    elsewhere = min((kernels >> 2 * _SIZE).bit_count(), _TIMES) - 1
+    large = again * count >= LEAST or elsewhere * count >= least_places
     return max(again, elsewhere) * count if large else 0
-
-
-def _count(made: int) -> int:
-    return min((made & _INNER).bit_count(), _OPERATIONS)
 
 
 def _fewest() -> int:
@@ -534,25 +678,15 @@ def _several(count: int, n: int) -> int:
     return _turned((1 << min(count, _SIZE)) - 1, n) if count else 0
 
 
-def _again(found: int) -> tuple[int, int]:
-    """In how many further kernels a value is computed, and at how many further places."""
-    return (min((found & _ONCE).bit_count(), _TIMES) - 1,
-            min((found >> 2 * _SIZE).bit_count(), _TIMES) - 1)
+def _shape(aval: Any) -> Sequence[int]:
+    return getattr(physical_aval(aval), "shape", ())
 
 
-def _least_places(v: Var) -> int:
-    return LEAST_PLACES if less(prod(_shape(v)), _SMALL) else LEAST_PLACES // 2
-
-
-def _shape(atom: Any) -> Sequence[int]:
-    return getattr(physical_aval(atom.aval), "shape", ())
-
-
-def _can_be_held(v: Var) -> bool:
+def _can_be_held(aval: Any) -> bool:
     """Whether a value is an array of at least one axis; numbers are computed again for nothing.
 
     Sums that several devices have still to take are left to what takes them.
     """
-    aval, shape = v.aval, _shape(v)
+    shape = _shape(aval)
     return bool(shape) and 0 not in shape and not (
         aval.tagged and aval.sharding.spec.unreduced)

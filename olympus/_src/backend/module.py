@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.staging import stage
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -24,13 +26,14 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import Block, Builder, lower_equations
-from .devices import incompatible
+from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
 from .nest import Nest
 from .spreading import named
+from .uneven import uneven_sizes
 
 __all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
 
@@ -77,11 +80,12 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "result_memories", "given", "manual",
+                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "kept", "identities", "held_values", "unheld", "cut_sizes", "reordered")
+                 "is_aside", "convolutions", "identities", "held_values",
+                 "unheld", "cut_sizes", "reordered", "combiners")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -111,12 +115,15 @@ class ModuleContext:
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.kept = False       # whether what is emitted is called, and stays so
+        self.is_aside = False   # whether what is emitted stays out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.unheld = ""        # why none is, whatever that says
         self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -139,7 +146,7 @@ class ModuleContext:
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(_names_devices, self.alone.olympuspr))
 
-    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Collection[Var]:
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
 
         `results` are those that a caller wants to be among them.
@@ -150,12 +157,14 @@ class ModuleContext:
         if apart and self.keeps:
             read |= apart
         if not saved and not read:
-            return ()
+            return frozenset()
         # In a manual computation each device has a part of its own.
         whole = self.manual is not None and self.manual.all_manual
         sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
         if sizes and saved:
-            saved = holds_of(closed, sizes)
+            uneven = self.uneven_sizes()
+            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
+                     if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
 
@@ -174,6 +183,13 @@ class ModuleContext:
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))
         return found
+
+    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -396,10 +412,10 @@ class ModuleContext:
           Its symbol and its result types.
         """
         manual = self.manual and (self.manual.mesh, self.manual.names)
-        key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform,
-               self.kept, held)
-        found = self.functions.get(key)
+        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform, held
+        found = self.functions.get(key) or self.functions.get((key, self.is_aside))
         if found is None:
+            convolutions = self.convolutions
             symbol = self.symbol(name)
             self.depth += 1
             nest, outer = self.nest, self.nest.deepest
@@ -412,10 +428,23 @@ class ModuleContext:
             self.depth -= 1
             # The program stays, so that no other one gets its id.
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
-            self.functions[key] = found
+            self.functions[key if convolutions == self.convolutions else (key, self.is_aside)
+                           ] = found
         else:
             self.nest.reach(eqn, found[3])
         return found[:2]
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is emitted is the body of a loop, a branch, or of a call that stays.
+
+        On one CPU: elsewhere nothing depends on it.
+        """
+        outer, self.is_aside = self.is_aside, self.alone is not None
+        try:
+            yield
+        finally:
+            self.is_aside = outer
 
 
 def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
@@ -587,7 +616,11 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
-    context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+    # Where there is one device, nothing is cut that is compiled here.
+    if not on_cpu or exported or device_count("cpu") > 1:
+        context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+        context.uneven_sizes = functools.cache(lambda: uneven_sizes(
+            closed, context.cut_sizes(), len(context.devices)))
     if hold == "off":
         context.unheld = 'hold is "off"'
     elif not on_cpu:

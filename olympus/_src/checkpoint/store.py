@@ -23,6 +23,7 @@ import numpy as np
 from ..backend.devices import process_count, process_index
 from ..base import lib
 from ..base.typing import DTypeLike
+from ..base.util import quoted
 from ..transforms.assembly import make_array_from_single_device_arrays
 from ..transforms.device import device_put
 from ..types import dtypes
@@ -170,7 +171,11 @@ def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], 
     if check_metadata:
         if arr is None:
             raise ValueError(f"{what}: None given; Array is required for metadata verification.")
-        metadata, zarr3 = spec["metadata"], spec.get("driver") == "zarr3"
+        metadata, zarr3 = spec.get("metadata", {}), spec.get("driver") == "zarr3"
+        missing = [key for key in ("data_type", "chunk_grid") if zarr3 and key not in metadata]
+        if missing:
+            raise ValueError(f"{what}: metadata {metadata} given, without {quoted(missing)}; they "
+                             "take the place of all; change those of get_tensorstore_spec(arr=x).")
         if zarr3 and metadata["data_type"] != arr.dtype.name:
             raise ValueError(f"{what}: Provided dtype {metadata['data_type']} doesn't match "
                              f"{arr.dtype.name}, the array's; cast the array.")

@@ -84,7 +84,8 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     [1]
     """
     for eqn in olympuspr.eqns:
-        yield from map(_opened, eqn.primitive.bodies(eqn.params))
+        if eqn.primitive.programs != ():    # as a rule it carries none
+            yield from map(_opened, eqn.primitive.bodies(eqn.params))
 
 
 def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,

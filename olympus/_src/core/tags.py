@@ -521,7 +521,10 @@ def reduce(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, A
 
 def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
              ) -> list[Entries]:
-    """Batch axes, then the free axes of both. Contracted axes may be cut in one operand."""
+    """Batch axes, then the free axes of both. Contracted axes may be cut in one operand.
+
+    They may be in both, alike, along axes whose terms of the sum devices keep.
+    """
     (lhs, rhs), ((lc, rc), (lb, rb)) = operands, params["dimension_numbers"]
     try:
         batch = merged([Operand((), tuple([x.entries[i] for i in axes]), x.mesh)
@@ -529,9 +532,11 @@ def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str,
     except ShardingTypeError as error:
         raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
                                 f"dimensions to have the consistent sharding: {error}") from None
+    kept = params["out_sharding"] or frozenset()
     for i, j in zip(lc, rc, strict=True):
         mine, its = lhs.entries[i], rhs.entries[j]
-        if mine is not None and its is not None:
+        if mine is not None and its is not None and not (
+                mine == its and kept.issuperset(axes_of(mine))):
             why = "Contracting dimensions are sharded" if mine == its else (
                 "dot_general requires contracting dimensions to have consistent sharding")
             raise ShardingTypeError(

@@ -143,13 +143,16 @@ class Exported:
     def in_shardings_olympus(self, mesh: Any) -> Sequence[Any]:
         """The sharding of each flat argument over a mesh of the axes that were exported.
 
-        None for an argument that the export says nothing of. ValueError for a mesh of other axes.
+        Over a mesh without devices it names its memory. None for an argument that the export says
+        nothing of. ValueError for a mesh of other axes.
         """
-        return tuple(_over(s, mesh) for s in self._in_named_shardings)
+        return tuple([_over(s, a, mesh)
+                      for s, a in zip(self._in_named_shardings, self.in_avals, strict=True)])
 
     def out_shardings_olympus(self, mesh: Any) -> Sequence[Any]:
         """The sharding of each flat result, as `in_shardings_olympus` gives those of arguments."""
-        return tuple(_over(s, mesh) for s in self._out_named_shardings)
+        return tuple([_over(s, a, mesh)
+                      for s, a in zip(self._out_named_shardings, self.out_avals, strict=True)])
 
     def has_vjp(self) -> bool:
         """Whether the function can be differentiated: an artifact has the orders written to it."""
@@ -218,13 +221,15 @@ class Exported:
         return jit(flat, inline=True)
 
 
-def _over(sharding: NamedSharding | None, mesh: Any) -> NamedSharding | None:
-    """An exported sharding over a mesh."""
+def _over(sharding: NamedSharding | None, aval: ShapedArray, mesh: Any) -> NamedSharding | None:
+    """The exported sharding of an array of a type, over a mesh."""
     if sharding is None or mesh is None:
         return sharding
     if mesh.abstract_mesh != sharding.mesh:
         raise ValueError(f"NamedSharding new mesh {mesh} does not match the mesh used for export "
                          f"{sharding.mesh}; give one of the same axes.")
+    if isinstance(mesh, AbstractMesh):      # it has no devices whose own memory could be meant
+        return sharding.update(mesh=mesh, memory_kind=aval.memory_space.value)
     return sharding.update(mesh=mesh)
 
 

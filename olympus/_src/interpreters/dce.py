@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.ir import ClosedOlympuspr, DropVar, Olympuspr, variables
+from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, variables
 from ..core.primitive import Higher
 
 __all__ = ["dce_closed", "dce_program"]
@@ -23,26 +23,22 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     """
     outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
     live: set[Any] = set(variables(outvars))
-    kept = []
+    kept, add = [], live.add
     # Backwards: when an equation is met, all that could read its results has been seen, so whether
     # a result is in `live` is final. An effect that `keeps` counts as a reader.
     for eqn in reversed(pr.eqns):
-        used = [v in live for v in eqn.outvars]
-        if True not in used and not (eqn.effects and any(e.keeps for e in eqn.effects)):
-            continue
-        if False not in used:
-            pass
-        elif isinstance(eqn.primitive, Higher):
-            eqn = eqn.primitive.dce(used, eqn)
-            if eqn.effects:     # its programs and operands may have become fewer
-                avals = [v.aval for v in eqn.invars]
-                eqn = eqn.replace(effects=eqn.primitive.effects(avals, eqn.params))
-        else:
-            eqn = eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                       for v, u in zip(eqn.outvars, used, strict=True)])
+        results = eqn.outvars
+        if len(results) != 1 or results[0] not in live:     # as a rule it is one, and wanted
+            used = [v in live for v in results]
+            if True not in used and not (eqn.effects and any(e.keeps for e in eqn.effects)):
+                continue
+            if False in used:
+                eqn = _trimmed(eqn, used)
         kept.append(eqn)
         # Of the equation as it is now: one with bodies may read fewer operands than before.
-        live.update(variables(eqn.invars))
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                add(v)
     kept.reverse()
     used_consts = [v in live for v in pr.constvars]
     used_in = [v in live for v in pr.invars]
@@ -50,6 +46,18 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     invars = [v for v, used in zip(pr.invars, used_in, strict=True) if used or keep_inputs]
     new = pr.replace(constvars=constvars, invars=invars, outvars=outvars, eqns=kept)
     return new, used_consts, used_in
+
+
+def _trimmed(eqn: OlympusprEqn, used: Sequence[bool]) -> OlympusprEqn:
+    """An equation without what only its unused results need."""
+    if not isinstance(eqn.primitive, Higher):
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
+    eqn = eqn.primitive.dce(used, eqn)
+    if eqn.effects:     # its programs and operands may have become fewer
+        avals = [v.aval for v in eqn.invars]
+        eqn = eqn.replace(effects=eqn.primitive.effects(avals, eqn.params))
+    return eqn
 
 
 def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],

@@ -19,7 +19,7 @@ from ..types.sharding import PartitionSpec, ShardingLike, axes_of
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
-from .sharding import as_typed, settled, undecided
+from .sharding import as_typed, constrain, settled, undecided
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "check_terms", "dot", "dot_general",
            "dot_general_p"]
@@ -39,7 +39,8 @@ def _free(ndim: int, *taken: Dims) -> Dims:
 class DotGeneral(Primitive):
     """Sum of products over contracting axes, in parallel over batch axes.
 
-    Result axes: batch axes, then free axes of lhs, then free axes of rhs.
+    Result axes: batch axes, then free axes of lhs, then free axes of rhs. params: out_sharding,
+    the mesh axes along which devices keep their terms of the sums, None for none.
     """
 
     spread = staticmethod(tags.contract)
@@ -55,6 +56,15 @@ class DotGeneral(Primitive):
         if preferred is not None and any(a.aval.dtype != preferred for a in eqn.invars):
             shown["preferred_element_type"] = preferred
         return shown
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        out = super().inferred(avals, params)
+        kept = params["out_sharding"]
+        if kept is None or not out.explicit:
+            return out
+        spec = out.sharding.spec
+        return out.update(sharding=out.sharding.update(
+            spec=spec.update(unreduced=spec.unreduced | kept)))
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
               precision: Any, preferred_element_type: Any, out_sharding: Any) -> ShapedArray:
@@ -81,8 +91,7 @@ class DotGeneral(Primitive):
     def transpose(self, ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
                   precision: Any, preferred_element_type: Any, out_sharding: Any) -> list[Any]:
         (lc, rc), (lb, rb) = dimension_numbers
-        params = {"precision": precision, "preferred_element_type": preferred_element_type,
-                  "out_sharding": out_sharding}
+        params = {"precision": precision, "preferred_element_type": preferred_element_type}
         if type(lhs) is Linear and type(rhs) is Linear:
             raise not_linear("dot_general", "both operands")
         if type(lhs) is Linear:
@@ -95,10 +104,13 @@ class DotGeneral(Primitive):
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
         swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
-        if x.tagged:    # where the cotangent is cut follows from the operand, never from itself
-            ct, y = undecided(ct), undecided(y)
         factors = (y, ct) if swapped else (ct, y)
-        out = self.bind(*factors, dimension_numbers=numbers, **params)
+        kept = x.to_cotangent_aval().sums[0]
+        if kept and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != kept:
+            kept = frozenset()
+        if x.tagged and not kept:   # where the cotangent is cut follows from the operand alone
+            factors = undecided(factors[0]), undecided(factors[1])
+        out = self.bind(*factors, dimension_numbers=numbers, out_sharding=kept or None, **params)
         return as_typed(out if permutation is None else transpose(out, permutation),
                         x.to_cotangent_aval())
 
@@ -228,18 +240,47 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
                         "contracting, rhs contracting), (lhs batch, rhs batch)) is required, each "
                         "a sequence of axes.") from None
     if any(type(i) is not int for pair in numbers for axes in pair for i in axes):
-        numbers = tuple([tuple([tuple([static_int(i, "dot_general", "axis") for i in axes])
-                                for axes in pair]) for pair in numbers])
+        lc, rc, lb, rb = [tuple([static_int(i, "dot_general", "axis") for i in axes])
+                          for pair in numbers for axes in pair]
+        numbers = ((lc, rc), (lb, rb))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
-    if out_sharding is not None:
-        a, b = typeof(lhs), typeof(rhs)
-        check_terms("dot_general", (a, b), out_sharding,
-                    [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
     product = functools.partial(
         dot_general_p.bind, dimension_numbers=numbers, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=None)
-    return settled("dot_general", product, out_sharding, lhs, rhs)
+        preferred_element_type=preferred_element_type)
+    if out_sharding is None:
+        return product(lhs, rhs, out_sharding=None)
+    a, b = typeof(lhs), typeof(rhs)
+    check_terms("dot_general", (a, b), out_sharding,
+                [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
+    kept = _terms(a, b, numbers)
+    if kept is not None:
+        return constrain("dot_general", product(lhs, rhs, out_sharding=kept or None), out_sharding)
+    return settled("dot_general", functools.partial(product, out_sharding=None), out_sharding,
+                   lhs, rhs)
+
+
+def _terms(lhs: ShapedArray, rhs: ShapedArray, numbers: DimensionNumbers
+           ) -> frozenset[str] | None:
+    """The mesh axes along which devices have terms of a product's sums.
+
+    None where types do not say how the product of the terms is cut, so that XLA has to be asked:
+    it takes the sums at once, in each run of a loop, where they could wait.
+    """
+    if not (lhs.explicit and rhs.explicit and lhs.sharding.mesh == rhs.sharding.mesh) or (
+            lhs.sums[0] or rhs.sums[0]):
+        return None
+    (lc, rc), (lb, rb) = numbers
+    mine, its = [[axes_of(entry) for entry in x.sharding.spec] for x in (lhs, rhs)]
+    if any(mine[i] != its[j] for i, j in zip((*lc, *lb), (*rc, *rb), strict=True)):
+        return None
+    reduced = lhs.sums[1] | rhs.sums[1]
+    if any(not reduced <= x.sums[1].union(*cut) for x, cut in ((lhs, mine), (rhs, its))):
+        return None
+    rest = [name for i, cut in enumerate(mine) if i not in lc for name in cut]
+    rest += [name for j, cut in enumerate(its) if j not in (*rc, *rb) for name in cut]
+    summed = frozenset(name for i in lc for name in mine[i])
+    return summed if len({*rest}) == len(rest) else None
 
 
 def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,

@@ -169,8 +169,10 @@ class ConvGeneralDilated(Primitive):
                  "dimension_numbers": dimension_numbers, **params}
         if not is_static((feature_group_count, batch_group_count)):
             return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, given)
-        # XLA:CPU itself does it in a program's main function only; others are ten times slower.
-        if b.module.kept and dimension_numbers != _features_last(wanted.ndim):
+        # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
+        # as well, are ten to thirty times slower.
+        b.module.convolutions += 1
+        if b.module.is_aside and dimension_numbers != _features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
         lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)

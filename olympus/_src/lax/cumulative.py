@@ -14,7 +14,6 @@ from typing import Any
 from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
-from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -102,7 +101,7 @@ class Cumulative(Primitive):
             return x
         n = maximum(n, 1)       # no window is empty, and a symbolic size may turn out to be 0
         scalar = make_aval((), aval.dtype)
-        body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
+        body = b.module.combiner(self.combine, scalar)
         ones, none = (1,) * aval.ndim, ((0, 0),) * (aval.ndim - 1)
         return emit_windows(
             b, [x], [b.scalar(self.identity(aval.dtype), aval.dtype)], [aval],

@@ -13,7 +13,6 @@ from typing import Any
 
 from ..core import tags
 from ..core.primitive import Axis, Primitive
-from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -234,7 +233,7 @@ class WindowReduction(Primitive, abstract=True):
     def lower(self, b: Any, x: Any, **params: Any) -> Any:
         aval = b.avals_in[0]
         scalar = make_aval((), aval.dtype)
-        body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
+        body = b.module.combiner(self.combine, scalar)
         init = b.scalar(self.identity(aval.dtype), aval.dtype)
         return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
                             **params)[0]

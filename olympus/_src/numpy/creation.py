@@ -601,7 +601,7 @@ def aval_like(name: str, a: Any) -> Any:
                          bool(getattr(a, "weak_type", False)),
                          vma=getattr(aval, "vma", frozenset()),
                          memory_space=getattr(aval, "memory_space", None))
-    return operand(name, asarray(a) if is_sequence(a) else a).aval
+    return operand(name, from_sequence(name, a) if is_sequence(a) else a).aval
 
 
 def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any,

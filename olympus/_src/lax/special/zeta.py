@@ -18,8 +18,8 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, static_int
 from ...types.shape import minimum as smaller
+from ..arithmetic import div, mul, neg, reciprocal, sub
 from ..arithmetic import min as minimum
-from ..arithmetic import mul, neg, reciprocal, sub
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
 from ..comparison import eq, ge, gt, lt, select
 from ..convert import convert_element_type, convert_element_type_p
@@ -38,7 +38,7 @@ from ..families import (
 )
 from ..shape import broadcast_in_dim, move_axis, reduce_sum, rev
 from ..slicing import concatenate, slice_in_dim
-from ..transcendental import log, pow
+from ..transcendental import exp, log, log1p, pow
 from .series import Computed
 
 __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
@@ -56,6 +56,9 @@ def _zeta(tol: float, s: Any, q: Any) -> Any:
     value = zeta_sum_p.bind(s, q)
     far = select(gt(q, 1.0), zero, select(eq(q, 1.0), one, inf))
     value = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, value)
+    # The pole of the first term, and where it overflows, which leaves XLA's sum NaN.
+    endless = bitwise_and(ge(q, 0.0), gt(mul(neg(s), log(q)), 709.7827))
+    value = select(bitwise_and(gt(s, 1.0), endless), inf, value)
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
 
 
@@ -90,6 +93,18 @@ _BERNOULLI = (
 
 def _power(x: Any, k: int) -> Any:
     return functools.reduce(mul, [x] * k) if k else full_like(x, 1.0)
+
+
+def scaled_zeta(s: Any, q: Any) -> Any:
+    """qˢ ζ(s, q) for s > 1 and q > 0, which neither over- nor underflows."""
+    total, w = full_like(s, 1.0), add(q, float(_TERMS))
+    for n in range(1, _TERMS):
+        total = add(total, exp(neg(mul(s, log1p(div(float(n), q))))))
+    tail, part = add(div(w, sub(s, 1.0)), 0.5), div(s, w)
+    for k, coefficient in enumerate(_BERNOULLI, 1):
+        tail = add(tail, mul(coefficient, part))
+        part = mul(part, mul(div(add(s, 2.0 * k - 1.0), w), div(add(s, 2.0 * k), w)))
+    return add(total, mul(tail, exp(neg(mul(s, log1p(div(float(_TERMS), q)))))))
 
 
 def _tail_slope(s: Any, w: Any, order: int) -> Any:

@@ -458,11 +458,11 @@ def _curve(kind: str, x: Any, y: Any) -> Callable[[Any], Any]:
         return CubicSpline(x, y)
     last = x.shape[0] - 1
     middles = (x[:-1] + x[1:]) / 2
-    knots, side, shift = {
+    kinds = {
         "previous": (x, "right", -1), "zero": (x, "right", -1), "next": (x, "left", 0),
-        "nearest": (middles, "left", 0), "nearest-up": (middles, "right", 0),
-    }.get(kind, (None, "", 0))
-    if knots is None:
+        "nearest": (middles, "left", 0), "nearest-up": (middles, "right", 0)}
+    if not isinstance(kind, str) or kind not in kinds:
         raise ValueError(f"interp1d: kind {kind!r} given; 'linear', 'nearest', 'nearest-up', "
                          "'zero', 'slinear', 'cubic', 'previous' or 'next' is required.")
+    knots, side, shift = kinds[kind]
     return lambda at: y[clip(searchsorted(knots, at, side=side) + shift, 0, last)]

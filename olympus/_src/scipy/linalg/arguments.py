@@ -13,8 +13,8 @@ from ...numpy.promote import array_args, convert, promote_dtypes, to_array
 from ...types import dtypes
 from ...types.shape import definitely_equal, is_static, sequence, static_int
 
-__all__ = ["bounds_of", "counted", "matrices", "number_of", "options", "places_of",
-           "precise", "size_of", "square", "vector"]
+__all__ = ["bounds_of", "count_of", "counted", "matrices", "number", "number_of", "options",
+           "places_of", "precise", "size_of", "square", "vector"]
 
 
 def precise(x: Any) -> Any:
@@ -45,15 +45,27 @@ def square(name: str, *xs: Any) -> list[Any]:
     return found
 
 
+def number(name: str, x: Any) -> Any:
+    """An array of numbers, of its own dtype and shape; TypeError for keys."""
+    found = to_array(array_args(name, x)[0])
+    if dtypes.is_extended(typeof(found).dtype):
+        raise TypeError(f"{name}: {typeof(found)} given; numbers are required.")
+    return found
+
+
 def vector(name: str, x: Any) -> Any:
     """An array with at least one axis, scalars as vectors of one element; of its own dtype."""
-    found = to_array(array_args(name, x)[0])
+    found = number(name, x)
     return found if typeof(found).ndim else found[None]
 
 
 def counted(n: Any) -> Any:
     """0 … n - 1 for a size n, which may be symbolic."""
-    return np.arange(n) if is_static((n,)) else iota(np.int32, n)
+    if not is_static((n,)):
+        return iota(np.int32, n)
+    if n >= 2**31:
+        raise ValueError(f"scipy: size {n} given; a number below 2**31 is required.")
+    return np.arange(n)
 
 
 def places_of(x: Any, axis: int = -1) -> Any:
@@ -71,9 +83,18 @@ def number_of(x: Any, axis: int = -1) -> int:
     return static_int(size_of(x, axis), "scipy.linalg", "size")
 
 
-def options(name: str, what: str, given: Any, allowed: tuple[Any, ...]) -> Any:
-    """One of the allowed values; ValueError for others."""
-    if given not in allowed:
+def count_of(name: str, what: str, given: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+    """An int of at least `least` that an axis may have as its size; ValueError for others."""
+    count = static_int(given, name, what)
+    if not least <= count <= most:
+        raise ValueError(f"{name}: {what} {given!r} given; an int from {least} to {most} is "
+                         "required.")
+    return count
+
+
+def options(name: str, what: str, given: Any, allowed: Any) -> Any:
+    """One of the allowed values, numbers, text or None; ValueError for others."""
+    if not isinstance(given, (str, int, float, type(None))) or given not in allowed:
         raise ValueError(f"{name}: {what} {given!r} given; one of "
                          f"{', '.join(map(repr, allowed))} is required.")
     return given

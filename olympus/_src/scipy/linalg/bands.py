@@ -31,7 +31,6 @@ from ...types.shape import (
     definitely_equal,
     is_static,
     known_less,
-    sequence,
     static_int,
 )
 from .arguments import counted, matrices, number_of, places_of, size_of
@@ -173,7 +172,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
     [1. 2. 3.]
     """
     lower, upper = [static_int(k, "solve_banded", "l_and_u")
-                    for k in sequence(l_and_u, "solve_banded", "l_and_u")]
+                    for k in pair(l_and_u, "solve_banded: l_and_u")]
     ab, b, flat = _sides("solve_banded", ab, b)
     if min(lower, upper) < 0 or number_of(ab, -2) != lower + upper + 1:
         raise ValueError(f"solve_banded: l_and_u {(lower, upper)} and {typeof(ab)} given; l + u + "

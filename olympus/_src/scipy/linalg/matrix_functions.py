@@ -33,8 +33,7 @@ from ...numpy.ufuncs import maximum, minimum
 from ...transforms.autodiff import jvp, linearize
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import static_int
-from .arguments import options, places_of, size_of, square
+from .arguments import count_of, options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns
 from .factors import rsf2csf
 
@@ -76,9 +75,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
      [0. 1.]]
     """
     (x,) = square("expm", A)
-    limit = static_int(max_squarings, "expm", "max_squarings")
-    if limit < 0:
-        raise ValueError(f"expm: max_squarings {limit} given; a number of at least 0 is required.")
+    limit = count_of("expm", "max_squarings", max_squarings, most=10_000)
     if typeof(x).size == 0:
         return x
     return exponential(triu(x) if upper_triangular else x, bool(upper_triangular), limit)

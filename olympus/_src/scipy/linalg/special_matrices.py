@@ -18,7 +18,7 @@ from ...numpy.ufuncs import abs as absolute
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
-from .arguments import counted, options, places_of, size_of, vector
+from .arguments import count_of, counted, options, places_of, size_of, vector
 
 __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
            "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
@@ -292,10 +292,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 # Of a size ---------------------------------------------------------------------------------------
 
 def _order(name: str, n: Any, least: int = 0) -> int:
-    n = static_int(n, name, "n")
-    if n < least:
-        raise ValueError(f"{name}: n {n} given; at least {least} is required.")
-    return n
+    return count_of(name, "n", n, least, 2**15)
 
 
 def _table(rows: list[list[Any]], n: int) -> Array:

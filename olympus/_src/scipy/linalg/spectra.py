@@ -131,10 +131,9 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False,
     >>> print(onp.round(w, 4))
     [1. 3.]
     """
-    kind = {"a": "a", "all": "a", 0: "a", "v": "v", "value": "v", 1: "v", "i": "i", "index": "i",
-            2: "i"}.get(select)
-    if kind is None:
-        raise ValueError(f"eigh_tridiagonal: select {select!r} given; 'a', 'v' or 'i' is required.")
+    kinds = {"a": "a", "all": "a", 0: "a", "v": "v", "value": "v", 1: "v", "i": "i", "index": "i",
+            2: "i"}
+    kind = kinds[options("eigh_tridiagonal", "select", select, kinds)]
     if kind != "a" and select_range is None:
         raise ValueError(f"eigh_tridiagonal: select {select!r} given without select_range; a pair "
                          "is required.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.barriers import stop_gradient
 from ...lax.linalg.core import adjoint, matmul
@@ -18,7 +19,7 @@ from ...numpy.trigonometry import arctan2
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
-from .arguments import matrices, places_of, size_of, square
+from .arguments import matrices, number, places_of, size_of, square
 from .systems import mirrored
 
 __all__ = ["bandwidth", "khatri_rao", "lstsq", "null_space", "orth", "pinv", "pinvh",
@@ -38,7 +39,7 @@ def _pseudo_inverse(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: 
         return decompositions.pinv(a, cutoff, hermitian)
     values = decompositions.svdvals(stop_gradient(a))
     if atol is not None:
-        least = to_array(array_args("pinvh" if hermitian else "pinv", atol)[0])
+        least = number("pinvh" if hermitian else "pinv", atol)
         cutoff = cutoff + least / reductions.max(values, -1, initial=0)
     found = decompositions.pinv(a, cutoff, hermitian)
     if not return_rank:
@@ -137,7 +138,8 @@ def _basis(name: str, a: Any, rcond: Any, null: bool) -> tuple[Any, Any]:
         raise ValueError(f"{name}: {typeof(a)} given; one matrix is required, as ranks differ "
                          "within a batch.")
     u, values, vh = svd(stop_gradient(a), full_matrices=null)
-    least = max(typeof(a).shape) * _precision(a) if rcond is None else rcond
+    least = max(typeof(a).shape) * _precision(a) if rcond is None else real_number(
+        rcond, f"{name}: rcond")
     largest = reductions.max(values, initial=0)
     rank = int(reductions.sum(values > least * largest))
     return a, adjoint(vh[rank:]) if null else u[:, :rank]

@@ -25,6 +25,7 @@ from ...numpy.ufuncs import maximum, minimum
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, entries, static_int
+from ..linalg.arguments import count_of
 from .interpolation import floating, sizes_of
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter",
@@ -91,6 +92,7 @@ def _one_axis(name: str, input: Any, weights: Any, axis: Any, mode: Any, cval: A
     w = floating(asarray(weights))
     if typeof(w).ndim != 1:
         raise ValueError(f"{name}: weights {typeof(w)} given; a vector is required.")
+    origin = static_int(origin, name, "origin")
     if flipped:     # the window's place is that of its mirror image
         w, origin = rev(w, (0,)), -origin - (sizes_of(name, w)[0] + 1) % 2
     axis = canonical_axis(axis, typeof(x).ndim, name)
@@ -161,7 +163,7 @@ def _all_axes(name: str, input: Any, weights: Any, mode: Any, cval: Any, origin:
     if typeof(w).ndim != ndim:
         raise ValueError(f"{name}: {typeof(x)} and weights {typeof(w)} given; equal ranks are "
                          "required.")
-    origins = _origins(name, origin, ndim)
+    origins = [static_int(o, name, "origin") for o in _origins(name, origin, ndim)]
     if flipped:
         w = rev(w, tuple(range(ndim)))
         origins = tuple(-o - (n + 1) % 2 for o, n in zip(origins, sizes_of(name, w)))
@@ -218,6 +220,17 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
 
 
 # Gaussians ---------------------------------------------------------------------------------------
+
+def _radius(sigma: Any, truncate: Any) -> int:
+    """How far a window reaches: `truncate` deviations."""
+    far = [real_number(x, f"gaussian_filter: {what}")
+           for what, x in (("truncate", truncate), ("sigma", sigma))]
+    size = far[0] * far[1]
+    if not -1 < size < 2**30:
+        raise ValueError(f"gaussian_filter: sigma {sigma!r} and truncate {truncate!r} given; "
+                         "finite numbers of at least 0 are required.")
+    return int(size + 0.5)
+
 
 def _bell(sigma: Any, order: int, radius: int, dtype: Any) -> Any:
     """The samples of a Gaussian, or of its derivative, in reverse, for a correlation."""
@@ -299,12 +312,9 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
         return found
 
     sigmas, orders, radii = each("sigma", sigma), each("order", order), each("radius", radius)
-    radii = [int(truncate * real_number(s, "gaussian_filter: sigma") + 0.5) if r is None else
-             static_int(r, "gaussian_filter", "radius") for s, r in zip(sigmas, radii)]
-    orders = [static_int(k, "gaussian_filter", "order") for k in orders]
-    if any(k < 0 for k in (*orders, *radii)):
-        raise ValueError(f"gaussian_filter: orders {orders} and radii {radii} given; numbers of at "
-                         "least 0 are required.")
+    radii = [_radius(s, truncate) if r is None else count_of("gaussian_filter", "radius", r)
+             for s, r in zip(sigmas, radii)]
+    orders = [count_of("gaussian_filter", "order", k, most=1000) for k in orders]
     return _gaussian(x, tuple(sigmas), cval, orders=tuple(orders), radii=tuple(radii), axes=axes,
                      modes=tuple(each("mode", mode)))
 
@@ -436,6 +446,8 @@ def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -
     [ 1.  2.  2. -5.]
     """
     x, dtype = _image("laplace", input)
+    if not typeof(x).ndim:
+        raise ValueError(f"laplace: {typeof(x)} given; an image of at least one axis is required.")
     weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
     return sum(along("laplace", x, weights, axis, mode, cval, 0)
                for axis in range(typeof(x).ndim)).astype(dtype)
@@ -486,7 +498,7 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
     axes = canonical_axes(axes, typeof(x).ndim, "uniform_filter")
     sizes = _origins("uniform_filter", size, len(axes))
     for axis, n in zip(axes, sizes):
-        n = static_int(n, "uniform_filter", "size")
+        n = count_of("uniform_filter", "size", n)
         weights = asarray(np.full(n, 1 / max(n, 1)), dtypes.to_real_dtype(x.dtype))
         x = along("uniform_filter", x, weights, axis, mode, cval, origin)
     return x.astype(dtype)
@@ -501,8 +513,9 @@ def _window(name: str, input: Any, size: Any, footprint: Any) -> tuple[Any, np.n
     if footprint is None:
         if size is None:
             raise ValueError(f"{name}: neither size nor footprint given; one of them is required.")
-        footprint = np.ones([static_int(n, name, "size")
-                             for n in _origins(name, size, typeof(x).ndim)], bool)
+        sizes = [count_of(name, "size", n, most=2**15)
+                 for n in _origins(name, size, typeof(x).ndim)]
+        footprint = np.ones(sizes, bool)
     window = np.asarray(footprint, bool)
     if window.ndim != typeof(x).ndim or not window.any():
         raise ValueError(f"{name}: a footprint of shape {window.shape} given for {typeof(x)}; one "

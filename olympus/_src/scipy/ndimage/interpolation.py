@@ -30,13 +30,14 @@ from ...types import dtypes
 from ...types.shape import (
     canonical_axes,
     canonical_axis,
+    canonical_shape,
     definitely_equal,
     is_static,
     less,
     sequence,
     static_int,
 )
-from ..linalg.arguments import counted
+from ..linalg.arguments import count_of, counted
 
 __all__ = ["affine_transform", "floating", "map_coordinates", "rotate", "shift", "sizes_of",
            "spline_filter", "spline_filter1d", "zoom"]
@@ -277,7 +278,8 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     """
     order = _checked("map_coordinates", order, mode)
     x = to_array(array_args("map_coordinates", input)[0])
-    given = [_real(inexact(to_array(array_args("map_coordinates", c)[0]))) for c in coordinates]
+    given = [_real(inexact(to_array(array_args("map_coordinates", c)[0])))
+             for c in sequence(coordinates, "map_coordinates", "coordinates")]
     if len(given) != typeof(x).ndim:
         raise ValueError(f"map_coordinates: {typeof(x)} and {len(given)} arrays of coordinates "
                          f"given; a sequence of length {typeof(x).ndim}, one array per axis, is "
@@ -309,6 +311,8 @@ def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[in
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
+    if not typeof(x).ndim:
+        raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
     x = floating(x)
     real = dtypes.to_real_dtype(x.dtype)
     ndim = len(shape)
@@ -363,7 +367,11 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
         raise ValueError(f"affine_transform: {typeof(x)} and matrix {typeof(m)} given; a matrix "
                          f"[{ndim}, {ndim}], its diagonal, or a matrix with the offset as last "
                          "column is required.")
-    out = typeof(x).shape if output_shape is None else tuple(output_shape)
+    out = typeof(x).shape if output_shape is None else canonical_shape(
+        output_shape, "affine_transform: output_shape")
+    if len(out) != ndim:
+        raise ValueError(f"affine_transform: {typeof(x)} and output_shape {out} given; a size per "
+                         "axis is required.")
     return _transformed("affine_transform", x, m, shift, out, order, mode, cval, prefilter)
 
 
@@ -414,11 +422,16 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
     """
     x = to_array(array_args("zoom", input)[0])
     sizes = sizes_of("zoom", x)
-    factors = (zoom,) * len(sizes) if isinstance(zoom, (int, float)) else tuple(zoom)
+    factors = ((zoom,) * len(sizes) if isinstance(zoom, (int, float)) else
+               sequence(zoom, "zoom", "zoom"))
     if len(factors) != len(sizes):
         raise ValueError(f"zoom: {typeof(x)} and factors {factors} given; one per axis is "
                          "required.")
-    out = tuple([round(n * real_number(f, "zoom: zoom")) for n, f in zip(sizes, factors)])
+    factors = tuple([real_number(f, "zoom: zoom") for f in factors])
+    if not all(0 <= f < 2**31 for f in factors):
+        raise ValueError(f"zoom: factors {factors} given; finite numbers of at least 0 are "
+                         "required.")
+    out = tuple([count_of("zoom", "size", round(n * f)) for n, f in zip(sizes, factors)])
     real = dtypes.to_real_dtype(floating(x).dtype)
     if grid_mode:
         steps = [n / m if m else 1.0 for n, m in zip(sizes, out)]

@@ -18,7 +18,7 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_dim, floor_div, is_static, less
 from ..fft import next_fast_len
-from ..linalg.arguments import counted
+from ..linalg.arguments import counted, options
 from ..ndimage.interpolation import sizes_of
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "correlation_lags", "fftconvolve",
@@ -274,15 +274,13 @@ def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue
     _mode(name, mode)
     if typeof(x).ndim != 2:
         raise ValueError(f"{name}: {typeof(x)} and {typeof(y)} given; matrices are required.")
-    if boundary not in _EDGES:
-        raise ValueError(f"{name}: boundary {boundary!r} given; 'fill', 'wrap' or 'symm' is "
-                         "required.")
+    options(name, "boundary", boundary, _EDGES)
     n, m = typeof(x).shape, typeof(y).shape
     if mode == "valid":
         return _direct(x, _flipped(y) if correlated else y, "valid", precision)
     kind = _EDGES[boundary]
-    options = {"constant_values": fillvalue} if kind == "constant" else {}
-    x = pad(x, [(b - 1, b - 1) for b in m], kind, **options)
+    more = {"constant_values": fillvalue} if kind == "constant" else {}
+    x = pad(x, [(b - 1, b - 1) for b in m], kind, **more)
     out = _slid(x, _flipped(y) if correlated else y, [(0, 0)] * 2, precision)
     if mode == "full":
         return out

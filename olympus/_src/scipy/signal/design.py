@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
-from ...base.util import real_number
+from ...base.util import by_numpy, real_number
 from ...numpy.creation import asarray, ones_like
 from ...numpy.joining import stack
-from ...numpy.promote import inexact
+from ...numpy.promote import array_args, inexact, promote_dtypes
 from ...numpy.trigonometry import cos, tan
 from ...transforms.fused import unasked
 from ...types import dtypes
 from ...types.shape import static_int
+from ..linalg.arguments import count_of, options
 from .windows import weights
 
 __all__ = ["butter", "cheby1", "cheby2", "chebyshev_sections", "firwin", "iirnotch", "iirpeak",
@@ -41,9 +42,18 @@ def _array(x: Any) -> Array:
     return asarray(x, dtypes.to_complex_dtype(real) if np.iscomplexobj(x) else real)
 
 
+def _numbers(name: str, what: str, x: Any, dtype: Any = None) -> np.ndarray:
+    """An array of numbers on the host; TypeError for what is none."""
+    found = by_numpy(name, np.asarray, x)
+    if found.dtype.kind not in ("biuf" if dtype else "biufc"):
+        raise TypeError(f"{name}: {what} {x!r:.60} given; {'real ' if dtype else ''}numbers are "
+                        "required.")
+    return found.astype(dtype) if dtype else found
+
+
 def _known(name: str, what: str, x: Any, dtype: Any = None) -> np.ndarray:
     """A vector of numbers on the host."""
-    found = np.atleast_1d(np.asarray(x, dtype))
+    found = np.atleast_1d(_numbers(name, what, x, dtype))
     if found.ndim != 1:
         raise ValueError(f"{name}: {what} of shape {found.shape} given; a vector is required.")
     return found
@@ -109,9 +119,7 @@ def _digital(filter: Zpk) -> Zpk:
 
 
 def _designed(name: str, prototype: Zpk, Wn: Any, btype: Any, analog: bool, fs: Any) -> Zpk:
-    if btype not in _BANDS:
-        raise ValueError(f"{name}: btype {btype!r} given; one of {', '.join(sorted(_BANDS))} is "
-                         "required.")
+    options(name, "btype", btype, _BANDS)
     band, edges = _BANDS[btype], _known(name, "Wn", Wn, float)
     wanted = 2 if band.startswith("band") else 1
     if len(edges) != wanted:
@@ -142,17 +150,14 @@ def _given_as(name: str, filter: Zpk, output: str) -> Any:
 
 
 def _order(name: str, N: Any) -> int:
-    order = static_int(N, name, "N")
-    if order < 1:
-        raise ValueError(f"{name}: N {order} given; a positive int is required.")
-    return order
+    return count_of(name, "N", N, 1, 1000)
 
 
 def _decibels(name: str, what: str, value: Any) -> float:
     found = real_number(value, f"{name}: {what}")
-    if not found > 0:
-        raise ValueError(f"{name}: {what} {value!r} given; a positive number of decibels is "
-                         "required.")
+    if not 0 < found < 3000:
+        raise ValueError(f"{name}: {what} {value!r} given; a positive number of decibels below "
+                         "3000 is required.")
     return found
 
 
@@ -277,7 +282,9 @@ def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Ar
 
 
 def _resonance(w0: Any, Q: Any, fs: Any, notch: bool) -> tuple[Array, Array]:
-    w0, Q, fs = (inexact(asarray(x)) for x in (w0, Q, fs))
+    name = "iirnotch" if notch else "iirpeak"
+    w0, Q, fs = (inexact(asarray(x)) for x in promote_dtypes(
+        name, *array_args(name, w0, Q, fs), inexact=True))
     angle = 2 * np.pi * w0 / fs
     gain = 1 / (1 + tan(angle / Q / 2))
     swing = -2 * cos(angle)
@@ -298,6 +305,12 @@ def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float) -> tuple[Any
     return gain * multiplied(zeros), multiplied(poles)
 
 
+def _one(found: np.ndarray, name: str, given: Any) -> np.ndarray:
+    if found.size != 1:
+        raise ValueError(f"{name}: k {given!r:.60} given; a number is required.")
+    return found
+
+
 def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
     """The coefficients of a filter of its zeros, poles and gain.
 
@@ -311,7 +324,8 @@ def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
     >>> print(*olympus.scipy.signal.zpk2tf([-1.0], [0.5, -0.5], 3.0))
     [3. 3.] [ 1.    0.   -0.25]
     """
-    b, a = _polynomials(_known("zpk2tf", "z", z), _known("zpk2tf", "p", p), np.asarray(k)[()])
+    (gain,) = _one(_known("zpk2tf", "k", k), "zpk2tf", k)
+    b, a = _polynomials(_known("zpk2tf", "z", z), _known("zpk2tf", "p", p), gain)
     return _array(b), _array(a)
 
 
@@ -353,7 +367,11 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
     [1. 1. 0.] [1. 0. 0.]
     """
     b = a = np.ones(1)
-    for section in np.asarray(sos):
+    sections = _numbers("sos2tf", "sos", sos)
+    if sections.shape[1:] != (6,):
+        raise ValueError(f"sos2tf: sos of shape {sections.shape} given; sections [k, 6] are "
+                         "required.")
+    for section in sections:
         b, a = np.convolve(b, section[:3]), np.convolve(a, section[3:])
     return _array(b), _array(a)
 
@@ -376,11 +394,14 @@ def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
     >>> print(olympus.scipy.signal.zpk2sos([-1.0, -1.0], [0.5, -0.5], 2.0))
     [[ 2.    4.    2.    1.    0.   -0.25]]
     """
-    return _array(_paired(_known("zpk2sos", "z", z), _known("zpk2sos", "p", p), float(k)))
+    return _array(_paired(_known("zpk2sos", "z", z), _known("zpk2sos", "p", p),
+                          real_number(k, "zpk2sos: k")))
 
 
 def _upper(roots: np.ndarray) -> list[complex]:
     """Real roots, and those above the axis, whose conjugates have to be there."""
+    if not np.isfinite(roots).all():
+        raise ValueError(f"zpk2sos: roots {roots!r:.60} given; finite ones are required.")
     eps = 100 * np.finfo(float).eps
     real = [complex(x.real) for x in roots if abs(x.imag) <= eps * abs(x)]
     above = [x for x in roots if x.imag > eps * abs(x)]
@@ -463,6 +484,7 @@ def kaiser_atten(numtaps: int, width: float) -> float:
     >>> print(round(olympus.scipy.signal.kaiser_atten(211, 0.0375), 2))
     64.48
     """
+    width = real_number(width, "kaiser_atten: width")
     return 2.285 * (static_int(numtaps, "kaiser_atten", "numtaps") - 1) * math.pi * width + 7.95
 
 
@@ -482,9 +504,12 @@ def kaiserord(ripple: float, width: float) -> tuple[int, float]:
     >>> print(taps, round(beta, 4))
     160 6.2043
     """
-    depth = abs(real_number(ripple, "kaiserord: ripple"))
-    if depth < 8:
-        raise ValueError(f"kaiserord: ripple {ripple!r} given; at least 8 decibels are required.")
+    depth, width = (real_number(ripple, "kaiserord: ripple"),
+                    real_number(width, "kaiserord: width"))
+    depth = abs(depth)
+    if not 8 <= depth < math.inf or not width > 0:
+        raise ValueError(f"kaiserord: ripple {ripple!r} and width {width!r} given; at least 8 "
+                         "decibels and a positive width are required.")
     return math.ceil((depth - 7.95) / 2.285 / (math.pi * width) + 1), kaiser_beta(depth)
 
 
@@ -527,7 +552,7 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
     >>> print(olympus.scipy.signal.firwin(3, 0.5).round(4))
     [0.0462 0.9076 0.0462]
     """
-    size = static_int(numtaps, "firwin", "numtaps")
+    size = count_of("firwin", "numtaps", numtaps)
     half = 1.0 if fs is None else real_number(fs, "firwin: fs") / 2
     edges = _known("firwin", "cutoff", cutoff, float) / half
     if size < 1 or not len(edges) or not (np.diff([0, *edges, 1]) > 0).all():
@@ -548,5 +573,6 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
         raise ValueError(f"firwin: numtaps {size} given; half the samples' frequency cannot pass "
                          "an even number of coefficients: an odd one is required.")
     if width is not None:
-        window = ("kaiser", kaiser_beta(kaiser_atten(size, width / half)))
+        window = ("kaiser", kaiser_beta(kaiser_atten(
+            size, real_number(width, "firwin: width") / half)))
     return _array(sinc_taps(size, bands, weights("firwin", window, size, True), scale))

@@ -19,6 +19,7 @@ from ...numpy.promote import array_args, broadcast_to, promote_dtypes, to_array
 from ...transforms.fused import fused, unasked
 from ...types import dtypes
 from ...types.shape import canonical_axis, less, prod, static_int
+from ..linalg.arguments import count_of, number
 from .design import chebyshev_sections, sinc_taps
 from .spectral import extended
 from .windows import weights
@@ -347,10 +348,9 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
     """
     if ftype not in ("iir", "fir"):
         raise ValueError(f"decimate: ftype {ftype!r} given; 'iir' or 'fir' is required.")
-    q = static_int(q, "decimate", "q")
-    order = (8 if ftype == "iir" else 20 * q) if n is None else static_int(n, "decimate", "n")
-    if q < 1 or order < 1:
-        raise ValueError(f"decimate: q {q} and n {order} given; positive ints are required.")
+    q = count_of("decimate", "q", q, 1, 10_000)
+    order = (8 if ftype == "iir" else 20 * q) if n is None else count_of(
+        "decimate", "n", n, 1, 1000 if ftype == "iir" else 2**31 - 1)
     (x,) = _floats("decimate", x)
     x = moveaxis(x, canonical_axis(axis, typeof(x).ndim, "decimate"), -1)
     real = dtypes.to_real_dtype(x.dtype)
@@ -371,9 +371,10 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
 
 def _turns(name: str, worN: Any, whole: bool, fs: Any, nyquist: bool, count: int) -> Any:
     """(frequencies[m], exp(-i ω k)[m, count])."""
+    fs = number(name, fs)
     real = dtypes.default_float()
     if worN is None or isinstance(worN, (int, np.integer)):
-        size = 512 if worN is None else static_int(worN, name, "worN")
+        size = 512 if worN is None else count_of(name, "worN", worN)
         omega = np.linspace(0, 2 * np.pi if whole else np.pi, size,
                             endpoint=nyquist and not whole)
         turns = np.exp(-1j * omega[:, None] * np.arange(count))

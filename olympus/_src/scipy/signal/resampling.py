@@ -18,6 +18,7 @@ from ...numpy.promote import array_args, inexact, to_array
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, static_int
+from ..linalg.arguments import count_of, number
 from ..ndimage.filters import convolve1d
 from .windows import weights
 
@@ -59,9 +60,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     x, size = _signal("hilbert", x, axis)
     if typeof(x).dtype.kind == "c":
         raise ValueError(f"hilbert: {typeof(x)} given; a real signal is required.")
-    n = static_int(size if N is None else N, "hilbert", "N")
-    if n < 1:
-        raise ValueError(f"hilbert: N {n} given; a positive int is required.")
+    n = count_of("hilbert", "N", size if N is None else N, 1)
     factors = np.zeros(n)
     factors[0] = 1
     factors[1:(n + 1) // 2] = 2
@@ -80,7 +79,7 @@ def _weighed(spectrum: Any, window: Any, size: int) -> Any:
     elif isinstance(window, (str, tuple, int, float)):
         values = np.fft.fftshift(weights("resample", window, size))
     else:
-        values = window
+        values = number("resample", window)
     values = asarray(values, real)
     if typeof(values).shape != (size,):
         raise ValueError(f"resample: window {typeof(values)} given; a weight for each of {size} "
@@ -163,7 +162,7 @@ def _fit(name: str, length: Any, order: Any, deriv: Any, delta: Any, places: Any
     """
     length, order, deriv = [static_int(k, name, what) for k, what in (
         (length, "window_length"), (order, "polyorder"), (deriv, "deriv"))]
-    if not 0 <= order < length or deriv < 0:
+    if not 0 <= order < length < 2**31 or deriv < 0:
         raise ValueError(f"{name}: window_length {length}, polyorder {order} and deriv {deriv} "
                          "given; 0 <= polyorder < window_length and deriv >= 0 are required.")
     out = np.zeros((len(places), length))
@@ -171,7 +170,8 @@ def _fit(name: str, length: Any, order: Any, deriv: Any, delta: Any, places: Any
         for row, place in zip(out, places):
             # In units of half the window, so that powers do not spread over many magnitudes.
             t = (np.arange(length) - place) * 2 / length
-            factor = math.factorial(deriv) / (length / 2 * real_number(delta, name)) ** deriv
+            step = length / 2 * real_number(delta, f"{name}: delta")
+            factor = math.factorial(deriv) / step ** deriv
             row[:] = np.linalg.pinv(t[:, None] ** np.arange(order + 1))[deriv] * factor
     return out
 

@@ -32,7 +32,7 @@ from ...types.shape import (
     sequence,
     static_int,
 )
-from ..linalg.arguments import counted
+from ..linalg.arguments import count_of, counted, number
 from .windows import weights
 
 __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
@@ -101,9 +101,7 @@ class Segments:
         """`size` is the length of the signal."""
         self.name = name
         if nperseg is not None:
-            nperseg = static_int(nperseg, name, "nperseg")
-            if nperseg < 1:
-                raise ValueError(f"{name}: nperseg {nperseg} given; a positive int is required.")
+            nperseg = count_of(name, "nperseg", nperseg, 1)
         if isinstance(window, (str, tuple, int, float)):
             nperseg = 256 if nperseg is None else nperseg
             if less(size, nperseg):
@@ -124,7 +122,7 @@ class Segments:
                                  "given; equal sizes are required.")
             nperseg = length
         self.nperseg: int = nperseg
-        self.nfft = nperseg if nfft is None else static_int(nfft, name, "nfft")
+        self.nfft = nperseg if nfft is None else count_of(name, "nfft", nfft)
         if self.nfft < nperseg:
             raise ValueError(f"{name}: nfft {self.nfft} given for segments of {nperseg}; at least "
                              "that is required.")
@@ -271,7 +269,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
         x = concatenate([x, zeros((*typeof(x).shape[:-1], more), x.dtype)], -1)
     out = plan.transformed(x, _detrender("stft", detrend), onesided)
     scale = _scale("stft", "density" if scaling == "psd" else scaling, plan.weighed(x.dtype),
-                   asarray(fs, dtypes.to_real_dtype(x.dtype)))
+                   asarray(number("stft", fs), dtypes.to_real_dtype(x.dtype)))
     out = out * scale ** 0.5
     axis = axis - 1 if axis < 0 else axis
     return (plan.frequencies(fs, onesided),
@@ -347,7 +345,7 @@ def _products(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, nov
     spectra = [plan.transformed(z, _detrender(name, detrend), onesided) for z in signals]
     out = absolute(spectra[0]) ** 2 if y is None else spectra[0].conj() * spectra[1]
     real = dtypes.to_real_dtype(out.dtype)
-    out = out * _scale(name, scaling, plan.weighed(real), asarray(fs, real))
+    out = out * _scale(name, scaling, plan.weighed(real), asarray(number(name, fs), real))
     if onesided:
         # What is there for a positive frequency and for its negative counts twice.
         twice = np.full(plan.nfft // 2 + 1, 2.0)
@@ -402,6 +400,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
     (x,) = array_args("periodogram", x)
     x = moveaxis(to_array(x), axis, -1)
     size = typeof(x).shape[-1]
+    nfft = None if nfft is None else count_of("periodogram", "nfft", nfft, 1)
     if nfft is not None and less(nfft, size):
         x, size = x[..., :nfft], nfft
     frequencies, out = csd(x, None, fs, window, size if isinstance(window, (str, tuple)) else None,
@@ -518,7 +517,8 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     count = typeof(z).shape[-2]
     bins = typeof(z).shape[-1]
     default = 2 * (bins - 1) if input_onesided else bins
-    length = default if nperseg is None else static_int(nperseg, "istft", "nperseg")
+    fs = number("istft", fs)
+    length = default if nperseg is None else count_of("istft", "nperseg", nperseg, 1)
     if nfft is None:
         nfft = length if input_onesided and length == default + 1 else default
     plan = Segments("istft", window, length, noverlap, nfft, max(length, 1))

@@ -29,8 +29,8 @@ def _sampled(name: str, M: Any, sym: bool, values: Callable[[np.ndarray, int], n
         size = operator.index(M)
     except TypeError:
         raise TypeError(f"{name}: M {M!r} given; an int is required.") from None
-    if size < 0:
-        raise ValueError(f"{name}: M {size} given; a number of at least 0 is required.")
+    if not 0 <= size < 2**31:
+        raise ValueError(f"{name}: M {size} given; a number from 0 to 2**31 - 1 is required.")
     if size < 2:
         return np.ones(size)
     m = size + (not sym)

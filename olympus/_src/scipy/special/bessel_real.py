@@ -19,9 +19,9 @@ from ...numpy.elementary import copysign, exp, floor, log, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
-from ...numpy.ufuncs import absolute, minimum, sign
+from ...numpy.ufuncs import absolute, maximum, minimum, sign
 from ...transforms.fused import fused
-from .family import Special, apply, horner, inside, nowhere, operands, outside
+from .family import Special, apply, horner, inside, normal, nowhere, operands, outside
 from .gammas import cos_pi, gammaln_above, sin_pi
 
 __all__ = ["airy", "iv", "ive", "jv", "kv", "kve", "yv"]
@@ -37,6 +37,7 @@ _EVEN = (
     1.0434267116911005e-10, -3.696805618642206e-12, -2.0583260535665066e-14)
 _TERMS = 16             # of series in x²/4 <= 1
 _MOST = 100_000         # orders, and steps
+_VAST = 1e150           # squares of it are finite
 _HUGE, _LOG_HUGE = 2.0 ** 300, 300.0 * math.log(2.0)
 
 
@@ -77,7 +78,7 @@ def _trapezoid(i: Any, state: Any, constants: Any) -> Any:
 def _kve(tol: float, v: Any, x: Any) -> Any:
     """exp(x) K."""
     order = absolute(v)
-    legal = (x > 0.0) & (x < math.inf) & (order < _MOST)
+    legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _MOST)
     near = legal & (x <= 2.0)
     nu, z = inside(near, order, 0.25), inside(near, x, 1.0)
     n = floor(nu + 0.5)
@@ -91,11 +92,12 @@ def _kve(tol: float, v: Any, x: Any) -> Any:
         first, second = first + c * f, second + c * (p - i * f)
     small = exp(z) * _climb(1.0, n, mu, z, first, 2.0 / z * second, near)
     # ½ ∫ exp(νt - x (cosh t - 1)) dt, in steps of 0.3 widths of the peak at asinh(ν/x).
-    nu, z = inside(legal & ~near, order, 0.25), inside(legal & ~near, x, 3.0)
+    nu, z = inside(legal & ~near, order, 0.25), inside(legal & ~near, minimum(x, _VAST), 3.0)
     peak, step = arcsinh(nu / z), 0.3 / sqrt(sqrt(z * z + nu * nu))
     large, = iterate(_trapezoid, legal & ~near, (0.0 * z,), (nu, z, peak, step), 77)
-    value = where(near, small, 0.5 * step * large)
-    edge = where(x == 0.0, math.inf, where(x == math.inf, 0.0, math.nan))
+    large = 0.5 * step * large * sqrt(_VAST / maximum(x, _VAST))     # √(π/2x) from there on
+    value = where(near, small, large)
+    edge = where((x >= 0.0) & ~normal(x), math.inf, where(x == math.inf, 0.0, math.nan))
     return where(legal, value, edge + 0.0 * v)
 
 
@@ -329,7 +331,8 @@ def _airy(tol: float, which: Any, x: Any) -> Any:
         return where(second, where(slope, bi_slope, bi), where(slope, ai_slope, ai))
 
     near = absolute(x) <= 1.0
-    t = inside(~near & (absolute(x) < math.inf), absolute(x), 2.0)
+    # Beyond 1e200 t**1.5 overflows; the phase has no digits from 1e11 on.
+    t = inside(~near & (absolute(x) < math.inf), minimum(absolute(x), 1e200), 2.0)
     z, nu, root = 2.0 / 3.0 * t * sqrt(t), where(slope, 2.0 / 3.0, 1.0 / 3.0), math.sqrt(3.0)
     factor = where(slope, t, sqrt(t))
     k, i = _kve(tol, nu, z), _ive_above(nu, z, z > 0.0)

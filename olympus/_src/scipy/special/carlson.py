@@ -20,7 +20,7 @@ from ...numpy.trigonometry import arcsin, arctan, cos, cosh, sin, tanh
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from .elliptic import ellipe, ellipk
-from .family import inside, operands
+from .family import inside, normal, operands
 
 __all__ = ["ellipeinc", "ellipj", "ellipkinc", "elliprc", "elliprd", "elliprf"]
 
@@ -98,7 +98,7 @@ def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     x, y, z = operands("elliprf", x, y, z)
     least, most = minimum(minimum(x, y), z), maximum(maximum(x, y), z)
     second = maximum(minimum(x, y), minimum(maximum(x, y), z))
-    legal = (least >= 0.0) & (second > 0.0) & (most < math.inf)
+    legal = (least >= 0.0) & normal(second) & (most < math.inf)
     value = _rf(*(inside(legal, v, 1.0) for v in (x, y, z)))
     edge = where(most == math.inf, 0.0, math.inf)
     return where(legal, value, where(least >= 0.0, edge, math.nan))
@@ -120,12 +120,12 @@ def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     3.14159
     """
     x, y = operands("elliprc", x, y)
-    legal = (x >= 0.0) & (y != 0.0) & (x < math.inf) & (absolute(y) < math.inf)
+    legal = (x >= 0.0) & normal(y) & (x < math.inf) & (absolute(y) < math.inf)
     a, b = inside(legal, x, 1.0), inside(legal, y, 1.0)
     below = b < 0.0
     value = _rf(where(below, a - b, a), absolute(b), absolute(b))
     value = where(below, sqrt(where(below, a / (a - b), 1.0)), 1.0) * value
-    return where(legal, value, where((x >= 0.0) & (absolute(y) > 0.0), 0.0, math.nan))
+    return where(legal, value, where((x >= 0.0) & normal(y), 0.0, math.nan))
 
 
 @fused(inline=True)
@@ -145,7 +145,7 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     """
     x, y, z = operands("elliprd", x, y, z)
     least, most = minimum(minimum(x, y), z), maximum(maximum(x, y), z)
-    legal = (least >= 0.0) & (maximum(x, y) > 0.0) & (z > 0.0) & (most < math.inf)
+    legal = (least >= 0.0) & normal(maximum(x, y)) & normal(z) & (most < math.inf)
     value = _rd(*(inside(legal, v, 1.0) for v in (x, y, z)))
     edge = where(most == math.inf, 0.0, math.inf)
     return where(legal, value, where(least >= 0.0, edge, math.nan))

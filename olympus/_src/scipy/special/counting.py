@@ -20,7 +20,7 @@ from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, inside, operands, outside, whole
+from .family import Special, apply, even, inside, operands, outside, whole
 from .gammas import digamma_p, gamma_p, gammaln_p, gammas, positive_beta, sin_pi, turned
 
 __all__ = ["bernoulli", "binom", "comb", "factorial", "multigammaln", "perm", "poch", "zeta",
@@ -48,13 +48,16 @@ def _poch(tol: float, z: Any, m: Any) -> Any:
     product = where(m == 0.0, 1.0, product)
     end = z + m
     low, high = (z <= 0.0) & whole(z), (end <= 0.0) & whole(end)
-    fit = ~counted & ~low & ~high & (absolute(z) < math.inf) & (absolute(m) < math.inf)
-    p, q = inside(fit, z, 1.0), inside(fit, end, 1.5)
+    # Of two poles it is (-1)ᵐ Γ(1-z) / Γ(1-z-m).
+    both = low & high & (absolute(z) < 2.0 ** 50)
+    fit = ~counted & (both | ~low & ~high) & (absolute(z) < math.inf) & (absolute(m) < math.inf)
+    p, q = (inside(fit, where(both, 1.0 - b, a), c) for a, b, c in ((z, end, 1.0), (end, z, 1.5)))
     g = gammas(p, q)
     close = (g.size[0] / g.size[1]) * (g.inverse[0] / g.inverse[1])
     positive = (p > 0.0) & (q > 0.0)
     near = positive & (p < 16.0) & (q < 16.0)
     value = where(near, close, exp(g.logs[1] - g.logs[0]) * g.signs[0] * g.signs[1])
+    value = where(both & ~even(m), -value, value)
     edge = where(high & ~low, math.inf, where(low & ~high, 0.0, math.nan))
     return where(counted, product, where(fit, value, edge))
 
@@ -232,8 +235,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     1.5502
     """
     d = static_int(d, "multigammaln", "d")
-    if d < 1:
-        raise ValueError(f"multigammaln: d {d} given; a positive int is required.")
+    if not 1 <= d < 2**31:
+        raise ValueError(f"multigammaln: d {d} given; a positive int below 2**31 is required.")
     a, = operands("multigammaln", a)
     halves = np.arange(d) / 2.0
     shifted = asarray(a)[..., None] - asarray(halves, dtype=typeof(a).dtype)

@@ -14,16 +14,17 @@ from ...lax.special.incomplete_beta import (
     beta_density_p,
     beta_value,
     betainc_slope_p,
+    betaincc_p,
     regularized_incomplete_beta_p,
 )
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum
+from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
-from .inverses import beta_inverse, betaincinv_p, gammainccinv_p
+from .inverses import beta_logit, gammainccinv_p
 
 __all__ = ["bdtr", "bdtrc", "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc",
            "kolmogorov", "nbdtr", "nbdtrc", "pdtr", "pdtrc", "stdtr", "stdtrit"]
@@ -120,7 +121,39 @@ def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return igammac_p.bind(b, a * x)
 
 
-@fused
+def _fdtr(tol: float, n: Any, d: Any, x: Any) -> Any:
+    """I(n/2, d/2; w / (1+w)) of the odds w = n x / d."""
+    w = n / d * where(x < 0.0, math.nan, x)
+    return beta_value(tol, 0.5 * n, 0.5 * d, _share(w), 1.0 / (1.0 + w))
+
+
+def _share(w: Any) -> Any:
+    return where(w == math.inf, 1.0, w / (1.0 + w))
+
+
+def _fisher_slopes(n: Any, d: Any, x: Any) -> tuple[Any, Any, Any]:
+    """The derivatives of the distribution function in n, d and x."""
+    a, b, w = 0.5 * n, 0.5 * d, n / d * x
+    share = _share(w)
+    in_w = beta_density_p.bind(a, b, share) / (1.0 + w) ** 2.0
+    in_a, in_b = (betainc_slope_p.bind(a, b, share, m=i, n=1 - i) for i in (1, 0))
+    return 0.5 * in_a + in_w * x / d, 0.5 * in_b - in_w * w / d, in_w * n / d
+
+
+fdtr_p = Special("fdtr", _fdtr, *(
+    lambda t, y, n, d, x, i=i: t * _fisher_slopes(n, d, x)[i] for i in range(3)))
+fdtri_p = Special(
+    "fdtri", lambda tol, n, d, p: d / n * exp(beta_logit(tol, 0.5 * n, 0.5 * d, p, 1.0 - p)),
+    *(lambda t, x, n, d, p, i=i: _fisher_tangent(t, i, n, d, x) for i in range(2)),
+    lambda t, x, n, d, p: t / _fisher_slopes(n, d, x)[2])
+
+
+def _fisher_tangent(t: Any, i: int, n: Any, d: Any, x: Any) -> Any:
+    slopes = _fisher_slopes(n, d, x)
+    return -t * slopes[i] / slopes[2]
+
+
+@fused(inline=True)
 def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of Fisher's F.
 
@@ -135,9 +168,7 @@ def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.fdtr(2.0, 4.0, 1.0):.5f}")
     0.55556
     """
-    dfn, dfd, x = operands("fdtr", dfn, dfd, x)
-    y = where(x == math.inf, 1.0, dfn * x / (dfd + dfn * where(x == math.inf, 1.0, x)))
-    return apply(regularized_incomplete_beta_p, 0.5 * dfn, 0.5 * dfd, where(x < 0.0, math.nan, y))
+    return apply(fdtr_p, dfn, dfd, x)
 
 
 @fused
@@ -156,11 +187,10 @@ def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     0.44444
     """
     dfn, dfd, x = operands("fdtrc", dfn, dfd, x)
-    y = dfd / (dfd + dfn * where(x < 0.0, math.nan, x))
-    return apply(regularized_incomplete_beta_p, 0.5 * dfd, 0.5 * dfn, y)
+    return fdtr_p.bind(dfd, dfn, where(x == 0.0, math.inf, 1.0 / x))
 
 
-@fused
+@fused(inline=True)
 def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
     """The x with fdtr(dfn, dfd, x) = p.
 
@@ -175,12 +205,7 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
     >>> print(f"{special.fdtri(2.0, 4.0, 0.95):.4f}")
     6.9443
     """
-    dfn, dfd, p = operands("fdtri", dfn, dfd, p)
-    high = p > 0.5
-    a, b = where(high, dfd, dfn), where(high, dfn, dfd)
-    y = betaincinv_p.bind(0.5 * a, 0.5 * b, where(high, 1.0 - p, p))
-    odds = where(high, 1.0 - y, y) / where(high, y, 1.0 - y)
-    return dfd / dfn * odds
+    return apply(fdtri_p, dfn, dfd, p)
 
 
 @fused
@@ -238,7 +263,7 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     0.75
     """
     k, n, p = operands("bdtr", k, n, p)
-    return _binomial(floor(k), floor(n), 1.0 - p, True)
+    return _binomial(floor(k), floor(n), p, True)
 
 
 @fused
@@ -261,13 +286,12 @@ def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return _binomial(floor(k), floor(n), p, False)
 
 
-def _binomial(k: Any, n: Any, x: Any, below: bool) -> Any:
-    """P(at most k of n) of x = 1 - p, or P(more than k of n) of x = p."""
-    legal = (k >= 0.0) & (k <= n) & (x >= 0.0) & (x <= 1.0)
+def _binomial(k: Any, n: Any, p: Any, below: bool) -> Any:
+    """P(at most k of n), or P(more than k of n)."""
+    legal = (k >= 0.0) & (k <= n) & (p >= 0.0) & (p <= 1.0)
     inner = legal & (k < n)
-    a, b = inside(inner, n - k, 1.0), inside(inner, k + 1.0, 1.0)
-    a, b = (a, b) if below else (b, a)
-    value = apply(regularized_incomplete_beta_p, a, b, inside(inner, x, 0.5))
+    value = (betaincc_p if below else regularized_incomplete_beta_p).bind(
+        inside(inner, k + 1.0, 1.0), inside(inner, n - k, 1.0), inside(inner, p, 0.5))
     return where(inner, value, where(legal, 1.0 if below else 0.0, math.nan))
 
 
@@ -288,7 +312,7 @@ def nbdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     0.5
     """
     k, n, p = operands("nbdtr", k, n, p)
-    return apply(regularized_incomplete_beta_p, n, where(k < 0.0, math.nan, floor(k) + 1.0), p)
+    return regularized_incomplete_beta_p.bind(n, where(k < 0.0, math.nan, floor(k) + 1.0), p)
 
 
 @fused
@@ -308,8 +332,7 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     0.5
     """
     k, n, p = operands("nbdtrc", k, n, p)
-    k = where(k < 0.0, math.nan, floor(k) + 1.0)
-    return apply(regularized_incomplete_beta_p, k, n, 1.0 - p)
+    return betaincc_p.bind(n, where(k < 0.0, math.nan, floor(k) + 1.0), p)
 
 
 # Student's t -------------------------------------------------------------------------------------
@@ -324,6 +347,8 @@ def _stdtr(tol: float, df: Any, t: Any) -> Any:
     half = nu * 0.0 + 0.5
     part = 0.5 * beta_value(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
                             where(near, y, x), where(near, x, y))
+    # Far out the power of -ν is all: t² would overflow.
+    part = where(absolute(s) > 1e150, part * (1e150 / maximum(absolute(s), 1e150)) ** nu, part)
     below = where(near, 0.5 - part, part)
     value = where(s < 0.0, below, where(near, 0.5 + part, 1.0 - part))
     edge = where((df > 0.0) & (absolute(t) == math.inf), where(t > 0.0, 1.0, 0.0), math.nan)
@@ -354,17 +379,17 @@ def _t_in_df(df: Any, t: Any) -> Any:
 
 def _stdtrit(tol: float, df: Any, p: Any) -> Any:
     legal = (df > 0.0) & (df < math.inf) & (p > 0.0) & (p < 1.0)
-    nu, p = inside(legal, df, 1.0), inside(legal, p, 0.25)
+    nu, p, p_ = inside(legal, df, 1.0), inside(legal, p, 0.25), p
     near = absolute(p - 0.5) < 0.25
     middle = absolute(2.0 * p - 1.0)
     tail = 2.0 * where(p < 0.5, p, 1.0 - p)
     half = nu * 0.0 + 0.5
-    x = beta_inverse(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
-                     where(near, middle, tail), where(near, tail, 1.0 - tail))
-    inverse = where(near, (1.0 - x) / where(x > 0.0, x, 1.0), x / (1.0 - x))
-    size = sqrt(nu / inverse)
+    u = beta_logit(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
+                   where(near, middle, tail), where(near, tail, 1.0 - tail))
+    size = sqrt(nu) * exp(0.5 * where(near, u, -u))
     value = where(p < 0.5, -size, where(p == 0.5, 0.0, size))
-    return where(legal, value, math.nan)
+    edge = where(p_ == 0.0, -math.inf, where(p_ == 1.0, math.inf, math.nan))
+    return where(legal, value, where((df > 0.0) & (df < math.inf), edge, math.nan))
 
 
 stdtr_p = Special("stdtr", _stdtr, lambda s, y, df, t: s * _t_in_df(df, t),
@@ -401,7 +426,7 @@ def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
       p: probabilities, real, of a shape that broadcasts.
 
     Returns:
-      An array of the broadcast shape, NaN outside of (0, 1). Differentiable in both.
+      An array of the broadcast shape: -inf at 0, inf at 1, NaN outside. Differentiable in both.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.stdtrit(10.0, 0.975):.4f}")
@@ -416,10 +441,10 @@ def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
     """2 Σ (-1)ᵏ⁻¹ exp(-2k²y²), or for small y the theta function's other series."""
     near = y < 1.0
     small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
-    far = y * 0.0
+    far = small * 0.0
     for k in range(5, 0, -1):
         far = far + 2.0 * (-1.0) ** (k - 1) * exp(-2.0 * k * k * large * large)
-    low = y * 0.0
+    low = small * 0.0
     for k in range(4, 0, -1):
         low = low + exp(-((2 * k - 1) * math.pi) ** 2 / (8.0 * small * small))
     low = 1.0 - math.sqrt(2.0 * math.pi) / small * low
@@ -428,8 +453,8 @@ def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
 
 def _kolmogorov_slope(y: Any) -> Any:
     near = y < 1.0
-    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
-    far = low = y * 0.0
+    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, minimum(y, 100.0), 1.0)
+    far = low = small * 0.0
     for k in range(5, 0, -1):
         far = far + 8.0 * (-1.0) ** k * k * k * large * exp(-2.0 * k * k * large * large)
     for k in range(4, 0, -1):

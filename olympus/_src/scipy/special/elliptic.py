@@ -11,7 +11,7 @@ from ...numpy.elementary import log, sqrt
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute
 from ...transforms.fused import fused
-from .family import Special, apply, inside, outside
+from .family import Special, apply, inside, normal, outside
 from .gauss import hyp2f1_p
 
 __all__ = ["ellipe", "ellipk", "ellipkm1"]
@@ -32,7 +32,7 @@ def _mean(b: Any) -> tuple[Any, Any]:
 
 def _ellipkm1(tol: float, p: Any) -> Any:
     """K of m = 1 - p; of p > 1 by 1/p: K(1-p) = K(1-1/p) / √p (DLMF 19.7.2)."""
-    legal = (p > 0.0) & (p < math.inf)
+    legal = normal(p) & (p > 0.0) & (p < math.inf)
     above = p > 1.0
     w = inside(legal, where(above, 1.0 / where(above, p, 1.0), p), 0.5)
     tiny = w < 1e-8         # K = ln(16/w) / 2 and a term more (DLMF 19.12.1)
@@ -40,7 +40,8 @@ def _ellipkm1(tol: float, p: Any) -> Any:
     near = half + 0.25 * w * (half - 1.0)
     far = 0.5 * math.pi / _mean(sqrt(outside(tiny, w, 0.5)))[0]
     value = where(tiny, near, far) * where(above, sqrt(w), 1.0)
-    return where(legal, value, where(p == 0.0, math.inf, where(p == math.inf, 0.0, math.nan)))
+    edge = where(p == math.inf, 0.0, math.nan)
+    return where(legal, value, where((p >= 0.0) & ~normal(p), math.inf, edge))
 
 
 def _ellipe(tol: float, m: Any) -> Any:

@@ -508,14 +508,11 @@ def huber(delta: ArrayLike, r: ArrayLike) -> Array:
 
 def _pseudo_huber(tol: float, delta: Any, r: Any) -> Any:
     none = (delta == 0.0) | (r == 0.0)
-    d = outside(none, delta, 1.0)
-    u = outside(none, r, 1.0) / d
-    size = absolute(u)
-    # sqrt(1 + u²) - 1 = u² / (sqrt(1 + u²) + 1), of |u| in two ranges that do not overflow.
-    small, inverse = minimum(size, 1.0), 1.0 / maximum(size, 1.0)
-    low = small * small / ((1.0 + small * small) ** 0.5 + 1.0)
-    high = size / ((inverse * inverse + 1.0) ** 0.5 + inverse)
-    value = d * d * where(size < 1.0, low, high)
+    d, size = outside(none, delta, 1.0), absolute(outside(none, r, 1.0))
+    # δ² (sqrt(1 + u²) - 1) = r u / (sqrt(1 + u²) + 1) δ, by the ratio that is at most 1.
+    u = minimum(size, d) / maximum(size, d)
+    root = (1.0 + u * u) ** 0.5
+    value = where(size < d, size * (size / (root + 1.0)), size * (d / (root + u)))
     value = where(none, 0.0, value)
     return where(delta < 0.0, math.inf, value)
 

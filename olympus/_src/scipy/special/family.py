@@ -19,9 +19,11 @@ from ...lax.special.series import Computed, log1p_minus
 from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
+from ...numpy.ufuncs import absolute
+from ...types import dtypes
 
-__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "nowhere",
-           "operands", "outside", "whole"]
+__all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", "log1p", "nowhere",
+           "normal", "operands", "outside", "whole"]
 
 
 def flat(t: Any, y: Any, *xs: Any, **params: Any) -> None:
@@ -54,13 +56,26 @@ def apply(prim: Primitive, *xs: Any, **params: Any) -> Any:
 def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
     """Operands promoted to one dtype and one shape, as arrays: numbers, too."""
     found = promote(name, *xs, inexact=inexact)
+    for x in found:
+        if dtypes.is_extended(x.dtype):
+            raise TypeError(f"{name}: {x.aval} given; numbers are required.")
     shape = next((x.shape for x in found if type(x) is not Literal), ())
     return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
+
+
+def normal(x: Any) -> Any:
+    """Whether numbers are neither 0 nor subnormal, which arithmetic on CPU takes for 0."""
+    return absolute(x) >= float(dtypes.finfo(x.dtype).tiny)
 
 
 def whole(x: Any) -> Any:
     """Whether numbers are integers."""
     return x == floor(x)
+
+
+def even(x: Any) -> Any:
+    """Whether numbers are twice integers."""
+    return whole(0.5 * x)
 
 
 def inside(mask: Any, x: Any, safe: float) -> Any:

@@ -15,8 +15,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...lax.arithmetic import complex as make_complex
 from ...lax.creation import full_like
-from ...lax.special import classical
-from ...lax.special.incomplete_beta import regularized_incomplete_beta_p
+from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_beta_p
 from ...lax.special.incomplete_gamma import (
     RGAMMA,
     STIRLING,
@@ -25,7 +24,7 @@ from ...lax.special.incomplete_gamma import (
     rgamma1p,
     stirling,
 )
-from ...lax.special.zeta import zeta_p
+from ...lax.special.zeta import scaled_zeta, zeta_p
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
 from ...numpy.selection import where
@@ -33,7 +32,20 @@ from ...numpy.trigonometry import sin, tan
 from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, chebyshev, flat, horner, inside, log1p, operands, outside, whole
+from .family import (
+    Special,
+    apply,
+    chebyshev,
+    even,
+    flat,
+    horner,
+    inside,
+    log1p,
+    nowhere,
+    operands,
+    outside,
+    whole,
+)
 
 __all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of", "digamma_p",
            "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas",
@@ -90,7 +102,8 @@ def _gamma(tol: float, x: Any) -> Any:
     size = outside(positive | (x == 0.0) | whole(x), -x, 0.5)
     big = size > 170.0
     half = gamma_above(inside(big, 0.5 * size, 1.0))
-    below = -math.pi / (size * sin_pi(size)) / gamma_above(outside(big, size, 0.5))
+    # No product of two tiny numbers: size sin(π size) would underflow.
+    below = -math.pi / sin_pi(size) / (size * gamma_above(outside(big, size, 0.5)))
     # Beyond the range of Γ(-x), of which the square of Γ(-x/2) is below 2ˣ⁺¹ of it: 0.
     below = where(big, 0.0 * below / half, below)
     value = where(positive, above, where(whole(x), math.nan, below))
@@ -135,7 +148,7 @@ def _gammaln(tol: float, x: Any) -> Any:
     pole = (x <= 0.0) & whole(x)
     above = gammaln_above(inside(positive, x, 1.0))
     size = outside(positive | pole, -x, 0.5)
-    below = -log(absolute(size * sin_pi(size)) / math.pi) - gammaln_above(size)
+    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - gammaln_above(size)
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 
@@ -173,7 +186,7 @@ def digamma_of(tol: float, x: Any) -> Any:
     return where(x == 0.0, -copysign(math.inf, x), value)
 
 
-def _gammasgn(tol: float, x: Any) -> Any:
+def gamma_sign(tol: float, x: Any) -> Any:
     odd = floor(x) - 2.0 * floor(0.5 * floor(x)) != 0.0
     value = where(x > 0.0, 1.0, where(odd, -1.0, 1.0))
     value = where((x < 0.0) & whole(x), math.nan, where(x == x, value, x))
@@ -220,7 +233,7 @@ def gammas(*xs: Any) -> Gammas:
     # Γ(-x) = -π / (x sin(πx) Γ(x))
     turn = where(whole(size), 1.0, sin_pi(size))
     logs = where(every < 0.0, -log(size * absolute(turn) / math.pi) - logs, logs)
-    return Gammas(size, inverse, rest, logs, _gammasgn(0.0, every))
+    return Gammas(size, inverse, rest, logs, gamma_sign(0.0, every))
 
 
 def turned(x: Any) -> Any:
@@ -239,6 +252,9 @@ class PositiveBeta(NamedTuple):
         """The value to the power 1 or -1."""
         return where(self.near, where(sign > 0.0, self.close, 1.0 / self.close),
                      exp(sign * self.log))
+
+    def logarithm(self) -> Any:
+        return where(self.near, log(self.close), self.log)
 
 
 def positive_beta(p: Any, q: Any) -> PositiveBeta:
@@ -276,8 +292,8 @@ def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
     found = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
                           where(both, 1.0 - q, where(one & over, s, q)))
     if log_of:
-        value = where(found.near, log(found.close), found.log)
-        value, end = where(one, log(absolute(factor)), 0.0) + sign * value, -math.inf
+        value = where(one, log(absolute(factor)), 0.0) + sign * found.logarithm()
+        end = -math.inf
     else:
         odd = finite & (b_ - 2.0 * floor(0.5 * b_) != 0.0)
         value, end = factor * found.power(sign) * where(odd, -1.0, 1.0), 0.0
@@ -307,6 +323,22 @@ def _polygamma(tol: float, x: Any, order: int) -> Any:
     return where((x <= 0.0) & whole(x), infinite, value)
 
 
+def _polygamma_any(tol: float, n: Any, x: Any) -> Any:
+    """(-1)ⁿ⁺¹ n! ζ(n+1, x), by logarithms where one of both over- or underflows."""
+    legal = (n > 0.0) & whole(n)
+    order = inside(legal, n, 1.0)
+    sums = zeta_p.bind(order + 1.0, x)
+    far = ((sums == 0.0) | (order > 170.0)) & (x > 0.0) & (x < math.inf)
+    order_, z = inside(far, order, 1.0), inside(far, x, 1.0)
+    by_logs = exp(gammaln_above(order_ + 1.0) - (order_ + 1.0) * log(z))
+    size = where(far, by_logs * scaled_zeta(order_ + 1.0, z), gamma_above(order + 1.0) * sums)
+    size = where(x == math.inf, 0.0, size)
+    value = where(even(order), -size, size)
+    return where(n == 0.0, digamma_of(tol, x), where(legal, value, math.nan))
+
+
+polygamma_p = Special("polygamma", _polygamma_any, nowhere,
+                      lambda t, y, n, x: t * polygamma_p.bind(n + 1.0, x))
 polygamma_order_p = Special(
     "polygamma_order", _polygamma,
     lambda t, y, x, order: t * polygamma_order_p.bind(x, order=order + 1))
@@ -317,7 +349,7 @@ gamma_p = Special("gamma", _gamma, lambda t, y, x: t * y * digamma_p.bind(x))
 rgamma_p = Special("rgamma", _rgamma, lambda t, y, x: t * _rgamma_in(y, x))
 loggamma_p = Special("loggamma", lambda tol, x: where(x < 0.0, math.nan, _gammaln(tol, x)),
                      lambda t, y, x: t * digamma_p.bind(x))
-gammasgn_p = Special("gammasgn", _gammasgn, flat)
+gammasgn_p = Special("gammasgn", gamma_sign, flat)
 beta_p = Special("beta", _beta, lambda t, y, a, b: t * y * _beta_slope(a, b),
                  lambda t, y, a, b: t * y * _beta_slope(b, a))
 betaln_p = Special("betaln", functools.partial(_beta, log_of=True),
@@ -488,7 +520,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """
     if type(n) is int and n >= 0:
         return apply(polygamma_order_p, x, order=n) if n else digamma(x)
-    return apply(classical.polygamma_p, n, x)
+    return apply(polygamma_p, n, x)
 
 
 @fused(inline=True)
@@ -577,20 +609,19 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return apply(regularized_incomplete_beta_p, a, b, x)
 
 
-@fused
+@fused(inline=True)
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation where x keeps its digits in 1 - x.
+    """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation.
 
     Args:
       a, b: real numbers >= 0.
       x: real numbers in [0, 1]; shapes broadcast, integers become floats.
 
     Returns:
-      Probabilities of the broadcast shape.
+      Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09
     """
-    a, b, x = operands("betaincc", a, b, x)
-    return apply(regularized_incomplete_beta_p, b, a, 1.0 - x)
+    return apply(betaincc_p, a, b, x)

@@ -22,7 +22,7 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from .family import Special, apply, inside, nowhere
-from .gammas import digamma_of, gammas
+from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
 __all__ = ["hyp2f1"]
@@ -70,7 +70,8 @@ def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any) ->
 def _series(tol: float) -> Any:
     def step(i: Any, state: Any, constants: Any) -> Any:
         (term, total, most), (a, b, c, x) = state, constants
-        term = term * ((a + i) * (b + i) / ((c + i) * (i + 1.0)) * x)
+        below = where(c + i == 0.0, 1.0, c + i)      # the sum has ended there
+        term = term * ((a + i) * (b + i) / (below * (i + 1.0)) * x)
         total = total + term
         return _again(tol, i, term, total, a, b, c), (term, total, maximum(most, absolute(term)))
     return step
@@ -81,7 +82,9 @@ def _exact_series(tol: float) -> Any:
         (term, rest, total, left), (a, b, c, x) = state, constants
         above = _times(_sum(a, i), _sum(b, i))
         above = _times(above, (x, 0.0))
-        below = _times(_sum(c, i), (i + 1.0, 0.0))
+        low = _sum(c, i)
+        low = where(low[0] + low[1] == 0.0, 1.0, low[0]), low[1]
+        below = _times(low, (i + 1.0, 0.0))
         term, rest = _over(_times((term, rest), above), below)
         total, error = _sum(total, term)
         total, left = _sum(total, error + left + rest)
@@ -182,12 +185,18 @@ def _towards_one(tol: float, where_to: Any, abc: Any, s: Any, rest: Any, directi
 
 # The function ------------------------------------------------------------------------------------
 
+def early(a: Any, b: Any, c: Any) -> Any:
+    """Whether the sum ends before its terms have the pole c as a divisor."""
+    return pole(c) & ((pole(a) & (a >= c)) | (pole(b) & (b >= c)))
+
+
 def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
     """Masks and operands of the series, u and 1 - u; slopes of a polynomial are no polynomials."""
     fine = (a == a) & (b == b) & (c == c) & (x == x) & (x > -math.inf)
     finite = (pole(a) & (a > -1e4)) | (pole(b) & (b > -1e4))
-    legal = fine & ((x < 1.0) | finite) & ~pole(c) & (x < math.inf)
-    one = fine & (x == 1.0) & ~finite & ~pole(c)
+    fit = ~pole(c) | early(a, b, c)
+    legal = fine & ((x < 1.0) | finite) & fit & (x < math.inf)
+    one = fine & (x == 1.0) & ~finite & fit
     p, q, r, z = (inside(legal, v, s) for v, s in ((a, 1.0), (b, 1.0), (c, 1.0), (x, 0.0)))
     # F(a, b; c; x) = (1-x)⁻ᵃ F(a, c-b; c; x/(x-1)), for the smaller of a and b as a.
     swap = absolute(p) > absolute(q)
@@ -245,7 +254,8 @@ def _at_one(one: Any, a: Any, b: Any, c: Any) -> Any:
     g = gammas(*(inside(fit, v, 1.0) for v in (c, s, c - a, c - b)))
     value = exp(g.logs[0] + g.logs[1] - g.logs[2] - g.logs[3])
     value = value * (g.signs[0] * g.signs[1] * g.signs[2] * g.signs[3])
-    return where(fit, value, where(s > 0.0, 0.0, math.inf))
+    sign = gamma_sign(0.0, a) * gamma_sign(0.0, b) * g.signs[0]
+    return where(fit, value, where(s > 0.0, 0.0, sign * math.inf))
 
 
 def _hyp2f1_slope(tol: float, a: Any, b: Any, c: Any, x: Any, operand: str = "a") -> Any:

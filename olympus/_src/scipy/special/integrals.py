@@ -16,7 +16,18 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...transforms.fused import fused
-from .family import Special, apply, chebyshev, horner, inside, log1p, nowhere, operands, outside
+from .family import (
+    Special,
+    apply,
+    chebyshev,
+    horner,
+    inside,
+    log1p,
+    normal,
+    nowhere,
+    operands,
+    outside,
+)
 from .normal import faddeeva, gauss_p, ndtr_of
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "owens_t", "shichi", "sici", "spence"]
@@ -132,7 +143,7 @@ def _slope_of_sum(d: Any) -> Any:
 
 def _expn(tol: float, n: Any, x: Any) -> Any:
     """Eₙ of whole n: Lentz's continued fraction (DLMF 8.19.17), up to 1 the series (8.19.8)."""
-    legal = (x > 0.0) & (n >= 1.0) & (x < math.inf) & (n < 1e9)
+    legal = normal(x) & (x > 0.0) & (n >= 1.0) & (x < math.inf) & (n < 1e9)
     near = legal & (x <= 1.0)
     far = legal & ~near
     v, m = inside(far, x, 2.0), inside(far, n, 1.0)
@@ -171,10 +182,12 @@ def _expn(tol: float, n: Any, x: Any) -> Any:
     power = where(k > 25.0, 0.0, power)
     low = low + power * (psi - log(u))
     value = where(near, low, high)
-    safe = where(x > 0.0, x, 1.0)
-    zeroth = where(x > 0.0, exp(-safe) / safe, math.inf)
+    some = (x > 0.0) & normal(x)
+    safe = where(some, x, 1.0)
+    zeroth = where(some, exp(-safe) / safe, math.inf)
     at_zero = where(n > 1.0, 1.0 / where(n > 1.0, n - 1.0, 1.0), math.inf)
-    value = where(legal, value, where(x == 0.0, at_zero, where(x == math.inf, 0.0, math.nan)))
+    value = where(legal, value, where((x >= 0.0) & ~normal(x), at_zero, where(
+        x == math.inf, 0.0, math.nan)))
     value = where((n == 0.0) & (x >= 0.0), zeroth, value)
     return where((n < 0.0) | (x < 0.0) | (n != floor(n)), math.nan, value)
 

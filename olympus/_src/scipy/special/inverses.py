@@ -30,9 +30,9 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, inside, log1p, operands
-from .gammas import gammaln_above
+from .gammas import gammaln_above, positive_beta
 
-__all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw",
+__all__ = ["beta_logit", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw",
            "rough_quantile"]
 
 _STEPS = 60
@@ -60,6 +60,8 @@ def _newton(value: Any, slope: Any, p: Any, sign: float, u: Any, old: Any) -> tu
 def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     """The x with P(a, x) = p = 1 - q, from the smaller of p and q."""
     legal = (a > 0.0) & (a < math.inf) & (p > 0.0) & (q > 0.0)
+    edge = where((a >= 0.0) & (p >= 0.0) & (q >= 0.0), where(
+        (p == 0.0) | (a == 0.0), 0.0, where(q == 0.0, math.inf, math.nan)), math.nan)
     lower = p <= q
     a, target = inside(legal, a, 1.0), inside(legal, minimum(p, q), 0.5)
     z = where(lower, 1.0, -1.0) * rough_quantile(target)
@@ -84,13 +86,12 @@ def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     high = solve(~lower, gamma_upper, -1.0, minimum(u, 700.0))
     # Where x is too small for the function, it is the power.
     x = exp(where(lower, where(bound < -650.0, bound, low), high))
-    edge = where((a > 0.0) & (p == 0.0), 0.0, where((a > 0.0) & (q == 0.0), math.inf, math.nan))
-    huge = a > 100.0 / float(dtypes.finfo(a.dtype).eps) ** 2    # the deviation, √a, is nothing
-    return where(legal, where(huge, a, x), edge)
+    # The deviation is √a: of large a a rough quantile does, where Newton's steps are all rounding.
+    return where(legal, where(a > 1e22, a + z * sqrt(a), x), edge)
 
 
-def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
-    """The x with I(a, b; x) = p = 1 - q, or that of y = 1 - x with b and a exchanged."""
+def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
+    """The logit ln(x / (1-x)) of the x with I(a, b; x) = p = 1 - q."""
     legal = (a > 0.0) & (a < math.inf) & (b > 0.0) & (b < math.inf) & (p > 0.0) & (q > 0.0)
     swap = p > q
     k, l = inside(legal, where(swap, b, a), 1.0), inside(legal, where(swap, a, b), 1.0)
@@ -98,18 +99,20 @@ def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     z = rough_quantile(target)
     # The logit has about the variance 1/a + 1/b; of small a the power x**a / (a B) is better.
     normal = log(k / l) + z * sqrt(1.0 / k + 1.0 / l)
-    log_beta = gammaln_above(k) + gammaln_above(l) - gammaln_above(k + l)
-    power = (log(target * k) + log_beta) / k
+    power = (log(target * k) + positive_beta(k, l).logarithm()) / k
     low = minimum(power, -0.1)
     bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
     # Far out Newton's steps down from the normal one would be too many.
     u = where((k >= 1.0) & ((target > 1e-12) | (k > 100.0)), maximum(normal, bound), bound)
+    # Of small l and y = c / k the function is about l exp(-c).
+    end = log(k / maximum(log(l / target), 1.0))
+    u = where((l < 1.0) & (k > 100.0), maximum(u, end), u)
 
     def step(i: Any, state: Any, constants: Any) -> Any:
         (u, old), (k, l, target) = state, constants
         x = 1.0 / (1.0 + exp(-u))
         y = 1.0 / (1.0 + exp(u))
-        fit = (x > 0.0) & (x < 1.0)
+        fit = (x > 0.0) & (y > 0.0)
         x, y = where(fit, x, 0.5), where(fit, y, 0.5)
         value, slope = beta_value(tol, k, l, x, y), beta_product(k, l, x, y)
         again, moved = _newton(value, slope, target, 1.0, u, old)
@@ -117,14 +120,19 @@ def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
 
     u = maximum(u, -690.0)
     u = iterate(step, legal, (u, u + 1.0), (k, l, target), _STEPS)[0]
-    x = where(swap, 1.0 / (1.0 + exp(u)), 1.0 / (1.0 + exp(-u)))
-    edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), 0.0,
-                 where((a > 0.0) & (b > 0.0) & (q == 0.0), 1.0, math.nan))
+    # Where x is too small for the function, it is the power.
+    u = where(power < -650.0, power, u)
+    edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), -math.inf,
+                 where((a > 0.0) & (b > 0.0) & (q == 0.0), math.inf, math.nan))
     # All the weight is at 0 where b is infinite, at 1 where a is.
     inner = (a > 0.0) & (b > 0.0) & (p > 0.0) & (q > 0.0)
-    edge = where(inner & (a < math.inf) & (b == math.inf), 0.0,
-                 where(inner & (a == math.inf) & (b < math.inf), 1.0, edge))
-    return where(legal, x, edge)
+    edge = where(inner & (a < math.inf) & (b == math.inf), -math.inf,
+                 where(inner & (a == math.inf) & (b < math.inf), math.inf, edge))
+    return where(legal, where(swap, -u, u), edge)
+
+
+def _beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
+    return 1.0 / (1.0 + exp(-beta_logit(tol, a, b, p, q)))
 
 
 gammaincinv_p = Special(
@@ -146,9 +154,9 @@ def _beta_rules(sign: float) -> tuple[Any, ...]:
             lambda t, x, a, b, p: sign * t / beta_density_p.bind(a, b, x))
 
 
-betaincinv_p = Special("betaincinv", lambda tol, a, b, p: beta_inverse(tol, a, b, p, 1.0 - p),
+betaincinv_p = Special("betaincinv", lambda tol, a, b, p: _beta_inverse(tol, a, b, p, 1.0 - p),
                        *_beta_rules(1.0))
-betainccinv_p = Special("betainccinv", lambda tol, a, b, q: beta_inverse(tol, a, b, 1.0 - q, q),
+betainccinv_p = Special("betainccinv", lambda tol, a, b, q: _beta_inverse(tol, a, b, 1.0 - q, q),
                         *_beta_rules(-1.0))
 
 

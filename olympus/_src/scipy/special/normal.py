@@ -16,6 +16,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...lax.arithmetic import complex as make_complex
+from ...lax.barriers import stop_gradient
 from ...lax.families import COMPLEX
 from ...lax.special.classical import erf as lax_erf
 from ...lax.special.classical import erf_inv_p, erf_p
@@ -26,7 +27,7 @@ from ...numpy.trigonometry import cos, sin, tan
 from ...numpy.ufuncs import absolute, imag, maximum, real, sign
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, horner, inside, log1p, operands, outside
+from .family import Special, apply, horner, inside, log1p, normal, operands, outside
 
 __all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "faddeeva",
            "gauss_p", "log_ndtr", "ndtr", "ndtr_of",
@@ -485,13 +486,18 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     0.09072
     """
     x, sigma, gamma = operands("voigt_profile", x, sigma, gamma)
-    s = where(sigma > 0.0, sigma, 1.0)
-    u, v = x / (_ROOT_TWO * s), gamma / (_ROOT_TWO * s)
+    size = stop_gradient(maximum(absolute(x), absolute(gamma)))
+    # What is narrower than a digit of the rest is none, and its quotients may overflow.
+    wide = normal(sigma) & (sigma > 1e-9 * size)
+    s = inside(wide, sigma, 1.0)
+    u, v = inside(wide, x, 1.0) / (_ROOT_TWO * s), inside(wide, gamma, 1.0) / (_ROOT_TWO * s)
     voigt = real(wofz(make_complex(u, v))) * (_DENSITY / s)
-    size = x * x + gamma * gamma
-    cauchy = gamma / (math.pi * where(size > 0.0, size, 1.0))
-    point = where(size > 0.0, cauchy, math.inf)
-    return where(sigma > 0.0, voigt, where(sigma == 0.0, point, math.nan))
+    scale = 1.0 / inside(normal(size) & (size < math.inf), size, 1.0)
+    a, b = x * scale, gamma * scale     # XLA would make one quotient of two
+    some = a * a + b * b > 0.0
+    cauchy = b * scale * (1.0 / (math.pi * inside(some, a * a + b * b, 1.0)))
+    point = where(some, cauchy, math.inf)
+    return where(sigma < 0.0, math.nan, where(wide, voigt, point))
 
 
 @fused(inline=True)

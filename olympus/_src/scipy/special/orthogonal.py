@@ -12,7 +12,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...lax.creation import full_like
 from ...lax.special.series import iterate
-from ...numpy.elementary import floor
+from ...numpy.elementary import copysign, floor
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.fused import fused
@@ -20,6 +20,9 @@ from .family import Special, apply, inside, nowhere
 
 __all__ = ["eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
            "eval_hermitenorm", "eval_laguerre", "eval_legendre"]
+
+
+_LARGE = 1e250
 
 
 def _upwards(n: Any, x: Any, parameter: Any, second: Any,
@@ -30,12 +33,21 @@ def _upwards(n: Any, x: Any, parameter: Any, second: Any,
     first = where(x == x, 1.0, x)
 
     def body(i: Any, state: Any, constants: Any) -> Any:
-        (low, high), (degree, x, parameter) = state, constants
+        (low, high, shifts), (degree, x, parameter) = state, constants
         k = i + 1.0
-        return k + 1.0 < degree, (high, step(k, x, parameter, low, high))
+        low, high = high, step(k, x, parameter, low, high)
+        # One that is out of range may have a later one that is not; of the infinite the sign stays.
+        large, endless = absolute(high) > _LARGE, absolute(high) == math.inf
+        high = where(endless, copysign(1e308, high), high)
+        low, high = (where(large, v / _LARGE, v) for v in (low, high))
+        shifts = shifts + where(endless, 2.0, where(large, 1.0, 0.0))
+        return k + 1.0 < degree, (low, high, shifts)
 
-    high = iterate(body, legal & (degree > 1.0), (first, second), (degree, x, parameter),
-                   1_000_000)[1]
+    none = 0.0 * degree
+    _, high, shifts = iterate(body, legal & (degree > 1.0), (first, second, none),
+                              (degree, x, parameter), 1_000_000)
+    high = where(shifts > 0.0, high * _LARGE, high)
+    high = where((shifts > 1.0) & (high != 0.0), high * math.inf, high)
     return where(legal, where(degree == 0.0, first, high), math.nan)
 
 
@@ -53,7 +65,7 @@ def _hermitenorm(tol: float, n: Any, x: Any) -> Any:
 
 def _gegenbauer(tol: float, n: Any, a: Any, x: Any) -> Any:
     return _upwards(n, x, a, 2.0 * a * x, lambda k, x, a, low, high: (
-        2.0 * (k + a) * x * high - (k + 2.0 * a - 1.0) * low) / (k + 1.0))
+        2.0 * (k + a) * x * high - (2.0 * a + (k - 1.0)) * low) / (k + 1.0))
 
 
 def _genlaguerre(tol: float, n: Any, a: Any, x: Any) -> Any:
@@ -89,7 +101,7 @@ def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_legendre(3, 0.5):.4f}")
@@ -103,7 +115,7 @@ def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
     """The Chebyshev polynomial of the first kind, Tₙ(x).
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, whole numbers; Tₙ of n < 0 is that of -n.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
@@ -125,7 +137,7 @@ def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_chebyu(3, 0.5):.4f}")
@@ -144,7 +156,7 @@ def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_gegenbauer(2, 1.5, 0.5):.4f}")
@@ -162,7 +174,7 @@ def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_hermite(3, 0.5):.4f}")
@@ -180,7 +192,7 @@ def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_hermitenorm(3, 0.5):.4f}")
@@ -198,7 +210,7 @@ def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_laguerre(3, 0.5):.4f}")
@@ -217,7 +229,7 @@ def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_genlaguerre(2, 1.5, 0.5):.4f}")

@@ -1,0 +1,35 @@
+"""Sizes of axes that a slice, say, leaves of an axis that several devices share.
+
+XLA divides such a value where the whole one is divided, and moves the ends of parts. A call, as a
+hold is, must have equal parts: where there are none, the value is exchanged as a whole, which adds
+collectives.
+"""
+
+from __future__ import annotations
+
+from ..core.introspection import subolympusprs
+from ..core.ir import ClosedOlympuspr
+
+__all__ = ["uneven_sizes"]
+
+_MOVES = frozenset(("concatenate", "dynamic_slice", "pad", "slice", "split"))
+
+
+def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> frozenset[int]:
+    """The sizes of axes that a program, and those within it, cut out of axes of the sizes `cut`, or
+    put together to such, and that so many devices (0: not known yet) cannot have in equal parts.
+    """
+    found = {*cut}
+    pending, seen = [closed.olympuspr], {closed.olympuspr}
+    while pending and cut:
+        pr = pending.pop()
+        for eqn in pr.eqns:
+            if eqn.primitive.name in _MOVES:
+                for pair in {pair for x in eqn.invars for v in eqn.outvars
+                             for pair in zip(x.aval.shape, v.aval.shape)}:
+                    if not found.isdisjoint(pair):
+                        found |= {*pair} - {1}      # which other axes are of, too
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return frozenset(n for n in found - cut if not devices or n % devices)
