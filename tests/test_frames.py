@@ -232,3 +232,13 @@ def test_the_memo_of_bodies_keeps_no_function():
     del body
     gc.collect()
     assert known() is None
+
+
+@pytest.mark.parametrize("transform", [
+    lambda f, x: olympus.jvp(f, (x,), (x,)), lambda f, x: olympus.grad(f)(x),
+    lambda f, x: olympus.vmap(f)(x[None]), lambda f, x: olympus.linearize(f, x)])
+def test_no_traced_value_is_printed_on_the_way(monkeypatch, transform):
+    """A probe for a protocol's method printed the whole array into an error nobody reads."""
+    monkeypatch.setattr(np, "array2string", None)
+    monkeypatch.setattr("olympus._src.core.trace.printed_name", None)
+    transform(lambda x: (onp.tanh(x) * x + onp.where(x > 0, x, 0)[0]).sum(), onp.asarray(X))

@@ -236,7 +236,9 @@ class Tracer(ArrayBase):
     def __getattr__(self, name: str) -> Any:
         """What arrays have and traced values cannot: the message says why."""
         # Asked only after the usual look-up has failed, so names that exist cost nothing.
-        if name.startswith("_") or not hasattr(lib.ArrayImpl, name):
+        if name.startswith("_"):    # libraries look for methods of protocols: no text is made
+            raise AttributeError(name)
+        if not hasattr(lib.ArrayImpl, name):
             raise AttributeError(f"{printed_name(self)!r} object has no attribute {name!r}")
         raise AttributeError(
             f"{name}: {describe(self)} given; a concrete array is required: a value that is being "

@@ -23,7 +23,7 @@ from ..base.spelling import array_method
 from ..base.typing import F
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded
-from ..core.trace import SCALAR_TYPES, ctx
+from ..core.trace import SCALAR_TYPES, Tracer, ctx
 from ..types import dtypes
 from ..types.tree import tree_leaves
 from .jit import make_jit
@@ -236,6 +236,6 @@ def _operands(args: tuple, fixed: Container[int]) -> tuple:
         elif kind in _NUMBERS:
             if i not in fixed:
                 found[i] = number_array(a)
-        elif (given := array_method(a)) is not None:
+        elif not isinstance(a, Tracer) and (given := array_method(a)) is not None:
             found[i] = given()
     return tuple(found)
