@@ -48,6 +48,7 @@ class Rule:
         self.prim, self.rule = prim, rule
 
     def __call__(self, b: Builder, *xs: Any, **params: Any) -> Any:
+        b.module.by_others = True
         # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
         with b.block.ip, b.loc:
             outs = flatten_ir_values(self.rule(b, *xs, **params))
