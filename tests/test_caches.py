@@ -624,6 +624,7 @@ CACHES = {
     ("backend/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
     ("base/lib/mlir.py", "_current"): "none | process | one context",
     ("backend/module.py", "cut_sizes"): "none | the module that is lowered | one set",
+    ("backend/module.py", "uneven_sizes"): "none | the module that is lowered | one set",
     ("backend/compile.py", "_copier"): "aval, device, layouts | process | 256",
     ("base/lib/partitioning.py", "_calls"): "name of the rule | weak",
     # constants

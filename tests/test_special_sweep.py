@@ -82,3 +82,17 @@ def test_every_function_is_swept():
     apart = {"bernoulli", "bessel_jn", "erf", "log_softmax", "logsumexp", "lpmn", "lpmn_values",
              "multigammaln", "softmax", "sph_harm_y"}
     assert set(special.__all__) - swept - apart == set()
+
+
+def test_bernoulli_numbers_beyond_the_largest_float_are_infinite():
+    """They raised OverflowError, and a huge index took all memory."""
+    want = [mp.bernoulli(k) for k in range(301)]
+    finite = np.array([abs(b) < mp.mpf(2) ** 1024 for b in want])
+    want = np.array([float(b) if k else float(mp.sign(b)) * np.inf
+                     for b, k in zip(want, finite, strict=True)])
+    want[1] = -0.5
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(special.bernoulli(300), want, rtol=4e-16)
+    for n in (-1, 2 ** 31, 10 ** 30):
+        with pytest.raises(ValueError, match="an int from 0 to"):
+            special.bernoulli(n)

@@ -243,6 +243,9 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return sum_along(gammaln_p.bind(shifted), -1) + d * (d - 1) / 4.0 * math.log(math.pi)
 
 
+_LAST_FINITE = 258      # of the Bernoulli numbers, as floats: those of even index go on -, +, -
+
+
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ ... Bₙ, with B₁ = -1/2.
 
@@ -257,26 +260,21 @@ def bernoulli(n: int) -> Array:
     [ 1.         -0.5         0.16666667]
     """
     n = static_int(n, "bernoulli", "n")
-    if n < 0:
-        raise ValueError(f"bernoulli: n {n} given; an int >= 0 is required.")
+    if not 0 <= n < 2**31:
+        raise ValueError(f"bernoulli: n {n} given; an int from 0 to 2**31 - 1 is required.")
     # Akiyama and Tanigawa's algorithm gives B₁ = +1/2.
     found, row = [], []
-    for m in range(n + 1):
+    for m in range(min(n, _LAST_FINITE) + 1):
         row.append(fractions.Fraction(1, m + 1))
         for j in range(m, 0, -1):
             row[j - 1] = j * (row[j - 1] - row[j])
         found.append(row[0])
-    values = np.array([_rounded(b) for b in found])
+    values = np.zeros(n + 1)
+    values[:len(found)] = [float(b) for b in found]
     if n:
         values[1] = -0.5
+    values[_LAST_FINITE + 2::4], values[_LAST_FINITE + 4::4] = -np.inf, np.inf
     return asarray(values, dtype=dtypes.default_float())
-
-
-def _rounded(x: fractions.Fraction) -> float:
-    try:
-        return float(x)
-    except OverflowError:
-        return math.copysign(math.inf, x)
 
 
 # Zeta --------------------------------------------------------------------------------------------
