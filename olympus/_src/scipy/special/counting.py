@@ -261,7 +261,7 @@ def bernoulli(n: int) -> Array:
     """
     n = static_int(n, "bernoulli", "n")
     if not 0 <= n < 2**31:
-        raise ValueError(f"bernoulli: n {n} given; an int from 0 to 2**31 - 1 is required.")
+        raise ValueError(f"bernoulli: n {n} given; an int >= 0 and below 2**31 is required.")
     # Akiyama and Tanigawa's algorithm gives B₁ = +1/2.
     found, row = [], []
     for m in range(min(n, _LAST_FINITE) + 1):
