@@ -828,3 +828,13 @@ def test_checkpoint_of_an_operation_that_only_python_evaluates():
     np.testing.assert_allclose(slope(2.0), np.cos(np.sin(2.0)) * np.cos(2.0), rtol=1e-6)
     mlir.register_lowering(cosine_p, mlir.lower_fun(onp.cos, multiple_results=False))
     np.testing.assert_allclose(olympus.jit(slope)(2.0), slope(2.0), rtol=1e-6)
+
+
+def test_an_invalid_operation_of_a_lowering_rule_is_refused_when_it_is_lowered():
+    """By MLIR's verification, which modules of Olympus's own rules go without."""
+    bad = Primitive("bad_add")
+    bad.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(bad, lambda ctx, x: [
+        mlir.ir.Operation.create("stablehlo.add", [x.type], [x]).result])
+    with pytest.raises(mlir.ir.MLIRError, match="expected 2 operands, but found 1"):
+        olympus.jit(bad.bind).lower(1.0)

@@ -11,7 +11,7 @@ __all__ = ["get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_seria
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """XLA's message OpSharding of its bytes.
+    """XLA's message OpSharding, parsed from its bytes.
 
     Args:
       sharding: the bytes.
@@ -29,7 +29,7 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """XLA's sharding of the bytes of its message.
+    """XLA's sharding, parsed from the bytes of its message.
 
     Args:
       sharding: the bytes.
