@@ -21,8 +21,9 @@ from ..base import lib
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.spelling import array_method
 from ..base.typing import F
+from ..core import templates
 from ..core.ir import Literal
-from ..core.staging import StagingTrace, is_recorded
+from ..core.staging import is_recorded
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
 from ..types import dtypes
 from ..types.tree import tree_leaves
@@ -106,13 +107,18 @@ def named(fun: F) -> F:
 
     The user's strict options do not speak inside (`unasked`).
     """
+    def unasked(*args: Any, **kwargs: Any) -> Any:
+        with _inside((args, kwargs)):
+            return fun(*args, **kwargs)
+
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        trace = ctx.trace
+        body = (fun if numpy_dtype_promotion.value == "standard"
+                and numpy_rank_promotion.value == "allow" else unasked)
         try:
-            if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
-                return fun(*args, **kwargs)
-            with _inside((args, kwargs)):
-                return fun(*args, **kwargs)
+            return (templates.call(trace, body, args, kwargs)
+                    if trace is not BASE and is_recorded(trace) else body(*args, **kwargs))
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise
@@ -199,10 +205,11 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             return otherwise(failure, (x, y, z, *rest), kwargs)
         args = ((x, y, z, *rest) if z is not _ABSENT else () if x is _ABSENT else
                 (x,) if y is _ABSENT else (x, y))
-        if type(trace) is StagingTrace or (
-                trace is not BASE and (inline or is_recorded(trace))):
+        recorded = trace is not BASE and is_recorded(trace)
+        if recorded or (inline and trace is not BASE):
             try:
-                return fun(*args, **kwargs)
+                return (templates.call(trace, fun, args, kwargs) if recorded else
+                        fun(*args, **kwargs))
             except FAILURES as error:
                 begin_with(call, error)
                 raise
@@ -219,8 +226,6 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return otherwise(failure, args, kwargs)
 
     call.compiled = compiled
-    if inline:
-        call.while_tracing = fun
     return call
 
 
