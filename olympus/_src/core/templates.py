@@ -17,7 +17,7 @@ import enum
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from .primitive import Primitive
 from .staging import StagingTrace, StagingTracer, stage
 from .trace import Trace, Tracer
 
-__all__ = ["call"]
+__all__ = ["by_identity", "call"]
+
+T = TypeVar("T")
 
 _user_frame = source.user_frame
 new: Any = object.__new__
@@ -78,6 +80,9 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Map
                 key.append(a.aval)
             else:
                 return fun(*args, **kwargs)
+    if len(operands) > 1 and len(places := {id(x): i for i, x in enumerate(operands)}
+                                 ) < len(operands):
+        key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
     found = _templates.get(whole := tuple(key), _templates)
     if found is _templates:
         if type(trace) is StagingTrace:
@@ -88,10 +93,20 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Map
     return found.write(trace, operands) if type(trace) is StagingTrace else found.bind(operands)
 
 
+def by_identity(kind: type[T]) -> type[T]:
+    """Class decorator: objects of this class are constants, each of which equals itself only."""
+    _exact.add(kind)
+    return kind
+
+
 def _is_plain(items: tuple[Any, ...]) -> bool:
     """Whether a tuple is a constant by its items' types and bits."""
-    return all([(kind := type(x)) in _exact or kind in _by_bits
-                or (kind is tuple and _is_plain(x)) or _meet(kind) for x in items])
+    for x in items:
+        kind = type(x)
+        if not (kind in _exact or kind in _by_bits or (kind is tuple and _is_plain(x))
+                or _meet(kind)):
+            return False
+    return True
 
 
 def _meet(kind: type) -> bool:
@@ -170,9 +185,9 @@ def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTra
     """Run the function, and keep what it recorded as the template of such calls."""
     start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
     result = fun(*args, **kwargs)
-    # Nobody can tell of a variable given twice which of the two arguments it was. Other calls can.
     inputs = [x._bound for x in operands]
-    if len(set(inputs)) == len(inputs):
+    # Nobody can tell of a variable which of two tracers it was. Other calls can.
+    if len(set(inputs)) == len(set(map(id, operands))):
         new = islice(reversed(trace.consts.values()), len(trace.consts) - before)
         _templates[key] = None if source.warned.count != warned else _template(
             trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.eqn, result)
@@ -188,9 +203,10 @@ def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
 
     def record(*tracers: StagingTracer) -> tuple[()]:
         nonlocal found
-        for i, tracer in zip(traced, tracers):
+        for i, tracer in zip(traced, tracers, strict=True):
             given[i] = tracer
-        result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):])))
+        result = fun(*given[:len(args)],
+                     **dict(zip(kwargs, given[len(args):], strict=True)))
         trace = ctx.trace
         found = _template(trace, [x._bound for x in tracers],
                           {var: value for value, var in trace.consts.values()}, trace.eqns,

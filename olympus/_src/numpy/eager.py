@@ -20,7 +20,6 @@ from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F, R
 from ..core import templates
-from ..core.staging import is_recorded
 from ..core.trace import ctx
 from ..lax import slicing
 from ..transforms.fused import begin_with, fused
@@ -64,7 +63,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
 
     def at_once(x: Any, /) -> Any:
         trace = ctx.trace
-        if trace is not BASE and is_recorded(trace):
+        if trace.recorded:
             return templates.call(trace, body, (x,), {})
         return compiled(x) if type(x) is float or _passes(x, trace is not BASE) else body(x)
 
@@ -124,7 +123,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                     x, y = pair
                 return compiled(x, y)
             if composite:
-                if is_recorded(trace):
+                if trace.recorded:
                     return templates.call(trace, body, (x, y), {})
                 pair = _operands(x, y, wraps, traced=True)
                 if pair is not None:

@@ -14,14 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..backend.array import array_from_numpy
-from ..backend.eager import BASE, result_array
+from ..backend.eager import result_array
 from ..base import config, source
 from ..base.spelling import array_method
 from ..base.util import Memo, memoize
 from ..core import templates
 from ..core.ir import Literal
 from ..core.primitive import Primitive
-from ..core.staging import is_recorded
 from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, typeof
 from ..lax import comparison
 from ..lax.comparison import select_n_p
@@ -88,7 +87,7 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         if known is not None:
             return known
     trace = ctx.trace
-    if trace is not BASE and is_recorded(trace):
+    if trace.recorded:
         return templates.call(trace, _promoted, (prim, x, y, special), {})
     return _promoted(prim, x, y, special)
 
