@@ -39,7 +39,6 @@ _numbers: Memo = Memo(65536)
 _next = itertools.count(1)
 _PLAIN = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
           NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
-_NOWHERE = None, None     # what XLA is told of most operations
 # Modules whose classes of params are compared by value, or are there once: axes of a contraction,
 # modes, random generators.
 _OURS = ("olympus._src.lax.", "olympus._src.random.")
@@ -125,7 +124,7 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     if pr.effects:
         raise _Unknown
     numbers = array("q", [len(pr.constvars), len(pr.invars), len(pr.eqns), len(pr.outvars)])
-    note = numbers.append
+    note, known = numbers.append, _numbers.get
     # Variables are numbered from 0 in the order in which they are bound, literals below 0.
     places: dict[Any, int] = {}
     for v, value in zip(pr.constvars, closed.consts, strict=True):
@@ -135,20 +134,22 @@ def _code(closed: ClosedOlympuspr) -> bytes:
         places[v] = len(places)
         note(_number(v.aval))
     for eqn in pr.eqns:
-        prim, params = eqn.primitive, eqn.params
+        prim, params, ctx = eqn.primitive, eqn.params, eqn.ctx
         if prim.programs != ():
             params = _parts(prim, params, note)
         note(_operation(prim, params))
         note(len(eqn.invars))
         for atom in eqn.invars:
-            note(-_number(atom) if type(atom) is Literal else places[atom])
+            note(-_number(atom.key) if type(atom) is Literal else places[atom])
         for v in eqn.outvars:
             places[v] = len(places)
-            note(_number(v.aval))
-        where = eqn.ctx.compute_type, eqn.ctx.metadata
-        note(0 if where == _NOWHERE else _number(where))
+            note(known(v.aval) or _number(v.aval))
+        if ctx.compute_type is None and ctx.metadata is None:   # of what XLA is told
+            note(0)
+        else:
+            note(_number((ctx.compute_type, ctx.metadata)))
     for atom in pr.outvars:
-        note(-_number(atom) if type(atom) is Literal else places[atom])
+        note(-_number(atom.key) if type(atom) is Literal else places[atom])
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 
@@ -178,8 +179,8 @@ def _operation(prim: Any, params: dict[str, Any]) -> int:
     """The number of a primitive with params that are no programs."""
     if prim.open or prim.platform_rules:
         raise _Unknown
-    values = tuple(params.values())
-    kinds = tuple(map(type, values))
+    values = (*params.values(),)
+    kinds = (*map(type, values),)
     # The usual case first. What has a float in it never gets a number by this key; 1 is not 1.0,
     # nor is (1,) (1.0,).
     key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
