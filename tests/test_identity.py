@@ -162,7 +162,7 @@ def arrays(x: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "a bit of an element", changed.view(np.float32)
 
 
-SEEDS = 4, 6, 25     # which have all kinds of places together
+SEEDS = 4, 25     # which have all kinds of places together
 
 
 def test_every_change_makes_another_program() -> None:
