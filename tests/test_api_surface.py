@@ -32,7 +32,9 @@ KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspe
 OURS = {    # what nobody else has a name for
     "olympus.debug": {"holds"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
-                       "LeakError", "RuleMissingError", "ShardingTypeError"}}
+                       "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
+                       "ShardingTypeError"},
+    "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 
 def public_modules():

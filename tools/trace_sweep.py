@@ -5,11 +5,10 @@
 Each function of numpy, scipy, nn and random gets the legal call of `tools/bad_input.py`, its arrays
 traced; of arguments that must be known, none but those of floating arrays are. The time of a use is
 that of tracing a program of 20 uses less that of one of 5, over 15: CPU time, least of several
-rounds, in which the libraries, each in a process of its own, take turns; of five times as many where
-Olympus seems slower. Nothing is compiled. Shown
-are microseconds and the ratio, worst first, where less than a microsecond of JAX's counts as one;
-then what could not be compared, and how many functions trace slower, by `--least` microseconds at
-least. NAME selects those that contain it.
+rounds, in which the libraries, each in a process of its own, take turns; of five times as many
+where Olympus seems slower. Nothing is compiled. Shown are microseconds and the ratio, worst first,
+where less than a microsecond of JAX's counts as one; then what could not be compared, and how many
+functions trace slower, by `--least` microseconds at least. NAME selects those that contain it.
 """
 
 from __future__ import annotations
