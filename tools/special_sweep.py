@@ -236,9 +236,18 @@ def primitive(name: str, kinds: str, exact: Any, near: Any) -> Case:
 
 
 def orthogonal(name: str, kinds: str, exact: Any) -> Case:
-    def near(n: Any, *xs: Any) -> Any:      # SciPy's Hermite polynomials take integers only
-        return getattr(sp, f"eval_{name}")(n.astype(int) if "hermite" in name else n, *xs)
-    return case(f"eval_{name}", kinds, exact, None, near)
+    """Of degrees that are integers, which have a primitive, and SciPy a function, of their own."""
+    def of_integers(module: Any) -> Callable[..., Any]:
+        return lambda n, *xs: getattr(module, f"eval_{name}")(n.astype("int32"), *xs)
+    return case(f"eval_{name}", kinds, exact, of_integers(special), of_integers(sp))
+
+
+def between(name: str, kinds: str, exact: Any) -> Case:
+    """Of real degrees."""
+    def principal(*operands: Any) -> Any:
+        value = exact(*operands)
+        return mp.re(value) if abs(mp.im(value)) <= abs(value) * mpf(10) ** -40 else mp.nan
+    return case(f"eval_{name}", kinds, principal)._replace(name=f"eval_{name} of real degrees")
 
 
 def log_gamma(x: Any) -> Any:
@@ -343,6 +352,10 @@ CASES = (
         ("hermite", "nr", mp.hermite), ("laguerre", "nr", lambda n, x: mp.laguerre(n, 0, x)),
         ("hermitenorm", "nr", lambda n, x: mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2))),
         ("gegenbauer", "nsr", mp.gegenbauer), ("genlaguerre", "nsr", mp.laguerre))),
+    *(between(name, kinds, exact) for name, kinds, exact in (
+        ("chebyt", "oi", mp.chebyt), ("chebyu", "oi", mp.chebyu), ("legendre", "oi", mp.legendre),
+        ("laguerre", "or", lambda n, x: mp.laguerre(n, 0, x)),
+        ("gegenbauer", "ooi", mp.gegenbauer), ("genlaguerre", "oor", mp.laguerre))),
     primitive("lgamma", "r", lambda x: mp.log(abs(mp.gamma(x))), log_gamma),
     primitive("digamma", "r", mp.digamma, sp.psi),
     primitive("polygamma", "np", accuracy.mp_polygamma, sp.polygamma),
