@@ -299,9 +299,10 @@ suspects, mpmath decides, and what rounding the operands explains is no error. T
 errors of float64 are below 1e-12, of float32 below 1e-7, but for these:
 
 * `lax.lgamma`, `lax.digamma`, `lax.polygamma` and `lax.erf_inv` are XLA's, as in JAX: `lgamma` next
-  to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` of float32 is
-  0 or NaN from about the order 24 on, or where `m!` or `zeta` leaves the range. `special.gammaln`,
-  `special.digamma`, `special.polygamma` and `special.erfinv` have full precision.
+  to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (in float64
+  for all dtypes, which JAX's is not) is 0 or NaN where `m!` or `zeta` leaves the range of float64,
+  so above the order 170. `special.gammaln`, `special.digamma`, `special.polygamma` and
+  `special.erfinv` have full precision.
 * Functions that several operations make in float32 have a few rounding errors: `boxcox`, `gdtr`,
   `gdtrc`, `inv_boxcox`, `zetac`: up to 7e-6, where they nearly vanish; and their products of two
   numbers may under- or overflow where the result does not.
