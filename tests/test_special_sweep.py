@@ -21,7 +21,7 @@ FOUND = {
     "fdtr": [(1e19, 4e-4, 0.7), (38.0, 8e-11, 1.0), (4e16, 31.5, 0.9)],
     "fdtri": [(0.0258, 4134.0, 0.68), (18.0, 8.8e-2, 1.6e-8), (3.0, 5.0, 0.7)],
     "gamma": [(-1.9e-225,)], "rgamma": [(-8.8e-255,)], "gammaln": [(-2.1e-237,)],
-    "ellipkm1": [(1e-40,), (1e-10,)],
+    "ellipkm1": [(1e-40,), (1e-10,)], "elliprc": [(5.5e-307, -712.3), (1.5e-13, -6.9e296)],
     "eval_gegenbauer": [(9.0, 1e-12, -0.9), (31.0, 5.7e-238, -1.28), (4.0, 7e-10, 1.2e-6)],
     "eval_hermite": [(299.0, 8.7e-151), (7.0, 0.3)],
     "hyp2f1": [(-1.0, 2.0, -2.0, 0.3), (-499.598, 477.98, 16.28, 0.852),
@@ -80,6 +80,28 @@ def test_the_sweep_notices_what_is_wrong():
     case = CASES["gammaln"]._replace(fun=lambda x: special.gammaln(x) + (x > 3.0) * 1e-3)
     found = [f.xs[0] for _, f in tool.sweep(case, np.float32, 40, 0) if f.suspect]
     assert min(x for x in found if np.isfinite(x)) > 3.0
+
+
+PAGE = tool.accuracy.PAGE.read_text()
+
+
+def test_the_page_has_a_line_per_function():
+    assert list(tool.table(PAGE)) == list(CASES)
+    assert tool.HEADER in PAGE
+
+
+@pytest.mark.parametrize("name", ["entr", "erfcx", "xlogy"])
+def test_lines_of_the_page_hold(name, monkeypatch):
+    monkeypatch.setattr(tool, "PATIENCE", 0)        # no alarm
+    with mp.workdps(tool.DIGITS):
+        assert not tool.worse(CASES[name], tool.table(PAGE)[name])
+
+
+def test_lines_of_the_page_notice_what_is_worse(monkeypatch):
+    monkeypatch.setattr(tool, "PATIENCE", 0)
+    case = CASES["xlogy"]._replace(fun=lambda x, y: special.xlogy(x, y) * (1 + 1e-6))
+    with mp.workdps(tool.DIGITS):
+        assert tool.worse(case, tool.table(PAGE)["xlogy"])
 
 
 def test_every_function_is_swept():

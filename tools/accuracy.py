@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write docs/accuracy.md: the largest error in ULP of elementwise functions, per dtype.
 
-    PYTHONPATH=.:tests python tools/accuracy.py [--points 10000] [--processes 2] > docs/accuracy.md
+    PYTHONPATH=.:tests python tools/accuracy.py [--points 10000] [--processes 2] > page.md
 
 float64 is compared with mpmath at 40 digits. Narrower dtypes are compared with NumPy and SciPy in
 float64, which err by less than 2^-10 ULP of float32; float16 and bfloat16 operands of functions of
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import pathlib
 from collections.abc import Callable
 from multiprocessing import get_context
 from typing import Any, NamedTuple
@@ -29,6 +30,8 @@ from olympus.scipy import special
 DTYPES = {"float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16),
           "float32": np.dtype("f4"), "float64": np.dtype("f8")}
 REAL = (-np.inf, np.inf)
+PAGE = pathlib.Path(__file__).parents[1] / "docs" / "accuracy.md"
+SWEPT = "<!-- tools/special_sweep.py --write -->"       # begins what that tool writes of the page
 
 
 class Case(NamedTuple):
@@ -295,8 +298,8 @@ FOOTER = """
 
 `tools/special_sweep.py` draws operands of every special function from everywhere: zero, subnormal,
 tiny, small, next to 1, whole, half, moderate, large, huge, infinite, of both signs. SciPy finds
-suspects, mpmath decides, and what rounding the operands explains is no error. The worst relative
-errors of float64 are below 1e-12, of float32 below 1e-7, but for these:
+suspects, mpmath decides, and what rounding the operands explains is no error. The table below has
+the worst errors; where they, or what is wrong there, have a reason, it is this:
 
 * `lax.lgamma`, `lax.digamma`, `lax.polygamma` and `lax.erf_inv` are XLA's, as in JAX: `lgamma` next
   to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (in float64
@@ -337,6 +340,7 @@ def main() -> None:
         for line in pool.imap(row, wanted):
             print(line, flush=True)
     print(FOOTER)
+    print("", "".join(PAGE.read_text().partition(SWEPT)[1:]), sep="\n", end="")
 
 
 if __name__ == "__main__":
