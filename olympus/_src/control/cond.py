@@ -129,7 +129,7 @@ class Cond(Higher):
         out = self.bind(index, *known, branches=known_bodies)
         num_known = len(flags) - sum(flags)
         # Which known operands the unknown halves read: those are passed on as they are.
-        passed = sorted({r for s in splits for r in s.residuals if r is not None})
+        passed = sorted({r.index for s in splits for r in s.residuals if r.kind == "input"})
         unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
         found: list[Any] = []
         if any(flags):
@@ -344,10 +344,10 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
     positions = iter(_assign(split, slots))
     n = len(split.residuals)
     for var, r in zip(pr.invars[:n], split.residuals, strict=True):
-        if r is None:
+        if r.kind == "computed":
             slot_vars[next(positions)] = var
         else:
-            known_vars[r] = var
+            known_vars[r.index] = var
     return split.unknown.replace(olympuspr=pr.replace(
         invars=[*slot_vars, *known_vars.values(), *pr.invars[n:]]))
 
