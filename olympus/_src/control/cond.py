@@ -13,10 +13,10 @@ from ..base.source import api_boundary
 from ..base.typing import ArrayLike, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
-from ..core.effects import OrderedIOEffect, input_effects, of_body
+from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis, spread_tangents
+from ..core.primitive import Axis, Linear, Zero, program_uses_axis, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
@@ -49,6 +49,7 @@ from .bodies import (
     structure_error,
 )
 from .elements import map_mapped, per_element
+from .groups import Bodied
 
 __all__ = ["cond", "cond_p", "switch"]
 
@@ -56,19 +57,13 @@ INT32 = dtypes.as_dtype("int32")
 _unset = object()
 
 
-class Cond(Higher):
+class Cond(Bodied):
     """params: branches. Operands: an int32 index in range, then those of every branch."""
 
     programs = ("branches",)
 
-    def infer(self, *avals: Any, branches: Sequence[ClosedOlympuspr]) -> list[Any]:
-        return branches[0].out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return frozenset().union(*(of_body(b, range(1, len(avals))) for b in params["branches"]))
-
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        return [(f"branch {i}", b, avals[1:]) for i, b in enumerate(params["branches"])]
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        return [(f"branch {i}", b, xs[1:]) for i, b in enumerate(params["branches"])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
@@ -162,8 +157,6 @@ class Cond(Higher):
                       for b in branches)
         bodies = tuple(batch_program(b, axis, dims, mapped)[0] for b in branches)
         return self.bind(index, *args, branches=bodies), [0 if m else None for m in mapped]
-
-    vmap_named = vmap
 
     def _select(self, axis: Axis, index: Any, args: Sequence[Any], dims: Sequence[int | None],
                 branches: Sequence[ClosedOlympuspr]) -> Any:

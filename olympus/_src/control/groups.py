@@ -56,6 +56,10 @@ class Bodied(Higher, abstract=True):
         (_, body, its), = self.applied(eqn.params, flags)
         return depends(body, its)
 
+    def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
+        (_, body, its), = self.applied(params, args)
+        return b.call_inline(body, its)
+
     def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
         (_, body, its), = self.applied(params, args)
         run(body, *its)

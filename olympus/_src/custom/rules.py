@@ -22,17 +22,15 @@ from ..backend.eager import result_array
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
-from ..core import reuse
+from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
-from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
-from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
+from ..core.primitive import Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import depends
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
@@ -630,7 +628,7 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
 #   an equation  bind_eqn: the same again from the top, with the body for `fun`
-class CustomCall(Higher, abstract=True):
+class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
@@ -645,7 +643,6 @@ class CustomCall(Higher, abstract=True):
     shifted: Any = Shifted
     chosen: Any = None
     programs = lowered = ("call_olympuspr",)
-    cells = staticmethod(reuse.body)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
@@ -653,21 +650,8 @@ class CustomCall(Higher, abstract=True):
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
 
-    def infer(self, *avals: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return call_olympuspr.out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["call_olympuspr"])
-
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        return depends(eqn.params["call_olympuspr"], flags)
-
-    def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
-        return b.call_inline(call_olympuspr, args)
-
-    def step_through(self, run: Callable[..., list[Any]], *args: Any,
-                     call_olympuspr: ClosedOlympuspr, **params: Any) -> None:
-        run(call_olympuspr, *args)
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        return [("the function", params["call_olympuspr"], xs)]
 
     def transpose(self, cts: Sequence[Any], *args: Any, call_olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:

@@ -427,8 +427,6 @@ class CustomFwd(Defined):
         out = self.bind(*args, olympuspr=whole, call_olympuspr=alone, name=name)
         return out, [0] * len(out)
 
-    vmap_named = vmap
-
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         # Residuals are read: an ordinary call of fwd. None is: an ordinary call of the function.
         alone, params = eqn.params["call_olympuspr"], eqn.params
