@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.util import merged
+from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
@@ -144,17 +144,16 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
     def linearize() -> tuple[Split, tuple[bool, ...]]:
         avals = closed.in_avals
-        nonzero_out: tuple[bool, ...] = ()
 
-        def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
-            nonlocal nonzero_out
+        def body(staging: Any, tape: Any, primals: list, given: list) -> tuple[list[Any], Any]:
             tangents = spread_tangents(avals, nonzero, given)
             outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
-            nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
-            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+            return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
+                    tuple(type(t) is not Zero for t in out_tangents))
 
         tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
-        return split_program(body, avals, tangent_avals), nonzero_out
+        noted = Noted(body)
+        return split_program(noted, avals, tangent_avals), noted.found
 
     return closed.derived(("linearize", nonzero), linearize)
 
