@@ -20,7 +20,7 @@ import numpy as np
 from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base.typing import P, R
-from ..base.util import name_of, wraps
+from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
 from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
@@ -496,21 +496,18 @@ class Chosen(Rules):
         return self.rules.closed_over()
 
 
-def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]
-           ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
+def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]) -> Noted:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; the list says of the latter what `zeros` does, once it ran.
+    are treated alike; noted is of the latter what `zeros` says.
     """
-    found: list[Zero | None] = []
-
-    def run(*args: Any) -> list[Any]:
+    def run(*args: Any) -> tuple[list[Any], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
-        found[:] = [t if type(t) is Zero else None for t in tangents]
-        return [*outs, *(t for t in tangents if type(t) is not Zero)]
+        return ([*outs, *(t for t in tangents if type(t) is not Zero)],
+                [t if type(t) is Zero else None for t in tangents])
 
-    return run, found
+    return Noted(run)
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[Any]) -> list[Any]:
