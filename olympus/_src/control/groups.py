@@ -14,6 +14,7 @@ its own.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -99,9 +100,15 @@ class Loop(Bodied, abstract=True):
         """
         raise NotImplementedError
 
-    def runs_by(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
+    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+        """Of the operands that are not the body's, then of carries: what says how often it runs."""
+        return (False,) * (groups.own + groups.carry)
+
+    def runs_by(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool],
+                ) -> bool:
         """Whether how often the body runs is read from what is flagged."""
-        return False
+        groups = Groups(len(own), 0, len(carry), 0)
+        return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
     def cut(self, params: dict[str, Any], xs: Sequence[Any]) -> list[list[Any]]:
         """One thing for each operand, by group."""
@@ -242,21 +249,23 @@ class Loop(Bodied, abstract=True):
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         params = eqn.params
-        own, nr, nk, _ = self.groups(params, len(eqn.invars))
-        rows = tuple(used[nk:])
+        groups = self.groups(params, len(eqn.invars))
+        (no, nr, nk, _), rows = groups, tuple(used[groups.carry:])
+        own, start = cut(self.deciding(params, groups), no)
 
         # A carry that nobody reads at the end may feed what is read, an iteration later.
         def step(carry: tuple[bool, ...]) -> Any:
             found = dce_closed(params[self.body], (*carry, *rows))
             return found, tuple(found[1][nr:nr + nk])
 
-        (body, used_in), carry = carry_fixpoint(tuple(used[:nk]), step)
+        start = tuple(map(operator.or_, used, start))
+        (body, used_in), carry = carry_fixpoint(start, step)
         keep = [*used_in[:nr], *carry, *used_in[nr + nk:]]
         return eqn.replace(
-            invars=[*eqn.invars[:own], *compress(eqn.invars[own:], keep)],
+            invars=[*compress(eqn.invars, (*own, *keep))],
             outvars=[*compress(eqn.outvars, (*carry, *rows))],
             params=self.regrouped(params, body.rearranged(places(keep)), sum(keep[:nr]),
-                                  places(carry), range(own)))
+                                  places(carry), places(own)))
 
 
 def carry_fixpoint(start: tuple[bool, ...],

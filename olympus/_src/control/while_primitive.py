@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher
+from ..core.primitive import Axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -59,10 +58,9 @@ class While(Loop):
         return {**params, "body_olympuspr": body, "body_nconsts": read, "cond_nconsts": len(own),
                 "cond_olympuspr": with_leading(cond, len(cond.invars), lead)}
 
-    def runs_by(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
+    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
         # What the condition does not read does not matter: the loop ends without it.
-        used = dce_closed(params["cond_olympuspr"], (True,))[1]
-        return any(map(operator.and_, used, (*own, *carry)))
+        return dce_closed(params["cond_olympuspr"], (True,))[1]
 
     def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
         c_consts, b_consts, carry = cut(xs, params["cond_nconsts"], params["body_nconsts"])
@@ -87,13 +85,13 @@ class While(Loop):
 
         def step(*xs: Any) -> list[Any]:
             carry, _, b_consts = cut(xs, n, cond_nconsts)
-            carry = list(map(b.spread, carry, avals[-n:]))
+            carry = list(map(b.spread, carry, avals[len(args) - n:]))
             return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
 
-        # A carry has at least one value. One that never changes is still constrained in each
-        # iteration: see `Builder.while_loop`.
+        # A carry that never changes is still constrained in each iteration: see
+        # `Builder.while_loop`.
         n, avals = len(carry), b.avals_in
-        consts, const_avals = args[:-n], avals[:-n]
+        consts, const_avals = args[:len(args) - n], avals[:len(args) - n]
         if not any(e.ordered for e in cond_olympuspr.effects):
             return b.while_loop(carry, test, step, consts, const_avals)
         # A condition passes no token on: it is evaluated in front of the loop and in the body.
@@ -118,8 +116,6 @@ class While(Loop):
             "lax.fori_loop with dynamic start/stop values, because every iteration's values must "
             "be kept; give checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python "
             "ints as bounds, or forward mode (jvp, jacfwd).")
-
-    dce = Higher.dce
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:

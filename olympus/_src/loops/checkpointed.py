@@ -94,7 +94,6 @@ class CountedWhile(Loop):
 
     programs = ("olympuspr",)
     endless = True
-    dce = Higher.dce
     # It is made on tapes, where nothing reads those of its results that are known.
     depends = Higher.depends
 
@@ -105,8 +104,8 @@ class CountedWhile(Loop):
                   carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
         return {**params, "olympuspr": body, "num_consts": read}
 
-    def runs_by(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
-        return own[0]
+    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+        return True, *(False,) * groups.carry
 
     def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
         return [("the body", params["olympuspr"], xs[1:])]
