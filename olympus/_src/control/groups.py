@@ -31,13 +31,13 @@ from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, depends, partial_eval_program
 from ..lax.shape import instantiate
 
-__all__ = ["Bodied", "Groups", "Loop", "at_front", "carry_fixpoint", "places", "woven"]
+__all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
 
 
 class Bodied(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
-    Unless it says otherwise, its results are those of the last program, which it runs once.
+    Unless it says otherwise, there is one, which it runs once, and whose results are its own.
     """
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
@@ -47,7 +47,8 @@ class Bodied(Higher, abstract=True):
         return found[0] if len(found) == 1 else frozenset().union(*found)
 
     def infer(self, *avals: Any, **params: Any) -> list[Any]:
-        return self.applied(params, avals)[-1][1].out_avals
+        (_, body, _), = self.applied(params, avals)
+        return body.out_avals
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         (_, body, its), = self.applied(eqn.params, cells)
@@ -71,9 +72,10 @@ class Bodied(Higher, abstract=True):
 
 
 class Groups(NamedTuple):
-    """How many operands of a loop have each role, in the order in which they come.
+    """How many operands have each role, in the order in which they come.
 
-    The body takes those that are not `own`; it returns the carry, then a row for each other result.
+    Bodies take those that are not `own`; they return the carry, then the other results, of which a
+    loop makes rows.
     """
 
     own: int
@@ -82,31 +84,38 @@ class Groups(NamedTuple):
     each: int
 
 
-class Loop(Bodied, abstract=True):
-    """A primitive whose `body` runs again and again."""
+class Runs(Bodied, abstract=True):
+    """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
 
-    body = "olympuspr"      # the param
+    A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
+    run, it has in all.
+    """
+
+    body = "olympuspr"      # the param that holds the body, or a tuple of bodies
+    rows = 0                # how many axes results have that those of one run have not
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         """The roles of `count` operands."""
         raise NotImplementedError
 
-    def regrouped(self, params: dict[str, Any], body: ClosedOlympuspr, read: int,
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
-        """The params with another body, of so many consts.
+        """The params with other bodies, of so many consts.
 
-        `carry` says of each of its carries which one of ours it is, or the aval of a new one;
-        `own` the same of the operands that are not the body's.
+        `carry` says of each of their carries which one of ours it is, or the aval of a new one;
+        `own` which of the operands that are not theirs are left.
         """
-        raise NotImplementedError
+        one = type(params[self.body]) is ClosedOlympuspr
+        return {**params, self.body: bodies[0] if one else tuple(bodies)}
 
     def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
-        """Of the operands that are not the body's, then of carries: what says how often it runs."""
-        return (False,) * (groups.own + groups.carry)
+        """Of the operands that are not the bodies', then of carries: what says which run, and how
+        often.
+        """
+        return *(True,) * groups.own, *(False,) * groups.carry
 
-    def runs_by(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool],
-                ) -> bool:
-        """Whether how often the body runs is read from what is flagged."""
+    def decided(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
+        """Whether that depends on what is flagged."""
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
@@ -114,21 +123,136 @@ class Loop(Bodied, abstract=True):
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])
 
+    def alike(self, params: dict[str, Any]) -> tuple[ClosedOlympuspr, ...]:
+        """The bodies."""
+        bodies = params[self.body]
+        return bodies if type(bodies) is tuple else (bodies,)
+
+    def infer(self, *avals: Any, **params: Any) -> list[Any]:
+        return self.alike(params)[0].out_avals
+
+    def agreed(self, params: dict[str, Any], start: Sequence[bool], make: Callable[..., Any],
+               flags: Callable[[Any], Sequence[bool]] = operator.itemgetter(1)
+               ) -> tuple[list[Any], tuple[bool, ...]]:
+        """What `make(body, flags of carries, flags of results)` makes of each body, and which
+        results have a property.
+
+        Args:
+          start: which carries come in with it.
+          make: the flags say which carries come in with it, and which results must have it.
+          flags: reads off what was made which results have it.
+        """
+        bodies, nk = self.alike(params), len(start)
+        count = len(bodies[0].outvars)
+        n = count if len(bodies) > 1 else nk    # rows of a loop are what they are
+
+        def step(have: tuple[bool, ...]) -> Any:
+            forced = (*have, *(False,) * (count - n))
+            found = [make(body, have[:nk], forced) for body in bodies]
+            each = tuple(map(any, zip(*map(flags, found), strict=True)))
+            return (found, each[n:]), each[:n]
+
+        (found, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
+        return found, (*have, *rest)
+
     def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
         return self.reached(eqn.params, flags)
 
-    def reached(self, params: dict[str, Any], flags: Sequence[bool]) -> list[bool]:
+    def reached(self, params: dict[str, Any], flags: Sequence[bool]) -> Sequence[bool]:
         """Which results are computed from what is flagged; a carry is, throughout."""
         own, read, start, each = self.cut(params, flags)
+        _, found = self.agreed(params, start, lambda body, carry, _: depends(
+            body, (*read, *carry, *each)), tuple)
+        return [True] * len(found) if self.decided(params, own, found[:len(start)]) else found
 
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        own, *p = self.cut(params, primals)
+        t = self.cut(params, tangents)[1:]
+        nz_read, nz_start, nz_each = [[type(x) is not Zero for x in g] for g in t]
+        made, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
+            body, (*nz_read, *carry, *nz_each), force))
+        avals = self.alike(params)[0].in_avals
+        (nr, nk, _), n, m = map(len, p), len(avals), len(nz)
+        # A carry that gets a tangent in the body must come in with one.
+        t[1] = [instantiate(x) if on else x for x, on in zip(t[1], nz, strict=False)]
+        t = [[x for x in group if type(x) is not Zero] for group in t]
+        #   jvp_program   r k e | dr dk de     ->  k y | dk dy      (read, carry, each, others)
+        #   the body      r dr | k dk | e de   ->  k dk | y dy
+        ins, outs = range(n + sum(map(len, t))), range(m + sum(nz))
+        order = (woven(cut(ins[:n], nr, nk), cut(ins[n:], *map(len, t[:2]))),
+                 woven(cut(outs[:m], nk), cut(outs[m:], len(t[1]))))
+        t_avals = [a.to_tangent_aval() for a in compress(avals[nr:], nz[:nk])]
+        found = self.bind(*own, *woven(p, t), **self.regrouped(
+            params, [body.rearranged(*order) for body, _ in made], nr + len(t[0]),
+            [*range(nk), *t_avals], range(len(own))))
+        carry, t_carry, ys, t_ys = cut(found, nk, len(t_avals), m - nk)
+        found = [*carry, *ys]
+        return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
+
+    def split(self, params: dict[str, Any], read: Sequence[bool], start: Sequence[bool] = (),
+              each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
+        """The bodies cut in two, given what is unknown; which results are."""
+        return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
+            body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
+
+    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
+                params: dict[str, Any], more: Callable[[Any], Any] = lambda mapped: mapped
+                ) -> tuple[dict[str, Any], list[Any], list[int | None]]:
+        """Params with mapped bodies, operands mapped as these want, and where results are mapped.
+
+        Given which carries are mapped, `more` says which ones are for another reason, too.
+        """
+        own, read, carry, each = self.cut(params, args)
+        _, d_read, d_start, d_each = self.cut(params, dims)
+        nk = len(carry)
+
+        # Rows are along axis 0, and the mapped axis is the next one: in the body axis 0.
+        def make(body: ClosedOlympuspr, mapped: Sequence[bool], force: Sequence[bool]) -> Any:
+            mapped = more(mapped)
+            return batch_program(body, axis, [
+                *d_read, *at_front(mapped), *(None if d is None else 0 for d in d_each)],
+                (*mapped, *force[nk:]))
+
+        found, mapped = self.agreed(params, [d is not None for d in d_start], make,
+                                    lambda made: [d is not None for d in made[1]])
+        carry = [to_axis(x, d, 0, axis.size) if m else x
+                 for x, d, m in zip(carry, d_start, mapped, strict=False)]
+        each = [x if d is None else to_axis(x, d, self.rows, axis.size)
+                for x, d in zip(each, d_each, strict=True)]
+        return self.regrouped(params, [body for body, _ in found], len(read), range(nk),
+                              range(len(own))), [*own, *read, *carry, *each], [
+            *at_front(mapped[:nk]), *(None if d is None else d + self.rows
+                                      for d in found[0][1][nk:])]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        params, args, out = self.batched(axis, args, dims, params)
+        return self.bind(*args, **params), out
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        params = eqn.params
+        groups = self.groups(params, len(eqn.invars))
+        no, nr, nk, _ = groups
+        own, deciding = cut(self.deciding(params, groups), no)
+        start, rest = cut(used, nk)
+
+        # A carry that nobody reads at the end may feed what is read, a run later.
         def step(carry: tuple[bool, ...]) -> Any:
-            found = depends(params[self.body], (*read, *carry, *each))
-            return found, found[:len(carry)]
+            found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
+            keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
+            return ([body for body, _ in found], keep), keep[nr:nr + nk]
 
-        found, carry = carry_fixpoint(tuple(start), step)
-        if self.runs_by(params, own, carry):
-            return [True] * len(found)
-        return [*carry, *found[len(carry):]]
+        (bodies, keep), carry = fixpoint(tuple(map(operator.or_, start, deciding)), step)
+        keep = [*keep[:nr], *carry, *keep[nr + nk:]]
+        return eqn.replace(
+            invars=[*compress(eqn.invars, (*own, *keep))],
+            outvars=[*compress(eqn.outvars, (*carry, *rest))],
+            params=self.regrouped(params, [body.rearranged(places(keep)) for body in bodies],
+                                  sum(keep[:nr]), places(carry), places(own)))
+
+
+class Loop(Runs, abstract=True):
+    """Iterations of one body, of which nobody knows how many there will be."""
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         own, read, start, _ = self.cut(eqn.params, cells)
@@ -139,52 +263,6 @@ class Loop(Bodied, abstract=True):
 
         return use.loop(step, start)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        own, *p = self.cut(params, primals)
-        t = self.cut(params, tangents)[1:]
-        closed, (nr, nk, _) = params[self.body], map(len, p)
-        nz_read, nz_start, nz_each = [tuple([type(x) is not Zero for x in g]) for g in t]
-        rest = (False,) * (len(closed.outvars) - nk)
-
-        # A carry that gets a tangent in the body must come in with one: it is instantiated at the
-        # start and in the result. Tangents of rows need no such agreement.
-        def step(nz: tuple[bool, ...]) -> Any:
-            found = jvp_program(closed, (*nz_read, *nz, *nz_each), (*nz, *rest))
-            return found, found[1][:nk]
-
-        (body, nz_out), nz = carry_fixpoint(nz_start, step)
-        t[1] = [instantiate(x) if on else x for x, on in zip(t[1], nz, strict=True)]
-        t = [[x for x in group if type(x) is not Zero] for group in t]
-        #   jvp_program   r k e | dr dk de     ->  k y | dk dy      (read, carry, each, rows)
-        #   the loop      r dr | k dk | e de   ->  k dk | y dy
-        ins, outs = range(len(body.invars)), range(len(body.outvars))
-        n, m = len(closed.invars), len(closed.outvars)
-        body = body.rearranged(
-            woven(cut(ins[:n], nr, nk), cut(ins[n:], len(t[0]), len(t[1]))),
-            woven(cut(outs[:m], nk), cut(outs[m:], len(t[1]))))
-        avals = [a.to_tangent_aval() for a in compress(closed.in_avals[nr:], nz)]
-        found = self.bind(*own, *woven(p, t), **self.regrouped(
-            params, body, nr + len(t[0]), [*range(nk), *avals], range(len(own))))
-        carry, t_carry, ys, t_ys = cut(found, nk, len(avals), len(rest))
-        found = [*carry, *ys]
-        return found, spread_tangents(map(typeof, found), (*nz, *nz_out[nk:]),
-                                      (*t_carry, *t_ys))
-
-    def split(self, params: dict[str, Any], read: Sequence[bool], start: Sequence[bool],
-              each: Sequence[bool] = ()) -> tuple[Split, tuple[bool, ...]]:
-        """The body cut in two, given what is unknown, and which carries are.
-
-        One that any iteration makes unknown is unknown from the start, in all of them.
-        """
-        closed = params[self.body]
-        rest = (False,) * (len(closed.outvars) - len(start))
-
-        def step(unknown: tuple[bool, ...]) -> tuple[Split, tuple[bool, ...]]:
-            split = partial_eval_program(closed, (*read, *unknown, *each), (*unknown, *rest))
-            return split, split.unknown_out[:len(unknown)]
-
-        return carry_fixpoint(tuple(start), step)
-
     def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], params: dict[str, Any]
                    ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
         """The loop of the carries that are known, and which are not.
@@ -192,15 +270,15 @@ class Loop(Bodied, abstract=True):
         None if it is not known how often that runs, or it changes an operand in place.
         """
         own, read, start, _ = self.cut(params, unknown)
-        split, uk = self.split(params, read, start)
-        if self.runs_by(params, own, uk) or input_effects(
+        (split,), uk = self.split(params, read, start)
+        if self.decided(params, own, uk) or input_effects(
                 self.effects(list(map(typeof, args)), params)):
             return None, uk
         carry = places(uk, False)
         body, _ = dce_closed(split.known, [True] * len(carry) + [False] * split.num_computed)
         known = [a for a, u in zip(args, (*own, *read, *uk), strict=True) if not u]
         return functools.partial(self.bind, *known, **self.regrouped(
-            params, body, read.count(False), carry, places(own, False))), uk
+            params, [body], read.count(False), carry, places(own, False))), uk
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
@@ -211,75 +289,17 @@ class Loop(Bodied, abstract=True):
         known, uk = self.known_loop(args, unknown, params)
         return whole if known is None else merged(uk, compress(whole, uk), known())
 
-    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
-                params: dict[str, Any],
-                more: Callable[[tuple[bool, ...]], tuple[bool, ...]] = lambda mapped: mapped
-                ) -> tuple[ClosedOlympuspr, list[Any], list[int | None]]:
-        """The body mapped, its operands with the axis where it wants them, where results have it.
 
-        Given which carries are mapped, `more` says which ones are for another reason, too.
-        """
-        own, read, carry, each = self.cut(params, args)
-        _, d_read, d_start, d_each = self.cut(params, dims)
-        closed, nk = params[self.body], len(carry)
-        rest = (False,) * (len(closed.outvars) - nk)
-        # The rows are axis 0 of what comes by rows, the mapped axis is axis 1: in the body axis 0.
-        b_each = [None if d is None else 0 for d in d_each]
-
-        def step(mapped: tuple[bool, ...]) -> Any:
-            mapped = more(mapped)
-            body, out = batch_program(closed, axis, [*d_read, *at_front(mapped), *b_each],
-                                      (*mapped, *rest))
-            return (body, out), tuple([d is not None for d in out[:nk]])
-
-        (body, out), mapped = carry_fixpoint(tuple([d is not None for d in d_start]), step)
-        carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(carry, d_start, mapped, strict=True)]
-        each = [x if d is None else to_axis(x, d, 1, axis.size)
-                for x, d in zip(each, d_each, strict=True)]
-        return body, [*own, *read, *carry, *each], [
-            *at_front(mapped), *(None if d is None else d + 1 for d in out[nk:])]
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
-        body, args, out = self.batched(axis, args, dims, params)
-        own, read, carry, _ = self.groups(params, len(args))
-        return self.bind(*args, **self.regrouped(
-            params, body, read, range(carry), range(own))), out
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        params = eqn.params
-        groups = self.groups(params, len(eqn.invars))
-        (no, nr, nk, _), rows = groups, tuple(used[groups.carry:])
-        own, start = cut(self.deciding(params, groups), no)
-
-        # A carry that nobody reads at the end may feed what is read, an iteration later.
-        def step(carry: tuple[bool, ...]) -> Any:
-            found = dce_closed(params[self.body], (*carry, *rows))
-            return found, tuple(found[1][nr:nr + nk])
-
-        start = tuple(map(operator.or_, used, start))
-        (body, used_in), carry = carry_fixpoint(start, step)
-        keep = [*used_in[:nr], *carry, *used_in[nr + nk:]]
-        return eqn.replace(
-            invars=[*compress(eqn.invars, (*own, *keep))],
-            outvars=[*compress(eqn.outvars, (*carry, *rows))],
-            params=self.regrouped(params, body.rearranged(places(keep)), sum(keep[:nr]),
-                                  places(carry), places(own)))
-
-
-def carry_fixpoint(start: tuple[bool, ...],
-                   step: Callable[[tuple[bool, ...]], tuple[Any, tuple[bool, ...]]]
-                   ) -> tuple[Any, tuple[bool, ...]]:
+def fixpoint(start: tuple[bool, ...],
+             step: Callable[[tuple[bool, ...]], tuple[Any, tuple[bool, ...]]]
+             ) -> tuple[Any, tuple[bool, ...]]:
     """Iterate `step(flags in) -> (result, flags out)` until nothing is added.
 
-    A property of carries ("has a tangent", "is mapped", "is unknown") spreads through the body:
-    what goes out with it must come in with it. Flags only ever turn on, so at most as many rounds
-    as there are carries. Returns the last result with the flags that hold for carries both going in
-    and coming out.
+    Flags only ever turn on, so at most as many rounds as there are flags. Returns the last result
+    with the flags that hold for what goes in and for what comes out.
     """
     # At the end what comes out is among what goes in, but may be less. A step that makes a body
-    # therefore forces the flags it is given onto its outputs, so that the carry keeps its types.
+    # therefore forces the flags it is given onto its outputs, so that a carry keeps its types.
     flags = start
     while True:
         result, out = step(flags)

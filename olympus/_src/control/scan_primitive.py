@@ -23,23 +23,24 @@ from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
 from ..types.shape import definitely_equal, maximum
-from .groups import Groups, Loop, woven
+from .groups import Groups, Runs, woven
 
 __all__ = ["Scan", "scan_p"]
 
 
-class Scan(Loop):
+class Scan(Runs):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
     programs = ("olympuspr",)
+    rows = 1
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         nc, nk = params["num_consts"], params["num_carry"]
         return Groups(0, nc, nk, count - nc - nk)
 
-    def regrouped(self, params: dict[str, Any], body: ClosedOlympuspr, read: int,
-                  carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
-        return {**params, "olympuspr": body, "num_consts": read, "num_carry": len(carry)}
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
+                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
+        return {**params, "olympuspr": bodies[0], "num_consts": read, "num_carry": len(carry)}
 
     def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
         return [("the body", params["olympuspr"], xs)]
@@ -121,7 +122,8 @@ class Scan(Loop):
         # A const that the unknown half touches in place has to be there altogether. That it is
         # unknown may make more carries unknown: the search begins again.
         while True:
-            split, u_carry = self.split(params, u_read, u_start, u_each)
+            (split,), u_out = self.split(params, u_read, u_start, u_each)
+            u_carry = u_out[:len(u_start)]
             uk = (*u_read, *u_carry, *u_each)
             touched = [i for i in split.touched(uk) if i < len(u_read)]
             if not touched:
@@ -138,8 +140,8 @@ class Scan(Loop):
         read, _, each = cut(known, nr, nk)
         invariant = eval_closed(once, *read)
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
-        found = self.bind(*known, **self.regrouped(params, body, nr, range(nk), ()))
-        known_out, rows = cut(found, split.unknown_out.count(False))
+        found = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
+        known_out, rows = cut(found, u_out.count(False))
         sources = {"read": read, "once": invariant, "each": each, "row": rows}
         values = [sources[r.kind][r.index] for r in residuals]
         n, shared = len(values), [r.kind in ("read", "once") for r in residuals]
@@ -152,8 +154,8 @@ class Scan(Loop):
 
         body = split.unknown.rearranged(grouped(range(n), range(n, n + len(rest))))
         later = tape.record(self, grouped(values, rest), self.regrouped(
-            params, body, sum(shared) + mr, range(mk), ()))
-        return merged(split.unknown_out, later, known_out)
+            params, [body], sum(shared) + mr, range(mk)))
+        return merged(u_out, later, known_out)
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
@@ -188,7 +190,7 @@ class Scan(Loop):
         zeros = [instantiate(Zero(a)) for a in acc_avals]
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
-            params, back.derived(("scan", nr, nl, nk), program), nr, range(nl + nk), ()))
+            params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
         rest = iter(out)
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         found = [next(rest) if lin else None for lin in flags]

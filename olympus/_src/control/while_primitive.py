@@ -50,13 +50,14 @@ class While(Loop):
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
         return Groups(nc, nb, count - nc - nb, 0)
 
-    def regrouped(self, params: dict[str, Any], body: ClosedOlympuspr, read: int,
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
         # Condition and body share one carry: the condition takes new ones, too, and reads none.
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
-        return {**params, "body_olympuspr": body, "body_nconsts": read, "cond_nconsts": len(own),
-                "cond_olympuspr": with_leading(cond, len(cond.invars), lead)}
+        cond = with_leading(cond, len(cond.invars), lead)
+        return {**params, "cond_nconsts": len(own), "cond_olympuspr": cond,
+                "body_nconsts": read, "body_olympuspr": bodies[0]}
 
     def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
         # What the condition does not read does not matter: the loop ends without it.
@@ -130,11 +131,11 @@ class While(Loop):
         def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
             return mapped if batched(at_front(mapped))[1] == (None,) else (True,) * len(mapped)
 
-        body, args, k_dims = self.batched(axis, args, dims, params, kept)
+        new, args, k_dims = self.batched(axis, args, dims, params, kept)
         cond, (dim,) = batched(k_dims)
         if dim is None:
-            return self.bind(*args, **{**params, "cond_olympuspr": cond, "body_olympuspr": body}
-                             ), k_dims
+            return self.bind(*args, **{**new, "cond_olympuspr": cond}), k_dims
+        body = new["body_olympuspr"]
         cond, _ = batched(k_dims, True)
         c_consts, b_consts, carry = cut(args, nc, nb)
         if input_effects(cond_olympuspr.effects | body_olympuspr.effects):

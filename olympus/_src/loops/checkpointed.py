@@ -100,12 +100,9 @@ class CountedWhile(Loop):
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         return Groups(1, params["num_consts"], count - 1 - params["num_consts"], 0)
 
-    def regrouped(self, params: dict[str, Any], body: ClosedOlympuspr, read: int,
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
-        return {**params, "olympuspr": body, "num_consts": read}
-
-    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
-        return True, *(False,) * groups.carry
+        return {**params, "olympuspr": bodies[0], "num_consts": read}
 
     def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
         return [("the body", params["olympuspr"], xs[1:])]
@@ -164,7 +161,7 @@ class CountedWhile(Loop):
         And which carries are linear.
         """
         lin_consts = tuple(linear[:num_consts])
-        split, lin_carry = self.split({"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
+        (split,), lin_carry = self.split({"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
         num_known, num_state = lin_consts.count(False), lin_carry.count(False)
         num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
         back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
