@@ -44,12 +44,12 @@ class Call(Bodied):
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Picked, outs: Picked
-                 ) -> dict[str, Any]:
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Picked, outs: Picked,
+                 transposed: bool = False) -> dict[str, Any]:
         """The params with a derived program.
 
-        Of what is said of operands, of their (co)tangents, of results and of their (co)tangents,
-        `ins` and `outs` pick what is said of its own.
+        Of what is said of operands, of their tangents, of results and of their tangents (where it
+        is transposed, cotangents), `ins` and `outs` pick what is said of its own.
         """
         return {**params, "olympuspr": body}
 
@@ -120,7 +120,7 @@ class Call(Bodied):
         known = [not lin for lin in linear]
         out = iter(self.bind(*compress(args, known), *compress(cts, nonzero), **self.followed(
             params, body, lambda x, dx, y, dy: (*compress(x, known), *compress(dy, nonzero)),
-            lambda x, dx, y, dy: compress(compress(dx, linear), nonzero_out))))
+            lambda x, dx, y, dy: compress(compress(dx, linear), nonzero_out), True)))
         flags = iter(nonzero_out)
         return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
                 if type(a) is Linear else None

@@ -83,8 +83,8 @@ class Checkpoint(Call):
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any
-                 ) -> dict[str, Any]:
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+                 transposed: bool = False) -> dict[str, Any]:
         flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
         if type(flags) is tuple:    # (co)tangents are computed
             flags = tuple(ins(flags, (True,) * n, (), (True,) * len(params["olympuspr"].outvars)))

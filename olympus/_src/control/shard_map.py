@@ -23,13 +23,12 @@ from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Linear, Zero, program_uses_axis
+from ..core.primitive import Axis, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, typeof
 from ..interpreters.batching import BatchTrace, batch_program
 from ..interpreters.partial_eval import Split
-from ..interpreters.transpose import transpose_program
 from ..lax.arithmetic import div
 from ..lax.collectives.reductions import cast_along, psum_p
 from ..lax.shape import expand_dims, squeeze
@@ -196,13 +195,15 @@ class ShardMap(Call):
         with _manual(params).within():
             return make(params["olympuspr"], *args)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any
-                 ) -> dict[str, Any]:
-        manual, given = _manual(params), (params["in_specs"], params["out_specs"])
-        specs = [spec for group in given for spec in (group, group)]
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+                 transposed: bool = False) -> dict[str, Any]:
+        manual, of = _manual(params), _of_cotangents if transposed else tuple
+        specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
         in_specs, out_specs = tuple(ins(*specs)), tuple(outs(*specs))
         with manual.within():
             body = varying_as(manual, body, out_specs)
+            if transposed and not manual.check:
+                body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
@@ -287,31 +288,13 @@ class ShardMap(Call):
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
         return merged(kinds, found, outs)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
-                  in_specs: Specs, out_specs: Specs, **params: Any) -> list[Any]:
-        manual = _manual(params)
-        linear = [type(a) is Linear for a in args]
-        nonzero = [type(ct) is not Zero for ct in cts]
-        specs, free = _of_cotangents(compress(in_specs, linear)), cut_by_vmap(ctx.trace)
-        with manual.within():
-            body, nonzero_out = transpose_program(olympuspr, linear, nonzero,
-                                                  instantiate_out=False)
-            specs = tuple(compress(specs, nonzero_out))
-            body = varying_as(manual, body, specs)
-            if not manual.check:
-                body = _summed(manual, body, specs, free)
-        given = list(compress(zip(cts, _of_cotangents(out_specs), strict=True), nonzero))
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        manual, free = _manual(params), cut_by_vmap(ctx.trace)
         if not manual.check:    # each device has a part of a cotangent that all have alike
-            given = [(_divided(ct, manual.count(manual.others(s, free | s.reduced))), s)
-                     for ct, s in given]
-        known = [not x for x in linear]
-        out = iter(self.bind(
-            *compress(args, known), *(ct for ct, _ in given), olympuspr=body, out_specs=specs,
-            in_specs=(*compress(in_specs, known), *(s for _, s in given)), **params))
-        flags = iter(nonzero_out)
-        return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
-                if type(a) is Linear else None
-                for a in args]
+            cts = [ct if type(ct) is Zero else
+                   _divided(ct, manual.count(manual.others(s, free | s.reduced)))
+                   for ct, s in zip(cts, _of_cotangents(params["out_specs"]), strict=True)]
+        return super().transpose(cts, *args, **params)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
