@@ -34,11 +34,7 @@ class Call(Bodied):
     those of a derived program.
     """
 
-    programs = ("olympuspr",)
     called = True
-
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        return [("the program", params["olympuspr"], xs)]
 
     def derived(self, params: dict[str, Any], make: Callable[..., Any], *args: Any) -> Any:
         """`make(program, *args)`, where the program is traced."""

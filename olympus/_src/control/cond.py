@@ -58,14 +58,11 @@ _unset = object()
 class Cond(Runs):
     """params: branches. Operands: an int32 index in range, then those of every branch."""
 
-    programs = ("branches",)
     body = "branches"
+    programs = (body,)
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         return Groups(1, count - 1, 0, 0)
-
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        return [(f"branch {i}", b, xs[1:]) for i, b in enumerate(params["branches"])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])

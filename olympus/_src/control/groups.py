@@ -37,8 +37,14 @@ __all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
 class Bodied(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
-    Unless it says otherwise, there is one, which it runs once, and whose results are its own.
+    Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
     """
+
+    body = "olympuspr"      # the param
+    programs = (body,)
+
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        return [("the program", params[self.body], xs)]
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         # An effect on an input names its place: each program is told where its inputs are among
@@ -91,8 +97,7 @@ class Runs(Bodied, abstract=True):
     run, it has in all.
     """
 
-    body = "olympuspr"      # the param that holds the body, or a tuple of bodies
-    rows = 0                # how many axes results have that those of one run have not
+    rows = 0    # how many axes results, and operands by rows, have that a run does not see
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         """The roles of `count` operands."""
@@ -123,8 +128,17 @@ class Runs(Bodied, abstract=True):
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])
 
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        bodies, own = self.alike(params), self.groups(params, len(xs)).own
+        return [("the body" if len(bodies) == 1 else f"branch {i}", body, xs[own:])
+                for i, body in enumerate(bodies)]
+
+    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
+        *groups, each = self.cut(params, avals)
+        return [*(a for group in groups for a in group), *(a.without_axis(0) for a in each)]
+
     def alike(self, params: dict[str, Any]) -> tuple[ClosedOlympuspr, ...]:
-        """The bodies."""
+        """The bodies: the param is one, or a tuple of them."""
         bodies = params[self.body]
         return bodies if type(bodies) is tuple else (bodies,)
 

@@ -31,7 +31,6 @@ __all__ = ["Scan", "scan_p"]
 class Scan(Runs):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
-    programs = ("olympuspr",)
     rows = 1
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
@@ -41,13 +40,6 @@ class Scan(Runs):
     def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
         return {**params, "olympuspr": bodies[0], "num_consts": read, "num_carry": len(carry)}
-
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        return [("the body", params["olympuspr"], xs)]
-
-    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
-        _, read, carry, each = self.cut(params, avals)
-        return [*read, *carry, *(a.without_axis(0) for a in each)]
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Any) -> list[Any]:

@@ -639,16 +639,14 @@ class CustomCall(Bodied, abstract=True):
     batched: Any = None
     shifted: Any = Shifted
     chosen: Any = None
-    programs = lowered = ("call_olympuspr",)
+    body = "call_olympuspr"
+    programs = lowered = (body,)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
                 params: dict[str, Any]) -> Any:
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
-
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        return [("the function", params["call_olympuspr"], xs)]
 
     def transpose(self, cts: Sequence[Any], *args: Any, call_olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:

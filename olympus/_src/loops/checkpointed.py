@@ -92,7 +92,6 @@ class CheckpointedWhile(While):
 class CountedWhile(Loop):
     """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
 
-    programs = ("olympuspr",)
     endless = True
     # It is made on tapes, where nothing reads those of its results that are known.
     depends = Higher.depends
@@ -103,9 +102,6 @@ class CountedWhile(Loop):
     def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
         return {**params, "olympuspr": bodies[0], "num_consts": read}
-
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        return [("the body", params["olympuspr"], xs[1:])]
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:
