@@ -1,14 +1,14 @@
 """What is derived of a primitive with bodies from one description of its operands.
 
-A primitive says which of its operands each of its programs takes (`applied`), and, if it is a loop,
-which role these have (`Groups`). Everything that follows from that is here; a class keeps what is
-its own.
+A primitive says which of its operands each of its programs takes (`applied`); one that runs a body
+again and again, or one of several, which roles they have (`Groups`). What follows from that is
+here; a class keeps what is its own.
 
-                   once        loop
-    read           all         the same in each run
-    carry                      what a run returns, the next one takes
-    each                       a row for each run
-    own                        of the primitive, not of its body: a count, consts of a condition
+    role     called once    iterations                              branches
+    own                     a count, consts of a condition          the index
+    read     all            the same in each                        all others
+    carry                   what one returns, the next one takes
+    each                    a row for each
 """
 
 from __future__ import annotations
