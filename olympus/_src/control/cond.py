@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -121,10 +122,9 @@ class Cond(Runs):
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
-        out = iter(self.bind(index, *[a for a, lin in zip(args, linear, strict=True) if not lin],
-                             *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz],
-                             branches=bodies))
-        return [None, *(next(out) if lin else None for lin in linear)]
+        out = self.bind(index, *[a for a in args if type(a) is not Linear],
+                        *compress(cts, nonzero), branches=bodies)
+        return [None, *merged(linear, out, repeat(None))]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:

@@ -7,7 +7,7 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any
 
 from ..base.util import cut, merged
@@ -160,9 +160,8 @@ class Scan(Runs):
         # an ordinary start is then the zero tangent of something constant.
         if not all(self.reached(params, flags)[:len(carry)]):
             raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
-        (l_read, l_each), (r_read, r_each) = [
-            [[x for x in group if (type(x) is Linear) is which] for group in (read, each)]
-            for which in (True, False)]
+        l_read = [a for a in read if type(a) is Linear]
+        r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]
         flags[len(read):len(read) + len(carry)] = [True] * len(carry)
         back, _ = transpose_program(closed, flags, (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
@@ -183,10 +182,9 @@ class Scan(Runs):
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
             params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
-        rest = iter(out)
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
-        found = [next(rest) if lin else None for lin in flags]
-        return [ct if type(a) is Linear else None for a, ct in zip(args, found, strict=True)]
+        return [ct if type(a) is Linear else None
+                for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
 
 
 def _residuals_of_loop(split: Split, num_read: int, num_carry: int

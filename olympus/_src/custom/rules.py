@@ -654,7 +654,7 @@ class CustomCall(Bodied, abstract=True):
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         body, _ = transpose_program(call_olympuspr, linear, nonzero)
         out = iter(eval_closed(body, *[a for a in args if type(a) is not Linear],
-                               *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz]))
+                               *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:

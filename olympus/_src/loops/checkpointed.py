@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -145,8 +145,7 @@ class CountedWhile(Loop):
         lin = (*linear[:num_consts], *lin_carry)
         known = [a for a, on in zip(args, lin, strict=True) if not on]
         ct = [instantiate(c) for c, on in zip(cts, lin_carry, strict=True) if on]
-        out = iter(eval_closed(back, n, *known, *ct))
-        found = [next(out) if on else None for on in lin]
+        found = merged(lin, eval_closed(back, n, *known, *ct), repeat(None))
         return [None, *(d if on else None for d, on in zip(found, linear, strict=True))]
 
     def _walk_back_program(self, olympuspr: ClosedOlympuspr, linear: Sequence[bool],
