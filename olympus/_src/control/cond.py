@@ -48,7 +48,7 @@ from .bodies import (
     structure_error,
 )
 from .elements import map_mapped, per_element
-from .groups import Groups, Runs
+from .groups import Runs
 
 __all__ = ["cond", "cond_p", "switch"]
 
@@ -61,9 +61,7 @@ class Cond(Runs):
 
     body = "branches"
     programs = (body,)
-
-    def groups(self, params: dict[str, Any], count: int) -> Groups:
-        return Groups(1, count - 1, 0, 0)
+    roles = 1, None, 0
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])

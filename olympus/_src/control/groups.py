@@ -97,21 +97,29 @@ class Runs(Bodied, abstract=True):
     run, it has in all.
     """
 
+    # How many operands are its own, are read, are carried: a number, the param that holds it, or
+    # None for all that are left. Others come as rows.
+    roles: tuple[int | str | None, int | str | None, int | str | None]
     rows = 0    # how many axes results, and operands by rows, have that a run does not see
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         """The roles of `count` operands."""
-        raise NotImplementedError
+        given = [params[role] if isinstance(role, str) else role for role in self.roles]
+        left = count - sum(n for n in given if n is not None)
+        own, read, carry = [left if n is None else n for n in given]
+        return Groups(own, read, carry, count - own - read - carry)
 
     def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
+                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
         """The params with other bodies, of so many consts.
 
         `carry` says of each of their carries which one of ours it is, or the aval of a new one;
         `own` which of the operands that are not theirs are left.
         """
+        counts = zip(self.roles, (len(own), read, len(carry)), strict=True)
         one = type(params[self.body]) is ClosedOlympuspr
-        return {**params, self.body: bodies[0] if one else tuple(bodies)}
+        return {**params, **{role: n for role, n in counts if type(role) is str},
+                self.body: bodies[0] if one else tuple(bodies)}
 
     def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
         """Of the operands that are not the bodies', then of carries: what says which run, and how

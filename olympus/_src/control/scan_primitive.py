@@ -23,7 +23,7 @@ from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
 from ..types.shape import definitely_equal, maximum
-from .groups import Groups, Runs, woven
+from .groups import Runs, woven
 
 __all__ = ["Scan", "scan_p"]
 
@@ -31,15 +31,8 @@ __all__ = ["Scan", "scan_p"]
 class Scan(Runs):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
+    roles = 0, "num_consts", "num_carry"
     rows = 1
-
-    def groups(self, params: dict[str, Any], count: int) -> Groups:
-        nc, nk = params["num_consts"], params["num_carry"]
-        return Groups(0, nc, nk, count - nc - nk)
-
-    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
-        return {**params, "olympuspr": bodies[0], "num_consts": read, "num_carry": len(carry)}
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Any) -> list[Any]:

@@ -44,20 +44,16 @@ class While(Loop):
 
     programs = ("cond_olympuspr", "body_olympuspr")
     body = "body_olympuspr"
+    roles = "cond_nconsts", "body_nconsts", None
     endless = True
 
-    def groups(self, params: dict[str, Any], count: int) -> Groups:
-        nc, nb = params["cond_nconsts"], params["body_nconsts"]
-        return Groups(nc, nb, count - nc - nb, 0)
-
     def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
+                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
         # Condition and body share one carry: the condition takes new ones, too, and reads none.
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
-        return {**params, "cond_nconsts": len(own), "cond_olympuspr": cond,
-                "body_nconsts": read, "body_olympuspr": bodies[0]}
+        return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
 
     def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
         # What the condition does not read does not matter: the loop ends without it.

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.util import cut, merged
 from ..control.cond import cond
-from ..control.groups import Groups, Loop
+from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -92,16 +92,10 @@ class CheckpointedWhile(While):
 class CountedWhile(Loop):
     """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
 
+    roles = 1, "num_consts", None
     endless = True
     # It is made on tapes, where nothing reads those of its results that are known.
     depends = Higher.depends
-
-    def groups(self, params: dict[str, Any], count: int) -> Groups:
-        return Groups(1, params["num_consts"], count - 1 - params["num_consts"], 0)
-
-    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int]) -> dict[str, Any]:
-        return {**params, "olympuspr": bodies[0], "num_consts": read}
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:
