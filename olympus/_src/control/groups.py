@@ -99,14 +99,19 @@ class Runs(Bodied, abstract=True):
 
     # How many operands are its own, are read, are carried: a number, the param that holds it, or
     # None for all that are left. Others come as rows.
-    roles: tuple[int | str | None, int | str | None, int | str | None]
+    roles: tuple[Any, Any, Any]
     rows = 0    # how many axes results, and operands by rows, have that a run does not see
 
     def groups(self, params: dict[str, Any], count: int) -> Groups:
         """The roles of `count` operands."""
-        given = [params[role] if isinstance(role, str) else role for role in self.roles]
-        left = count - sum(n for n in given if n is not None)
-        own, read, carry = [left if n is None else n for n in given]
+        own, read, carry = self.roles
+        own = params[own] if isinstance(own, str) else own
+        read = params[read] if isinstance(read, str) else read
+        carry = params[carry] if isinstance(carry, str) else carry
+        if carry is None:
+            carry = count - own - read
+        if read is None:
+            read = count - own - carry
         return Groups(own, read, carry, count - own - read - carry)
 
     def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
@@ -137,9 +142,12 @@ class Runs(Bodied, abstract=True):
         return cut(xs, *self.groups(params, len(xs))[:3])
 
     def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
-        bodies, own = self.alike(params), self.groups(params, len(xs)).own
-        return [("the body" if len(bodies) == 1 else f"branch {i}", body, xs[own:])
-                for i, body in enumerate(bodies)]
+        # Effects are asked for at each equation: this is short.
+        bodies, own = params[self.body], self.roles[0]
+        its = xs[params[own] if isinstance(own, str) else own:]
+        if type(bodies) is ClosedOlympuspr:
+            return [("the body", bodies, its)]
+        return [(f"branch {i}", body, its) for i, body in enumerate(bodies)]
 
     def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
         *groups, each = self.cut(params, avals)
