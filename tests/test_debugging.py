@@ -56,6 +56,10 @@ def by_cond(x):
     return lax.cond(x > 0, lambda x: onp.log(-x), lambda x: x, x)       # planted in a branch
 
 
+def by_checkpoint(x):
+    return olympus.checkpoint(lambda x: onp.log(-x))(x)     # planted in checkpoint
+
+
 @olympus.custom_jvp
 def by_custom(x):
     return onp.log(-x)      # planted in a custom function
@@ -63,7 +67,7 @@ def by_custom(x):
 
 by_custom.defjvp(lambda p, t: (by_custom(*p), t[0]))
 PLANTED = {"a scan": (by_scan, 3), "a while loop": (by_while, 3), "a branch": (by_cond, 0),
-           "a custom function": (by_custom, 0)}
+           "checkpoint": (by_checkpoint, 0), "a custom function": (by_custom, 0)}
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, olympus.jit, olympus.vmap],

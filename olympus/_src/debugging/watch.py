@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base import source
 from ..base.config import jit_disabled
+from ..control.remat import checkpoint_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
@@ -92,7 +93,7 @@ class WatchTrace(Trace):
         self.where: Any = None      # the line of the equation of a program that is run
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        if isinstance(prim, Higher) and prim.called:
+        if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
             body, = prim.bodies(params)
             return self.run(body, args)
         values = []
