@@ -150,12 +150,11 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     if fun is None:
         return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking)
     fun = fun if asking else unasked(fun, static)
-    compiled = make_jit(fun, {"static_argnames": static}, library=True)
-
     name = fun.__name__
     code = inspect.unwrap(fun).__code__
     names = code.co_varnames[:code.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
+    compiled = make_jit(fun, {"static_argnums": fixed, "static_argnames": static}, library=True)
     # Types of `y` and of `z` that are put on the device.
     of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))
     rest_static = fixed == tuple(range(1, len(names)))
