@@ -44,6 +44,7 @@ from ._src.transforms.tracing import (
     ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
 )
 from ._src.transforms.vmap import vmap
+from ._src.lax.meshes import get_mesh, set_mesh
 from ._src.lax.sharding import reshard
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
@@ -64,7 +65,6 @@ with _when_named(__name__):
     from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
     from ._src.transforms.pmap import pmap
     from ._src.transforms.shard_map import shard_map, smap
-    from ._src.lax.meshes import get_mesh, set_mesh
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
