@@ -17,7 +17,7 @@ from typing import Any, cast, overload
 
 from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
-from ..base import lib
+from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.spelling import array_method
 from ..base.typing import F
@@ -41,6 +41,7 @@ ArrayImpl = lib.ArrayImpl
 
 def begin_with(fun: Callable[..., Any], error: Exception) -> None:
     """Let a message begin with the public function that was called, not with one that it calls."""
+    source.respell(error)
     text = error.args[0] if len(error.args) == 1 else None
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
