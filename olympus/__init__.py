@@ -8,12 +8,10 @@ import typing as _typing
 
 from ._src.base.collector import collector_at_rest as _collector_at_rest
 with _collector_at_rest():      # What these make stays: to look for cycles is a sixth of the time.
-    from . import (
-        core, custom_derivatives, dtypes, errors, interpreters, lax, memory, numpy, sharding,
-        stages, tree, tree_util, typing,
-    )
+    from . import dtypes, errors, lax, numpy, sharding, tree, tree_util, typing
 from ._src.base.util import publish as _publish
 from ._src.base.util import submodules as _submodules
+from ._src.base.util import when_named as _when_named
 from ._src.backend.array import Shard
 from ._src.backend.devices import (
     default_backend, device_count, devices, host_count, host_id, host_ids, local_device_count,
@@ -31,29 +29,17 @@ from ._src.base.config import (
 )
 from ._src.base.typing import Array, Device
 from ._src.host.callbacks import pure_callback
-from ._src.custom.gradient import closure_convert, custom_gradient
 from ._src.custom.jvp import custom_jvp
-from ._src.custom.vjp import custom_vjp
 from ._src.control.remat import checkpoint, checkpoint_policies
 from ._src.control.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
-from ._src.transforms.assembly import (
-    make_array_from_callback, make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
-from ._src.transforms.autodiff import (
-    fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
-)
 from ._src.transforms.device import (
     block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
     make_mesh,
 )
-from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from ._src.transforms.jit import Inline, jit
-from ._src.transforms.pmap import pmap
-from ._src.transforms.shard_map import shard_map, smap
 from ._src.transforms.tracing import (
     ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
 )
@@ -66,6 +52,19 @@ from ._src.types.mesh import get_abstract_mesh, use_abstract_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
+with _when_named(__name__):
+    from ._src.custom.gradient import closure_convert, custom_gradient
+    from ._src.custom.vjp import custom_vjp
+    from ._src.transforms.assembly import (
+        make_array_from_callback, make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
+    from ._src.transforms.autodiff import (
+        fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
+    )
+    from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
+    from ._src.transforms.pmap import pmap
+    from ._src.transforms.shard_map import shard_map, smap
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
@@ -97,12 +96,14 @@ __all__ = [
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        ad_checkpoint as ad_checkpoint, api_util as api_util, custom_batching as custom_batching,
+        ad_checkpoint as ad_checkpoint, api_util as api_util, core as core,
+        custom_batching as custom_batching, custom_derivatives as custom_derivatives,
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,
         extend as extend, flatten_util as flatten_util, image as image,
-        lib as lib, monitoring as monitoring, nn as nn, ops as ops, profiler as profiler,
-        random as random, scipy as scipy, test_util as test_util,
+        interpreters as interpreters, lib as lib, memory as memory, monitoring as monitoring,
+        nn as nn, ops as ops, profiler as profiler, random as random, scipy as scipy,
+        stages as stages, test_util as test_util,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

@@ -112,6 +112,8 @@ def case_errors_say_jax():
     error = raises(AttributeError, lambda: jax.config.update("jax_enable_x6", True),
                    "jax_enable_x64")
     assert "olympus" not in str(error)
+    # Of a function that has no API boundary, and that the program catches.
+    raises(TypeError, lambda: jnp.asarray([1, object()]), "jax.numpy.asarray")
 
 
 def case_foreign_arrays():

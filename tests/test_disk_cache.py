@@ -52,13 +52,17 @@ def cache(tmp_path, clear_caches, monkeypatch):
             disk_cache.flush()
             return sorted(self.path.glob("*-cache")) if self.path.exists() else []
 
+        def counts(self):
+            """(times compiled, times loaded) since the last call began."""
+            return len(compiled) - self.before[0], len(loaded) - self.before[1]
+
         def run(self, fun=lambda x: onp.cumsum(x * 3 + 1), expected=EXPECTED):
             """(times compiled, times loaded) of one call in a process that knows no program."""
             olympus.clear_caches()
-            before = len(compiled), len(loaded)
+            self.before = len(compiled), len(loaded)
             np.testing.assert_array_equal(olympus.jit(lambda x: fun(x))(X), expected)
             disk_cache.flush()
-            return len(compiled) - before[0], len(loaded) - before[1]
+            return self.counts()
 
     found = Cache()
     with (config.compilation_cache_dir(str(found.path)),
@@ -348,14 +352,30 @@ def test_contents_are_checked(cache):
             assert cache.run() == (1, 1)
 
 
-def test_programs_that_call_python_are_not_kept(cache):
-    def f(x):
+def test_a_program_that_is_found_calls_the_functions_of_its_own_process(cache):
+    def calls(*functions):
         result = olympus.ShapeDtypeStruct((5,), "float32")
-        return olympus.pure_callback(lambda x: np.asarray(x) * 2, result, x)
+        return lambda x: sum(olympus.pure_callback(f, result, x) for f in functions)
 
-    for _ in range(2):
-        assert cache.run(f, X * 2)[0] == 1
-    assert not cache.entries()
+    double, cosine = lambda x: np.asarray(x) * 2, lambda x: np.cos(x)
+    assert cache.run(calls(double, cosine), X * 2 + np.cos(X)) == (1, 0)
+    # To XLA this one is equal: it knows the functions by their places.
+    assert cache.run(calls(cosine, np.negative), np.cos(X) - X) == (0, 1)
+    with config.compilation_cache_check_contents(True):
+        disk_cache._verified.clear()
+        assert cache.run(calls(double, cosine), X * 2 + np.cos(X)) == (1, 1)
+
+
+def test_a_program_that_is_found_raises_what_its_function_raises(cache):
+    def raises(x):
+        def fail(x):
+            raise KeyError("boom")
+        return olympus.pure_callback(fail, olympus.ShapeDtypeStruct((5,), "float32"), x)
+
+    for times in ((1, 0), (0, 1)):
+        with pytest.raises(KeyError, match="boom"):
+            cache.run(raises, X)
+        assert cache.counts() == times
 
 
 def test_hits_and_misses_are_logged(cache, caplog):
@@ -367,14 +387,14 @@ def test_hits_and_misses_are_logged(cache, caplog):
             cache.run(lambda x: x - 3, X - 3)
         with config.persistent_cache_min_compile_time_secs(1e5):
             cache.run(lambda x: x - 4, X - 4)
-        cache.run(lambda x: olympus.pure_callback(np.cos, X, x), np.cos(X))
+        olympus.jit(lambda x: olympus.debug.inspect_array_sharding(x, callback=str) or x)(X)
     assert "PERSISTENT COMPILATION CACHE MISS for 'jit__lambda'" in caplog.text
     assert "there is no entry of that name" in caplog.text
     assert "1 entries of that name are of other programs" in caplog.text
     assert "bytes) is less than threshold (1048576 bytes)" in caplog.text
     assert "Writing 'jit__lambda' to persistent compilation cache" in caplog.text
     assert "for 'jit__lambda' because it took < 100000.00 seconds to compile" in caplog.text
-    assert "because it uses host callbacks" in caplog.text
+    assert "because it is inspected while it is compiled" in caplog.text
     assert "Persistent compilation cache hit for 'jit__lambda'" in caplog.text
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from olympus._src.base import util
+
 ROOT = Path(__file__).parent.parent
 UNWANTED = ("jax", "scipy", "jaxlib.mlir", "opt_einsum", "hypothesis", "pytest")
-MODULE_CAP = 290  # modules of ours and jaxlib's that `import olympus` loads; NumPy's not counted
+MODULE_CAP = 220  # modules of ours and jaxlib's that `import olympus` loads; NumPy's not counted
 
 
 def python(code, **env):
@@ -84,6 +86,15 @@ def test_import_does_not_load(loaded, name):
 def test_import_loads_few_modules(loaded):
     ours = sorted(m for m in loaded if m.split(".")[0] in ("olympus", "jaxlib"))
     assert len(ours) <= MODULE_CAP, f"{len(ours)} modules: {ours}"
+
+
+def test_what_is_imported_when_it_is_named_is_not_imported_before(loaded):
+    later = [(facade, name, *place) for facade, names in util._later.items()
+             for name, place in names.items()]
+    assert [x for x in later if x[2] in loaded] == []
+    for facade, name, home, there in later:
+        assert getattr(sys.modules[facade], name) is getattr(sys.modules[home], there)
+        assert name in dir(sys.modules[facade])
 
 
 PROGRAM = """

@@ -236,3 +236,16 @@ def test_the_collector_of_cycles_rests_while_olympus_is_imported_and_then_is_as_
         assert gc.isenabled() == collecting
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_is_made_while_the_collector_rests_is_not_gone_through_at_once(frozen):
+    before = gc.get_freeze_count()
+    (gc.freeze if frozen else gc.unfreeze)()
+    try:
+        with collector_at_rest():
+            made = [[]]
+        assert any(x is made for x in gc.get_objects(2)) != frozen
+        assert bool(gc.get_freeze_count()) == frozen    # what the user froze stays so
+    finally:
+        (gc.freeze if before else gc.unfreeze)()

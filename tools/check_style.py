@@ -96,8 +96,8 @@ def is_plain_name(node: ast.stmt) -> bool:
     if isinstance(node, ast.Raise):  # of a `__main__.py`: the exit status of what it names
         return ast.unparse(node) == "raise SystemExit(_main())"
     if isinstance(node, ast.With):  # around imports
-        return ast.unparse(node.items[0]) == "_collector_at_rest()" and all(
-            map(is_plain_name, node.body))
+        return ast.unparse(node.items[0]) in ("_collector_at_rest()", "_when_named(__name__)") and (
+            all(map(is_plain_name, node.body)))
     if isinstance(node, ast.If):  # `if TYPE_CHECKING:`
         return all(map(is_plain_name, node.body + node.orelse))
     return False

@@ -4,22 +4,14 @@ import typing as _typing
 
 from .._src.base.util import publish as _publish
 from .._src.base.util import submodules as _submodules
+from .._src.base.util import when_named as _when_named
 from .._src.loops.associative_scan import associative_scan
-from .._src.custom.composite import composite
 from .._src.control.cond import cond, cond_p, switch
-from .._src.loops.map import map
-from .._src.control.platform import platform_dependent
-from .._src.control.reduce import reduce, reduce_p
-from .._src.loops.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
 from .._src.loops.scan import scan
 from .._src.control.scan_primitive import scan_p
-from .._src.loops.scatter_apply import scatter_apply
-from .._src.custom.solves import custom_linear_solve, custom_root, linear_solve_p
-from .._src.host.tokens import after_all, after_all_p, create_token, create_token_p, stage, stage_p
 from .._src.loops.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
-from .._src.lax.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p
 from .._src.lax.arithmetic import (
     RoundingMethod, abs, abs_p, ceil, ceil_p, complex, complex_p, conj, conj_p, div, div_p, floor,
     floor_p, imag, imag_p, integer_pow, integer_pow_p, is_finite, is_finite_p, max, max_p, min,
@@ -41,7 +33,6 @@ from .._src.lax.collectives.moves import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, ppermute, ppermute_p, pshuffle,
     psum_scatter, psum_scatter_start, pswapaxes,
 )
-from .._src.lax.collectives.ragged import ragged_all_to_all, ragged_all_to_all_p
 from .._src.lax.collectives.reductions import (
     pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p,
 )
@@ -49,10 +40,6 @@ from .._src.lax.contract import DotDimensionNumbers, batch_matmul, dot, dot_gene
 from .._src.lax.conv import (
     ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv, conv_dimension_numbers,
     conv_general_dilated, conv_general_dilated_p, conv_with_general_padding,
-)
-from .._src.lax.conv_variants import (
-    conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations,
-    conv_general_shape_tuple, conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple,
 )
 from .._src.lax.convert import (
     bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p,
@@ -65,7 +52,6 @@ from .._src.lax.cumulative import (
 )
 from .._src.lax.queries import broadcast_like, dce_sink, dce_sink_p, dtype, shape_as_value
 from .._src.lax.families import add, add_p
-from .._src.lax.fft import FftType, fft, fft_p
 from .._src.lax.barriers import (
     copy_p, optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
 )
@@ -75,16 +61,11 @@ from .._src.lax.indexing import (
     scatter_sub, scatter_sub_p,
 )
 from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
-from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from .._src.lax.reduce import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
     reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_xor,
     reduce_xor_p,
 )
-from .._src.lax.rng import (
-    RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
-)
-from .._src.lax.scaled_dot import scaled_dot
 from .._src.lax.scatter_product import scatter_mul, scatter_mul_p
 from .._src.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, collapse, expand_dims,
@@ -110,16 +91,39 @@ from .._src.lax.transcendental import (
     log1p, log1p_p, log2, log2_p, log_p, logistic, logistic_p, pow, pow_p, rsqrt, rsqrt_p, sin,
     sin_p, sinh, sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
 )
-from .._src.lax.window_extrema import (
-    reduce_window_max_p, reduce_window_min_p, select_and_gather_add_p, select_and_scatter_add_p,
-)
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
 from .._src.types.shape import broadcast_shapes
-from .._src.lax.special.incomplete_gamma import (
-    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
-)
-from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
-from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
+with _when_named(__name__):
+    from .._src.custom.composite import composite
+    from .._src.loops.map import map
+    from .._src.control.platform import platform_dependent
+    from .._src.control.reduce import reduce, reduce_p
+    from .._src.loops.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
+    from .._src.loops.scatter_apply import scatter_apply
+    from .._src.custom.solves import custom_linear_solve, custom_root, linear_solve_p
+    from .._src.host.tokens import (
+        after_all, after_all_p, create_token, create_token_p, stage, stage_p,
+    )
+    from .._src.lax.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p
+    from .._src.lax.collectives.ragged import ragged_all_to_all, ragged_all_to_all_p
+    from .._src.lax.conv_variants import (
+        conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations,
+        conv_general_shape_tuple, conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple,
+    )
+    from .._src.lax.fft import FftType, fft, fft_p
+    from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+    from .._src.lax.rng import (
+        RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
+    )
+    from .._src.lax.scaled_dot import scaled_dot
+    from .._src.lax.window_extrema import (
+        reduce_window_max_p, reduce_window_min_p, select_and_gather_add_p, select_and_scatter_add_p,
+    )
+    from .._src.lax.special.incomplete_gamma import (
+        igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
+    )
+    from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
+    from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
 
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",

@@ -14,16 +14,15 @@ from numpy.exceptions import ComplexWarning
 
 from .._src.base.util import publish as _publish
 from .._src.base.util import submodules as _submodules
+from .._src.base.util import when_named as _when_named
 from .._src.base.typing import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
 from .._src.numpy.array_api import __array_api_version__, __array_namespace_info__, from_dlpack
-from .._src.numpy.bits import packbits, unpackbits
 from .._src.numpy.conditions import clip, nan_to_num, piecewise, select
 from .._src.numpy.constants import (
     can_cast, dtype, e, euler_gamma, finfo, iinfo, inf, isdtype, issubdtype, iterable, nan,
     ndim, newaxis, pi, promote_types, result_type, shape, size
 )
-from .._src.numpy.correlation import convolve, corrcoef, correlate, cov
 from .._src.numpy.creation import (
     array, asarray, copy, empty, empty_like, frombuffer, full, full_like, ones, ones_like, zeros,
     zeros_like
@@ -32,31 +31,19 @@ from .._src.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, eye, identity, tri, tril, tril_indices,
     tril_indices_from, triu, triu_indices, triu_indices_from, vander
 )
-from .._src.numpy.domains import real_if_close
-from .._src.numpy.einsum import einsum, einsum_path
 from .._src.numpy.elementary import (
     around, cbrt, ceil, copysign, exp, exp2, expm1, floor, frexp, heaviside, hypot, isfinite, isinf,
     isnan, ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf, nextafter, rint, round,
     signbit, spacing, sqrt, trunc
 )
 from .._src.numpy.elementary import trunc as fix
-from .._src.numpy.files import fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
-from .._src.numpy.grids import (
-    arange, c_, fromfunction, geomspace, indices, ix_, linspace, logspace, meshgrid, mgrid, ogrid,
-    r_
-)
-from .._src.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
 from .._src.numpy.indexing import nonzero, put_along_axis, take, take_along_axis
 from .._src.numpy.integers import gcd, lcm
-from .._src.numpy.interpolation import interp, unwrap
 from .._src.numpy.joining import (
     append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
     hsplit, hstack, insert, repeat, split, stack, tile, unstack, vsplit, vstack
 )
 from .._src.numpy.joining import vstack as row_stack
-from .._src.numpy.layout import (
-    asanyarray, asarray_chkfinite, ascontiguousarray, asfortranarray, isfortran, require
-)
 from .._src.numpy.logic import (
     bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, invert, left_shift, logical_and, logical_not, logical_or,
@@ -66,18 +53,6 @@ from .._src.numpy.manipulation import (
     astype, atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_shapes,
     broadcast_to, expand_dims, flip, fliplr, flipud, matrix_transpose, moveaxis, permute_dims,
     ravel, reshape, resize, roll, rollaxis, rot90, squeeze, swapaxes, transpose
-)
-from .._src.numpy.padding import pad
-from .._src.numpy.polynomial import (
-    poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots
-)
-from .._src.numpy.predicates import (
-    allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isneginf, isposinf,
-    isreal, isrealobj, isscalar
-)
-from .._src.numpy.printing import (
-    array2string, array_repr, array_str, format_float_positional, format_float_scientific,
-    set_printoptions
 )
 from .._src.numpy.products import (
     cross, diagonal, dot, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot,
@@ -91,10 +66,6 @@ from .._src.numpy.reductions import (
 from .._src.numpy.selection import (
     argwhere, choose, compress, copyto, extract, fill_diagonal, flatnonzero, mask_indices, place,
     put, putmask, ravel_multi_index, trim_zeros, unravel_index, where
-)
-from .._src.numpy.sets import (
-    intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
-    unique_inverse, unique_values
 )
 from .._src.numpy.sorting import (
     argpartition, argsort, bincount, digitize, lexsort, partition, searchsorted, sort,
@@ -118,7 +89,6 @@ from .._src.numpy.ufuncs import (
     subtract, true_divide
 )
 from .._src.numpy.vectorize import apply_along_axis, apply_over_axes, vectorize
-from .._src.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 from .._src.types.dtypes import (
     bfloat16, bool_, cdouble, complex128, complex64, complex_, csingle, double, float16,
     float32, float4_e2m1fn, float64, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3,
@@ -133,6 +103,38 @@ from .._src.types.dtypes import int64 as intp, int64 as long, int64 as longlong
 from .._src.types.dtypes import uint8 as ubyte, uint16 as ushort, uint32 as uintc
 from .._src.types.dtypes import uint64 as uintp, uint64 as ulong, uint64 as ulonglong
 from . import exceptions
+with _when_named(__name__):
+    from .._src.numpy.bits import packbits, unpackbits
+    from .._src.numpy.correlation import convolve, corrcoef, correlate, cov
+    from .._src.numpy.domains import real_if_close
+    from .._src.numpy.einsum import einsum, einsum_path
+    from .._src.numpy.files import fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
+    from .._src.numpy.grids import (
+        arange, c_, fromfunction, geomspace, indices, ix_, linspace, logspace, meshgrid, mgrid,
+        ogrid, r_
+    )
+    from .._src.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
+    from .._src.numpy.interpolation import interp, unwrap
+    from .._src.numpy.layout import (
+        asanyarray, asarray_chkfinite, ascontiguousarray, asfortranarray, isfortran, require
+    )
+    from .._src.numpy.padding import pad
+    from .._src.numpy.polynomial import (
+        poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots
+    )
+    from .._src.numpy.predicates import (
+        allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isneginf, isposinf,
+        isreal, isrealobj, isscalar
+    )
+    from .._src.numpy.printing import (
+        array2string, array_repr, array_str, format_float_positional, format_float_scientific,
+        set_printoptions
+    )
+    from .._src.numpy.sets import (
+        intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
+        unique_inverse, unique_values
+    )
+    from .._src.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 __all__ = [
     "ComplexWarning", "False_", "ScalarType", "True_", "abs", "absolute", "acos", "acosh", "add",

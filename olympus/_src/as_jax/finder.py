@@ -7,7 +7,6 @@ what reading a module costs. What begins with an underscore is answered by adapt
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -29,6 +28,7 @@ __all__ = ["Finder", "asker", "install", "names_of"]
 
 ADAPTERS = f"{__package__}.adapters"
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_difflib: Any = lazy_module("difflib")
 _metadata: Any = lazy_module(f"{__package__}.metadata")
 
 
@@ -104,7 +104,7 @@ class Names:
             (home, spellings.ours(attribute)) for home in self.homes])
         told = [found for home, spelt in self.places(attribute)
                 if (found := hint_for(home.__name__, spelt))]
-        near = difflib.get_close_matches(attribute, self.public(), n=3)
+        near = _difflib.get_close_matches(attribute, self.public(), n=3)
         hint = (spellings.theirs(told[0]) if told else f"nearest names: {', '.join(near)}" if near
                 else f"dir({self.name}) lists what it has")
         return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "

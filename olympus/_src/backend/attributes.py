@@ -7,7 +7,6 @@ bound in bytes: where it is passed, the next module is made in a new one.
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.lib import mlir
-from ..base.util import Memo, known_cache
+from ..base.util import Memo, known_cache, lazy_module
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
@@ -26,6 +25,7 @@ __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr
            "element_type", "i64s", "location", "module_context", "number_attr", "pairs",
            "quoted_name", "tensor_type"]
 
+_json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
 _types: Memo = Memo(65536)
@@ -141,7 +141,7 @@ def tensor_type(aval: Any) -> Any:
 
 def quoted_name(name: Any) -> str:
     """The name of an axis of a mesh, as MLIR text has it."""
-    return json.dumps(str(name))
+    return _json.dumps(str(name))
 
 
 def attr(text: str) -> Any:

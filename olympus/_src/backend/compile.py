@@ -445,10 +445,13 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
     digest, chosen = b"", ()
-    # Host callbacks are known by their places only, hooks by their addresses.
-    if not context.host_callbacks and not context.inspected and not context.hooks:
+    hosts = list(map(lib.WeakCall, context.host_callbacks))
+    # Hooks are known by their addresses, host callbacks by their places: two programs in one
+    # process may be equal and call different functions.
+    if not context.inspected and not context.hooks:
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
+    if digest and not hosts:
         key = (digest, devices, _settings(options), chosen)
         found = _executables.known.get(key)
         if found is not None:
@@ -466,7 +469,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
             with timed(context.name, log="XLA compilation"):
                 return lib.compile(owner, module, devices,
                                    options={**_of_process(), **(options or {})},
-                                   host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
+                                   host_callbacks=hosts,
                                    chosen_outputs=context.chosen_outputs,
                                    in_this_thread=bool(context.hooks))
         except lib.CompilerOptionError:
@@ -479,10 +482,9 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
             xla = compile_now()
-        elif key is None:
+        elif not digest:
             xla = compile_now()
-            disk_cache.explain(context.name, "it uses host callbacks (debug.print, for one), or is "
-                               "inspected while it is compiled")
+            disk_cache.explain(context.name, "it is inspected while it is compiled")
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
@@ -491,7 +493,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                 digest, _ = mlir.digest(module, locations=True)
             stable = disk_cache.stable_digest(digest, _settings(options), chosen)
             xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices,
-                                                   compile_now)
+                                                   compile_now, hosts)
     if context.failures:
         raise context.failures.pop()
     if not others:      # no partitioner says it

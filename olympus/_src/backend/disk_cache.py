@@ -522,7 +522,8 @@ def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseExcept
 
 
 def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any, ...],
-                    compile_now: Callable[[], Any]) -> tuple[Any, bytes | None]:
+                    compile_now: Callable[[], Any],
+                    hosts: Sequence[Callable[..., Any]] = ()) -> tuple[Any, bytes | None]:
     """(the executable of a module, from the directory or compiled and written to it; the bytes
     that it was read from, or None).
 
@@ -530,6 +531,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
       function: the user's, by name.
       digest: of the module and the options that it is compiled with.
       compile_now: makes the executable.
+      hosts: the functions of this process that it is to call, in the order of their places.
     """
     directory = current()
     # Processes of a job may compile together: where nobody asks, all do.
@@ -543,7 +545,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
         found = directory.get(key)
         if found is not None and not (
                 config.compilation_cache_check_contents.value and key not in _verified):
-            loaded = lib.deserialize_executable(client, found[0], devices)
+            loaded = lib.deserialize_executable(client, found[0], devices, host_callbacks=hosts)
     except Exception as error:
         if found is not None:
             directory.drop(key)
@@ -563,7 +565,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
     took = time.monotonic() - start
     if key:
         try:
-            _keep(directory, key, name, xla, took, found)
+            _keep(directory, key, name, xla, took, found, hosts)
         except Exception as error:
             warn_or_raise(directory, "writing", name, error)
     return xla, None
@@ -578,13 +580,14 @@ def _record_hit(saved: float, took: float) -> None:
 
 
 def _keep(directory: Directory, key: str, name: str, xla: Any, took: float,
-          found: tuple[bytes, float] | None) -> None:
+          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., Any]]) -> None:
     """Write what was compiled, if that is worth it; compare it with what is there."""
     level, least = _level(config.explain_cache_misses), (
         config.persistent_cache_min_compile_time_secs.value)
     _verified.add(key)
     if found is not None:
-        loaded = lib.deserialize_executable(xla.client, found[0], xla.local_devices())
+        loaded = lib.deserialize_executable(xla.client, found[0], xla.local_devices(),
+                                            host_callbacks=hosts)
         if _instructions(loaded) != _instructions(xla):
             raise RuntimeError(f"entry {key} is of another program than the one that was compiled "
                                "now; delete the directory")

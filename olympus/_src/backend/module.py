@@ -506,7 +506,9 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     `wrapped`.
     """
     ir, func = mlir.ir, mlir.func
-    tokens, threads = visibility == "public", [tensor_type(abstract_token)] * ordered
+    # MLIR loads the classes of a whole dialect for the type of a token.
+    threads = [tensor_type(abstract_token)] * ordered if ordered else []
+    tokens = visibility == "public"
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
     # Of all dimensions' values, main is given the platform only.

@@ -9,11 +9,17 @@ __all__ = ["collector_at_rest"]
 
 @contextlib.contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Within it, cycles are not looked for; afterwards, whatever is raised, as before."""
+    """Within it, cycles are not looked for; afterwards, whatever is raised, as before.
+
+    What was made counts as old: else the next two collections would go through all of it.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if not gc.get_freeze_count():   # what the user froze stays frozen
+            gc.freeze()
+            gc.unfreeze()               # everything is in the oldest generation now, unvisited
         if collecting:
             gc.enable()

@@ -7,7 +7,6 @@ Values live in C++ so that the call path of `jit` can key on them.
 """
 
 import contextlib
-import difflib
 import enum
 import functools
 import itertools
@@ -19,7 +18,9 @@ from typing import Any, TypeAlias
 from olympus._src.base import lib
 from olympus._src.base.idle_options import IDLE
 from olympus._src.base.typing import Device
+from olympus._src.base.util import lazy_module
 
+_difflib: Any = lazy_module("difflib")
 _TRUE = ("1", "true", "yes", "on", "y", "t")
 _FALSE = ("0", "false", "no", "off", "n", "f")
 _MATMUL_PRECISIONS = (
@@ -732,7 +733,7 @@ class Configuration:
         found = _options.get(name)
         if found is not None:
             return found
-        near = difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
+        near = _difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
         # A name without its prefix is the commonest slip.
         near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near
         hint = f"nearest names: {', '.join(near)}" if near else "dir(config) lists the options"

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from . import config, spelling
 
 __all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
-           "source_line", "summarize", "traced_function", "user_frame", "written_at"]
+           "respell", "source_line", "summarize", "traced_function", "user_frame", "written_at"]
 
 Source = tuple[CodeType, int]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -216,8 +216,7 @@ def filter_traceback(error: BaseException) -> None:
     for IPython and pytest. Use as `except Exception as e: filter_traceback(e); raise`: it costs
     nothing until something is raised.
     """
-    if spelling.shown is not str:
-        _respell(error)
+    respell(error)
     mode = config.traceback_filtering.value
     if mode == "off":
         return
@@ -237,8 +236,10 @@ def filter_traceback(error: BaseException) -> None:
         pending += [err.__cause__, err.__context__]
 
 
-def _respell(error: BaseException) -> None:
+def respell(error: BaseException) -> None:
     """Show names as users of another spelling know them, in an error that we raised."""
+    if spelling.shown is str:
+        return
     entry = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next

@@ -5,6 +5,8 @@ Every cache of Olympus is bounded and known to `clear_all`, so that nothing a us
 alive for long.
 """
 
+import builtins
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -14,7 +16,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -38,14 +40,57 @@ def publish(facade: str) -> None:
     """
     module = sys.modules[facade]
     for name in module.__all__:
-        value = getattr(module, name)
-        home = getattr(value, "__module__", "")
-        if callable(value) and getattr(value, "__name__", None) == name and hasattr(
-                value, "__dict__") and (home.startswith("olympus._src.") or (
-                    home.startswith("olympus.") and home.count(".") > facade.count("."))):
-            value.__module__ = facade
+        if name in vars(module):    # others are imported when they are first named
+            _credit(facade, name, vars(module)[name])
     if facade in HINTS:
         vars(module).setdefault("__getattr__", functools.partial(no_such_name, module))
+
+
+def _credit(facade: str, name: str, value: Any) -> None:
+    """Let a function or class that a façade names say that it is from there."""
+    home = getattr(value, "__module__", "")
+    if callable(value) and getattr(value, "__name__", None) == name and hasattr(
+            value, "__dict__") and (home.startswith("olympus._src.") or (
+                home.startswith("olympus.") and home.count(".") > facade.count("."))):
+        value.__module__ = facade
+
+
+_later: dict[str, dict[str, tuple[str, str]]] = {}      # façade -> name -> module, name there
+
+
+class _Unread:
+    """Stands for a module that `when_named` does not import: an attribute is where it is found."""
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> tuple[str, str]:
+        return self._module, name
+
+
+@contextlib.contextmanager
+def when_named(facade: str) -> Iterator[None]:
+    """Within it, `from … import …` of a façade imports nothing until such a name is first used.
+
+    For what the library itself does not need. The façade takes `__getattr__` of `submodules`.
+    """
+    namespace, real = vars(sys.modules[facade]), builtins.__import__
+    before = set(namespace)
+
+    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (),
+                level: int = 0) -> Any:
+        if globals is not namespace:
+            return real(name, globals, locals, fromlist, level)
+        return _Unread(importlib.util.resolve_name("." * level + name, namespace["__package__"]))
+
+    builtins.__import__ = import_
+    try:
+        yield
+    finally:
+        builtins.__import__ = real
+        _later[facade] = {name: namespace.pop(name) for name in namespace.keys() - before}
 
 
 class _LazyModule(types.ModuleType):
@@ -65,11 +110,17 @@ _pkgutil: Any = _LazyModule("pkgutil")
 
 def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose public modules are imported when they are
-    first named (PEP 562): what is not used costs its import nothing.
+    first named (PEP 562), as are names of `when_named`: what is not used costs its import nothing.
     """
     module = sys.modules[package]
+    later = _later.get(package, {})
 
     def getattr_(name: str) -> object:
+        if name in later:
+            home, there = later[name]
+            value = getattr(importlib.import_module(home), there)
+            _credit(package, name, value)
+            return vars(module).setdefault(name, value)
         path = f"{package}.{name}"
         if (not name.isidentifier() or name.startswith("_")
                 or importlib.util.find_spec(path) is None):
@@ -78,7 +129,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
 
     def dir_() -> list[str]:
         public = (m.name for m in _pkgutil.iter_modules(module.__path__) if m.name[0] != "_")
-        return sorted({*vars(module), *public})
+        return sorted({*vars(module), *later, *public})
 
     return getattr_, dir_
 

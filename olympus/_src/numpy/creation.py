@@ -586,7 +586,8 @@ def _broadcast_in_dim(number: Any, shape: Shape, dtype: Any) -> Any:
 
 
 _REAL = frozenset((int, float))
-_constant = make_jit(_broadcast_in_dim, {"static_argnums": (1, 2)}, library=True)
+_constant = make_jit(_broadcast_in_dim, {
+    "static_argnums": (1, 2), "static_argnames": ("shape", "dtype")}, library=True)
 
 
 def aval_like(name: str, a: Any) -> Any:

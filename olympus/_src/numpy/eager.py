@@ -178,7 +178,8 @@ def eager_sequence(along: Callable[..., int]) -> Callable[[F], F]:
 def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     code = fun.__code__
     options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
-    compiled, name = make_jit(fun, {"static_argnames": options}, library=True), fun.__name__
+    static = {"static_argnums": tuple(range(1, code.co_argcount)), "static_argnames": options}
+    compiled, name = make_jit(fun, static, library=True), fun.__name__
 
     @functools.wraps(fun)
     def call(arrays: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:

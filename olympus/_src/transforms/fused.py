@@ -17,7 +17,7 @@ from typing import Any, cast, overload
 
 from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
-from ..base import lib
+from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.spelling import array_method
 from ..base.typing import F
@@ -41,6 +41,7 @@ ArrayImpl = lib.ArrayImpl
 
 def begin_with(fun: Callable[..., Any], error: Exception) -> None:
     """Let a message begin with the public function that was called, not with one that it calls."""
+    source.respell(error)
     text = error.args[0] if len(error.args) == 1 else None
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
@@ -160,12 +161,11 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking,
                                anew=anew)
     fun = fun if asking else unasked(fun, static)
-    compiled = make_jit(fun, {"static_argnames": static}, library=True)
-
     name = fun.__name__
     code = inspect.unwrap(fun).__code__
     names = code.co_varnames[:code.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
+    compiled = make_jit(fun, {"static_argnums": fixed, "static_argnames": static}, library=True)
     # Types of `y` and of `z` that are put on the device.
     of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))
     rest_static = fixed == tuple(range(1, len(names)))

@@ -97,7 +97,8 @@ class Signature:
             return (), ()
         nums = indices(argnums, "jit", f"{what}_argnums")
         names = _names(argnames, f"{what}_argnames")
-        parameters = self.parameters if nums or names else None
+        # The library says both itself: to read a signature is half the cost of its decorator.
+        parameters = self.parameters if (nums or names) and not self.library else None
         if parameters is None:
             if names and argnums is None and what == "donate":
                 raise ValueError(f"jit: donate_argnames {names} given; the signature of "

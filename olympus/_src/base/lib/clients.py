@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import functools
-import glob
 import importlib
 import importlib.util
 import os
@@ -19,6 +18,7 @@ from olympus._src.base.util import lazy_module
 
 Client: Any = _jax.Client
 _futures: Any = lazy_module("concurrent.futures")
+_glob: Any = lazy_module("glob")
 _metadata: Any = lazy_module("importlib.metadata")
 # Libraries of the NVIDIA wheels that the plugin links by name, in the order they need each other.
 _PRELOAD = (
@@ -136,7 +136,7 @@ def _preload_nvidia_libraries() -> None:
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or ()) if spec is not None else []
     for name in _PRELOAD:
-        for path in sorted(p for root in roots for p in glob.glob(f"{root}/*/lib/{name}*")):
+        for path in sorted(p for root in roots for p in _glob.glob(f"{root}/*/lib/{name}*")):
             try:
                 ctypes.cdll.LoadLibrary(path)
             except OSError:

@@ -1,9 +1,7 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
-import difflib
 import enum
 import functools
-import mmap
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +14,9 @@ from olympus._src.base.util import lazy_module
 
 LoadedExecutable: Any = _jax.LoadedExecutable
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
+_difflib: Any = lazy_module("difflib")
 _mlir: Any = lazy_module("olympus._src.base.lib.mlir")
+_mmap: Any = lazy_module("mmap")
 _WRONG_OPTION = re.compile(
     r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
 )
@@ -110,7 +110,7 @@ def _option_error(name: str, options: CompilerOptions | None, why: str) -> Compi
     if "No such compile option" not in why:
         return CompilerOptionError(f"compile: got compiler option {name!r}: {given.get(name)!r}; "
                                    f"XLA says: {why}; give a value of the flag's type.")
-    near = difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
+    near = _difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
     advice = f"near names: {', '.join(near)}" if near else "remove it or correct its spelling"
     return CompilerOptionError(
         f"compile: got compiler option {name!r}; the names must be flags of this XLA (xla_…); "
@@ -122,7 +122,8 @@ def _option_error(name: str, options: CompilerOptions | None, why: str) -> Compi
 def _flags() -> list[str]:
     """The names in jaxlib's library that may be flags: XLA has no list of them to ask for."""
     largest = max(libraries(), key=lambda path: path.stat().st_size)
-    with open(largest, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+    with open(largest, "rb") as file, _mmap.mmap(
+            file.fileno(), 0, access=_mmap.ACCESS_READ) as text:
         return sorted({name.decode() for name in _FLAG.findall(text)})
 
 

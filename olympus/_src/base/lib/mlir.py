@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 from jaxlib.mlir import ir, passmanager
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, func, sdy
-from jaxlib.mlir.dialects import stablehlo as hlo
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+from jaxlib.mlir.dialects import func
+
+from olympus._src.base.util import lazy_module
 
 __all__ = [
     "OlympusIrContext", "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
@@ -24,6 +25,10 @@ __all__ = [
     "serialize_portable_artifact", "stablehlo_versions", "upstream_dialects",
 ]
 
+# Classes of their operations, which are made by name here, take longer to load than the rest.
+chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
+hlo: Any = lazy_module("jaxlib.mlir.dialects.stablehlo")
+sdy: Any = lazy_module("jaxlib.mlir.dialects.sdy")
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
 
@@ -38,7 +43,7 @@ def new_context() -> ir.Context:
     made = ir.Context()
     made.append_dialect_registry(upstream_dialects)
     made.load_all_available_dialects()
-    for dialect in (hlo, chlo, sdy):
+    for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(made)
     return made
 
