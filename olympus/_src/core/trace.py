@@ -58,6 +58,7 @@ class Trace:
     # The primitive and params of the call with a derivative rule that runs below: its operands are
     # all that it may have of this trace.
     waits_for: Any = None
+    evaluates = False       # whether what is bound runs at once
 
     def __init__(self) -> None:
         self.alive, self.thread = True, threading.get_ident()

@@ -18,7 +18,15 @@ from typing import Any
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import (
+    ClosedOlympuspr,
+    Literal,
+    Olympuspr,
+    OlympusprEqn,
+    Var,
+    read,
+    variables,
+)
 from ..core.linear_util import WrappedFun
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer, stage
@@ -119,6 +127,23 @@ class TapeTrace(StagingTrace):
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
         return super().process(prim, args, params, None)
+
+    def append(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[TapeTracer]:
+        """The results of a program without effects, whose equations are recorded as they are.
+
+        Its operands have the types that it was staged for, so that nothing is inferred.
+        """
+        pr, atom = closed.olympuspr, self.atom
+        env: dict[Any, Any] = dict(zip(pr.invars, map(atom, args), strict=True))
+        if closed.consts:
+            env.update(zip(pr.constvars, map(atom, closed.consts), strict=True))
+        self.height = max(self.height, pr.height - 1)
+        for eqn in pr.eqns:
+            outs = [Var(v.aval) for v in eqn.outvars]
+            self.eqns.append(OlympusprEqn(eqn.primitive, read(eqn.invars, env), outs, eqn.params,
+                                          eqn.effects, None, ctx.eqn))
+            env.update(zip(eqn.outvars, outs))
+        return [TapeTracer(self, v) for v in read(pr.outvars, env)]
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
         super().note_effects(effects, args)
