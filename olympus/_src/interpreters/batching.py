@@ -8,11 +8,12 @@ from typing import Any
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Axis, Primitive, missing_rule, pair
+from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import is_float0
+from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 
@@ -84,6 +85,9 @@ class BatchTrace(Trace):
                 found = prim.vmap_named(self.axis, vals, dims, **params)
             elif not active:
                 return parent.process(prim, tuple(vals), params)
+            elif not prim.foreign and not isinstance(prim, Higher) and (
+                    known := vmap_at_once(parent, prim, self.axis, vals, dims, params)) is not None:
+                found = known
             elif prim.vmap is None:
                 raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
                                    "it has no vmap rule; use olympus.lax.map instead of vmap here."

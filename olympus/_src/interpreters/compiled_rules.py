@@ -18,12 +18,12 @@ from ..base import config, lib
 from ..base.util import Memo
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Primitive, Zero, pair, spread_tangents
+from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
 from ..core.staging import stage
 from ..core.trace import Trace
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
-__all__ = ["Compiled", "jvp_at_once"]
+__all__ = ["Compiled", "jvp_at_once", "vmap_at_once"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -169,3 +169,42 @@ def _ready(trace: Any, prim: Primitive, first: ClosedOlympuspr, later: ClosedOly
         return False
     return JVPRule(Compiled(trace, prim.name, first), later, residuals,
                    [t if type(t) is Zero else next(places) for t in tangents])
+
+
+def vmap_at_once(trace: Any, prim: Primitive, axis: Axis, vals: list[Any],
+                 dims: list[int | None], params: dict[str, Any]) -> Any:
+    """What `prim.vmap` returns, by one compiled call; None where the rule has to run in Python."""
+    if not trace.evaluates or prim.effectful or axis.mesh_axis is not None:
+        return None
+    types = []
+    for x in vals:
+        if type(x) is not ArrayImpl and type(x) is not Literal:
+            return None
+        types.append(x.aval)
+    key = (prim, axis.size, current_context(), *types, *dims, *params.items())
+    rule = _rules.get(key)
+    if rule is None:
+        rule = _rules[key] = _vmap_rule(trace, prim, Axis(axis.size), types, dims, params)
+    if rule is False:
+        return None
+    outs = rule[0](vals)
+    return (outs if prim.multiple_results else outs[0]), rule[1]
+
+
+def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
+               dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+    if any(option.value for option in _BY_STEPS):
+        return False
+    out_dims: Any = None
+
+    def rule(*xs: Any) -> list[Any]:
+        nonlocal out_dims
+        outs, out_dims = pair(prim, "vmap", "mapped axes",
+                              prim.vmap(axis, list(xs), list(dims), **params))
+        return list(outs) if prim.multiple_results else [outs]
+
+    try:
+        closed = stage(rule, types)
+    except Exception:       # which the rule raises again where it runs in Python
+        return False
+    return False if closed.effects else (Compiled(trace, prim.name, closed), out_dims)
