@@ -116,7 +116,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
             return None
         types.append(t.aval)
         given.append(t)
-    key = (prim, tape is None, current_context(), *types, *params.items())
+    key = ("jvp", prim, tape is None, current_context(), *types, *params.items())
     rule = _rules.get(key)
     if rule is None:
         rule = _rules[key] = _jvp_rule(trace, tape is not None, prim, types, params)
@@ -181,7 +181,7 @@ def vmap_at_once(trace: Any, prim: Primitive, axis: Axis, vals: list[Any],
         if type(x) is not ArrayImpl and type(x) is not Literal:
             return None
         types.append(x.aval)
-    key = (prim, axis.size, current_context(), *types, *dims, *params.items())
+    key = ("vmap", prim, axis.size, current_context(), *types, *dims, *params.items())
     rule = _rules.get(key)
     if rule is None:
         rule = _rules[key] = _vmap_rule(trace, prim, Axis(axis.size), types, dims, params)
