@@ -59,12 +59,12 @@ class TapeTrace(StagingTrace):
     changes an input (`InputEffect`), all that does so later is recorded, too.
     """
 
-    __slots__ = ("parent", "touched", "scope")
+    __slots__ = ("touched", "scope")
     made = TapeTracer
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
-        self.parent, self.scope = parent, ctx.eqn
+        self.parent, self.recorded, self.scope = parent, parent.recorded, ctx.eqn
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
