@@ -17,7 +17,6 @@ from ..control.bodies import cast
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
-from ..core.staging import is_recorded
 from ..core.trace import ctx
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.comparison import eq
@@ -187,7 +186,7 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
-    make = _unit_arrays if is_recorded(ctx.trace) or any([a.tagged for a in avals]) else _made_units
+    make = _unit_arrays if ctx.trace.recorded or any([a.tagged for a in avals]) else _made_units
     return make(tuple(avals)), sum([a.size for a in avals])
 
 
