@@ -102,6 +102,7 @@ class ManualTrace(Trace):
     """Runs each operation on all devices of a mesh."""
 
     __slots__ = ("manual", "mesh", "free")
+    parent: Trace
 
     def __init__(self, parent: Trace, manual: Manual, mesh: Mesh) -> None:
         super().__init__(parent)

@@ -14,9 +14,9 @@ warned, had effects or reads a value of another trace.
 from __future__ import annotations
 
 import enum
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -188,7 +188,7 @@ def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTra
     inputs = [x._bound for x in operands]
     # Nobody can tell of a variable which of two tracers it was. Other calls can.
     if len(set(inputs)) == len(set(map(id, operands))):
-        new = islice(reversed(trace.consts.values()), len(trace.consts) - before)
+        new = itertools.islice(reversed(trace.consts.values()), len(trace.consts) - before)
         _templates[key] = None if source.warned.count != warned else _template(
             trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.eqn, result)
     return result
@@ -242,14 +242,15 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, An
     consts = [v for v in read if type(v) is not Literal and v not in inputs]
     if any(var not in known or isinstance(known[var], Tracer) for var in consts):
         return None
-    places = {atom: i for i, atom in enumerate([*inputs, *literals, *consts])}
-    found, height = [], 0
+    first = [*inputs, *literals, *consts]
+    places = {atom: i for i, atom in enumerate(first)}
+    found, height, count = [], 0, len(first)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):] if eqn.ctx is not None else ()
         found.append((eqn.primitive, [places[v] for v in eqn.invars],
                       [v.aval for v in eqn.outvars], eqn.params, names))
-        for var in eqn.outvars:
-            places[var] = len(places)
+        places.update(zip(eqn.outvars, itertools.count(count)))
+        count += len(eqn.outvars)
         for body in eqn.primitive.bodies(eqn.params):
             height = max(height, getattr(body, "olympuspr", body).height)
     return Template(found, literals, [known[var] for var in consts], height,

@@ -49,6 +49,7 @@ class BatchTrace(Trace):
     """Applies `prim.vmap` where an operand is mapped."""
 
     __slots__ = ("axis",)
+    parent: Trace
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
         super().__init__(parent)

@@ -88,6 +88,7 @@ class JetTrace(Trace):
     """
 
     __slots__ = ("order", "made", "numbers")
+    parent: Trace
 
     def __init__(self, parent: Trace, order: int) -> None:
         super().__init__(parent)

@@ -91,6 +91,7 @@ class JVPTrace(Trace):
     """
 
     __slots__ = ("waits_for", "record")
+    parent: Trace
 
     def __init__(self, parent: Trace) -> None:
         super().__init__(parent)

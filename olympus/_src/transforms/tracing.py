@@ -242,6 +242,7 @@ class _FoldingTrace(Trace):
     """Evaluates what depends on no traced value; passes the rest on to `parent`."""
 
     __slots__ = ()
+    parent: Trace
 
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
         traced = any(isinstance(a, Tracer) for a in args) or any(
