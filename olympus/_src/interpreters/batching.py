@@ -26,10 +26,9 @@ class BatchTracer(Tracer):
     # aval   float32[3,4]      what the user's function sees: one element
     __slots__ = ("val", "dim")
 
-    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
+    def __init__(self, trace: BatchTrace, val: Any, dim: int, aval: Any = None) -> None:
         self._trace = trace
-        aval = typeof(val)
-        self.aval = aval.without_axis(dim)
+        self.aval = typeof(val).without_axis(dim) if aval is None else aval
         self.val, self.dim = val, dim
 
     def __repr__(self) -> str:
@@ -70,9 +69,9 @@ class BatchTrace(Trace):
                 dims.append(None)
         return vals, dims, active
 
-    def wrap(self, val: Any, dim: int | None) -> Any:
+    def wrap(self, val: Any, dim: int | None, aval: Any = None) -> Any:
         # What is the same for all elements needs no tracer: the parent does its operations, once.
-        return val if dim is None else BatchTracer(self, val, dim)
+        return val if dim is None else BatchTracer(self, val, dim, aval)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         vals, dims, active = self.split(args)
@@ -86,14 +85,16 @@ class BatchTrace(Trace):
                 found = prim.vmap_named(self.axis, vals, dims, **params)
             elif not active:
                 return parent.process(prim, tuple(vals), params)
-            elif not prim.foreign and not isinstance(prim, Higher) and (
-                    known := vmap_at_once(parent, prim, self.axis, vals, dims, params)) is not None:
-                found = known
-            elif prim.vmap is None:
-                raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
-                                   "it has no vmap rule; use olympus.lax.map instead of vmap here."
-                                   )
             else:
+                made = None if prim.foreign or isinstance(prim, Higher) else vmap_at_once(
+                    parent, prim, self.axis, vals, dims, params)
+                if made is not None:
+                    outs = list(map(self.wrap, *made))
+                    return outs if prim.multiple_results else outs[0]
+                if prim.vmap is None:
+                    raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
+                                       "it has no vmap rule; use olympus.lax.map instead of vmap "
+                                       "here.")
                 found = prim.vmap(self.axis, vals, dims, **params)
         finally:
             ctx.trace = self

@@ -1,17 +1,22 @@
 """Rules of operations on arrays, each compiled as one program.
 
-A rule binds several small operations: that of tanh five. Above a trace that evaluates, they would be
-as many compiled calls. Here a rule is staged once per primitive, params and types of its operands,
-and called from then on; above a tape it is cut in two, and the tape records the second half.
+A rule binds several small operations, that of tanh five; where they run at once they would be as
+many compiled calls. So a rule is staged once per primitive, params and types of its operands, and
+its program is called from then on. Above a tape it is cut in two: the first half is called, and the
+equations of the second are recorded.
 
-    above arrays    primals, tangents  ──►  compiled  ──►  results, tangents
-    above a tape    primals  ──►  compiled  ──►  results, residuals
-                    residuals, tangents  ──►  equations on the tape  ──►  tangents
+    jvp, on arrays       primals, tangents  ──►  compiled  ──►  results, tangents
+    jvp, above a tape    primals  ──►  compiled  ──►  results, residuals
+                         residuals, tangents  ──►  equations on the tape  ──►  tangents
+    vmap, on arrays      mapped operands  ──►  compiled  ──►  mapped results
+
+XLA may round a product and a sum in one step in such a program, so that results differ from those
+of the single operations in the last bits, as those of `jit` do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, lib
@@ -27,17 +32,16 @@ __all__ = ["Compiled", "jvp_at_once", "vmap_at_once"]
 
 ArrayImpl = lib.ArrayImpl
 
-# By primitive, context, types and params: a rule of forward mode, or False where it has to run in
-# Python each time.
+# By rule, primitive, Context, types and params; False where it has to run in Python each time.
 _rules: Memo = Memo(4096)
 
-# Options under which each operation is looked at by itself.
+# Options for finding mistakes: under them each operation is called by itself.
 _BY_STEPS = (config.debug_nans, config.debug_infs, config.debug_key_reuse, config.jit_disabled,
              config.check_tracer_leaks)
 
 
 class Compiled:
-    """A program as a function of a list of arrays; what is an operand already is not computed."""
+    """A program as a function of a list of arrays; a result that is an operand is not copied."""
 
     __slots__ = ("trace", "name", "call", "places")
 
@@ -50,25 +54,24 @@ class Compiled:
                 made.append(v)
         self.trace, self.name = trace, name
         self.call = trace.compiled(
-            closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name)
-        # Per result: a number of the compiled program, ~i for operand i, or a number itself. None
-        # if the compiled program has just these results.
+            closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name) if made else None
+        # Per result: i for the i-th that is computed, ~i for operand i, or a constant. None if all
+        # are computed, in their order.
         found = [v if type(v) is Literal else places[v] for v in closed.outvars]
         self.places = None if found == list(range(len(made))) else found
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        found = self.trace.run(self.call, args, self.name)
+        found = [] if self.call is None else self.trace.run(self.call, args, self.name)
         return found if self.places is None else [
             place if type(place) is Literal else found[place] if place >= 0 else args[~place]
             for place in self.places]
 
 
 class JVPRule:
-    """The rule `jvp` of a primitive for certain types, as a compiled call.
+    """The rule `jvp` of a primitive for certain types.
 
-        above arrays:  first(primals, tangents)
-        above a tape:  first(primals), then `later` of some of its results, some primals, and the
-                       tangents, on the tape
+    On arrays it is `first` of primals and tangents; above a tape `first` of the primals, then, on
+    the tape, `later` of residuals and tangents.
     """
 
     __slots__ = ("first", "later", "residuals", "tangents")
@@ -76,9 +79,8 @@ class JVPRule:
     def __init__(self, first: Compiled, later: ClosedOlympuspr | None, residuals: Sequence[int],
                  tangents: Sequence[Any]) -> None:
         self.first, self.later = first, later
-        self.residuals = residuals      # places in what `first` returns, and behind it the primals
-        # Per result of the primitive, its tangent's place in what `first` and `later` return, or
-        # Zero.
+        self.residuals = residuals      # places among what `first` returns, then the primals
+        # Per result its tangent's place among what `first`, then `later`, return; or a Zero.
         self.tangents = tangents
 
     def __call__(self, tape: Any, primals: list[Any], given: list[Any]) -> Any:
@@ -99,13 +101,9 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
     """
     tape = parent if type(parent) is TapeTrace else None
     trace: Any = parent if tape is None else tape.parent
-    if not trace.evaluates or prim.effectful:
+    types = _types(trace, prim, primals)
+    if types is None:
         return None
-    types = []
-    for x in primals:
-        if type(x) is not ArrayImpl and type(x) is not Literal:
-            return None
-        types.append(x.aval)
     given = []
     for t in tangents:
         if t is None:
@@ -117,9 +115,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
         types.append(t.aval)
         given.append(t)
     key = ("jvp", prim, tape is None, current_context(), *types, *params.items())
-    rule = _rules.get(key)
-    if rule is None:
-        rule = _rules[key] = _jvp_rule(trace, tape is not None, prim, types, params)
+    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, params))
     if rule is False:
         return None
     found, out_tangents = rule(tape, primals, given)
@@ -127,11 +123,57 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
             (found[0], out_tangents[0]))
 
 
+def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
+                 dims: list[int | None], params: dict[str, Any]) -> Any:
+    """What `prim.vmap` returns, as lists, and the types of one element, by one compiled call.
+
+    None where the rule has to run in Python.
+    """
+    types = _types(trace, prim, vals)
+    if types is None or axis.mesh_axis is not None:
+        return None
+    key = ("vmap", prim, axis.size, current_context(), *types, *dims, *params.items())
+    rule = _found(key, lambda: _vmap_rule(trace, prim, Axis(axis.size), types, dims, params))
+    if rule is False:
+        return None
+    compiled, out_dims, elements = rule
+    return compiled(vals), out_dims, elements
+
+
+def _types(trace: Trace, prim: Primitive, values: Sequence[Any]) -> list[Any] | None:
+    """The types of operands that a compiled rule takes; None if it takes them not."""
+    if not trace.evaluates or prim.effectful:
+        return None
+    types = []
+    for x in values:
+        if type(x) is not ArrayImpl and type(x) is not Literal:
+            return None
+        types.append(x.aval)
+    return types
+
+
+def _found(key: Any, make: Callable[[], Any]) -> Any:
+    """A rule from the table; False where it has to run in Python."""
+    try:
+        rule = _rules.get(key)
+    except TypeError:       # a param has no hash: the operation says so
+        return False
+    if rule is None:
+        rule = _rules[key] = _made(make)
+    return rule
+
+
+def _made(make: Callable[[], Any]) -> Any:
+    if any(option.value for option in _BY_STEPS):
+        return False
+    try:
+        return make()
+    except Exception:       # which the rule raises again where it runs in Python
+        return False
+
+
 def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], params: dict[str, Any]
               ) -> JVPRule | bool:
-    """The rule, staged; False where it has to run in Python."""
-    if prim.jvp is None or any(option.value for option in _BY_STEPS):
-        return False
     n = len(types) // 2
     avals, given = types[:n], [t for t in types[n:] if t is not None]
     tangents: Sequence[Any] = ()
@@ -145,66 +187,39 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], para
             outs, tangents = [outs], [tangents]
         return [*outs, *[t for t in tangents if type(t) is not Zero]]
 
-    try:
-        if not cut:
-            first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *given])
-            places = iter(range(len(tangents), len(first.outvars)))
-            return _ready(trace, prim, first, None, (), tangents, places)
+    later, residuals = None, []
+    if cut:
         split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given)
-    except Exception:       # which the rule raises again where it runs in Python
-        return False
-    count, first = len(tangents), split.known
-    end = len(first.outvars) - split.num_computed
-    computed, known = iter(range(end, len(first.outvars))), iter(range(count, end))
-    recorded = iter(range(len(first.outvars), len(first.outvars) + sum(split.unknown_out)))
-    residuals = [next(computed) if r is None else len(first.outvars) + r for r in split.residuals]
-    return _ready(trace, prim, first, split.unknown, residuals, tangents, iter(
-        [next(recorded if u else known) for u in split.unknown_out[count:]]))
-
-
-def _ready(trace: Any, prim: Primitive, first: ClosedOlympuspr, later: ClosedOlympuspr | None,
-           residuals: Sequence[int], tangents: Sequence[Any], places: Iterator[int]
-           ) -> JVPRule | bool:
+        first, later, count = split.known, split.unknown, len(split.known.outvars)
+        computed = iter(range(count - split.num_computed, count))
+        residuals = [next(computed) if r is None else count + r for r in split.residuals]
+        known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
+        places = [next(recorded if u else known) for u in split.unknown_out]
+    else:
+        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *given])
+        places = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False
+    nonzero = iter(places[len(tangents):])
     return JVPRule(Compiled(trace, prim.name, first), later, residuals,
-                   [t if type(t) is Zero else next(places) for t in tangents])
-
-
-def vmap_at_once(trace: Any, prim: Primitive, axis: Axis, vals: list[Any],
-                 dims: list[int | None], params: dict[str, Any]) -> Any:
-    """What `prim.vmap` returns, by one compiled call; None where the rule has to run in Python."""
-    if not trace.evaluates or prim.effectful or axis.mesh_axis is not None:
-        return None
-    types = []
-    for x in vals:
-        if type(x) is not ArrayImpl and type(x) is not Literal:
-            return None
-        types.append(x.aval)
-    key = ("vmap", prim, axis.size, current_context(), *types, *dims, *params.items())
-    rule = _rules.get(key)
-    if rule is None:
-        rule = _rules[key] = _vmap_rule(trace, prim, Axis(axis.size), types, dims, params)
-    if rule is False:
-        return None
-    outs = rule[0](vals)
-    return (outs if prim.multiple_results else outs[0]), rule[1]
+                   [t if type(t) is Zero else next(nonzero) for t in tangents])
 
 
 def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
                dims: Sequence[int | None], params: dict[str, Any]) -> Any:
-    if any(option.value for option in _BY_STEPS):
-        return False
     out_dims: Any = None
 
     def rule(*xs: Any) -> list[Any]:
         nonlocal out_dims
         outs, out_dims = pair(prim, "vmap", "mapped axes",
                               prim.vmap(axis, list(xs), list(dims), **params))
-        return list(outs) if prim.multiple_results else [outs]
+        if not prim.multiple_results:
+            outs, out_dims = [outs], [out_dims]
+        return list(outs)
 
-    try:
-        closed = stage(rule, types)
-    except Exception:       # which the rule raises again where it runs in Python
+    closed = stage(rule, types)
+    if closed.effects:
         return False
-    return False if closed.effects else (Compiled(trace, prim.name, closed), out_dims)
+    elements = [aval if d is None else aval.without_axis(d)
+                for aval, d in zip(closed.out_avals, out_dims, strict=True)]
+    return Compiled(trace, prim.name, closed), out_dims, elements

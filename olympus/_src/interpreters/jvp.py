@@ -145,9 +145,9 @@ class JVPTrace(Trace):
                 # All that a rule of our own binds is of one line, which is looked for once.
                 if own and record is not None:
                     record.where = where or user_frame()
-                # Above a tape the tangents are its unknowns. An ordinary rule needs nothing special:
-                # what it binds of primals runs, what touches a tangent is recorded. A body must be cut
-                # in two.
+                # Above a tape the tangents are its unknowns. An ordinary rule needs nothing
+                # special: what it binds of primals runs, what touches a tangent is recorded. A body
+                # must be cut in two.
                 if higher and isinstance(parent, TapeTrace):
                     found = prim.linearize(parent, primals, tangents, **params)
                 else:
