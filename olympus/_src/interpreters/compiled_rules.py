@@ -114,8 +114,11 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
             return None
         types.append(t.aval)
         given.append(t)
-    key = ("jvp", prim, tape is None, current_context(), *types, *params.items())
-    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, params))
+    # A rule may ask whether operands are one, as that of products does.
+    same = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
+        _firsts(primals), _firsts(given))
+    key = ("jvp", prim, tape is None, current_context(), same, *types, *params.items())
+    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, same, params))
     if rule is False:
         return None
     found, out_tangents = rule(tape, primals, given)
@@ -138,6 +141,12 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
         return None
     compiled, out_dims, elements = rule
     return compiled(vals), out_dims, elements
+
+
+def _firsts(values: Sequence[Any]) -> tuple[int, ...]:
+    """Per value, the first place of the same object."""
+    places: dict[int, int] = {}
+    return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
 
 
 def _types(trace: Trace, prim: Primitive, values: Sequence[Any]) -> list[Any] | None:
@@ -172,14 +181,17 @@ def _made(make: Callable[[], Any]) -> Any:
         return False
 
 
-def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], params: dict[str, Any]
-              ) -> JVPRule | bool:
+def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
+              params: dict[str, Any]) -> JVPRule | bool:
     n = len(types) // 2
     avals, given = types[:n], [t for t in types[n:] if t is not None]
     tangents: Sequence[Any] = ()
 
     def rule(primals: Sequence[Any], nonzero: Sequence[Any]) -> list[Any]:
         nonlocal tangents
+        if same is not None:
+            primals, nonzero = [[xs[i] for i in firsts]
+                                for xs, firsts in zip((primals, nonzero), same, strict=True)]
         found = prim.jvp(list(primals), spread_tangents(
             avals, [t is not None for t in types[n:]], nonzero), **params)
         outs, tangents = pair(prim, "jvp", "tangents", found)
@@ -189,7 +201,9 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], para
 
     later, residuals = None, []
     if cut:
-        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given)
+        # The tape is walked at once: what is kept is what it computes with.
+        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
+                              narrow=False)
         first, later, count = split.known, split.unknown, len(split.known.outvars)
         computed = iter(range(count - split.num_computed, count))
         residuals = [next(computed) if r is None else count + r for r in split.residuals]

@@ -198,13 +198,14 @@ class Split:
 
 def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],
                   known_avals: Sequence[Any], unknown_avals: Sequence[Any],
-                  instantiate: Sequence[bool] | bool = False) -> Split:
+                  instantiate: Sequence[bool] | bool = False, narrow: bool = True) -> Split:
     """Stage `fun(staging, tape, known inputs, unknown inputs)` under a tape above a staging trace.
 
     Args:
       fun: returns a flat list of outputs; it runs with the tape as current trace.
       known_avals, unknown_avals: avals of the two groups of inputs.
       instantiate: per output, whether it counts as unknown even if it is known.
+      narrow: whether a residual that is a broadcast is kept as its operand.
     """
     staging = StagingTrace()
     tape = TapeTrace(staging)
@@ -236,8 +237,8 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         pr = unknown.olympuspr.replace(
             constvars=[v for v, _ in fixed],
             invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
-        return _narrow(Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out,
-                             residuals))
+        split = Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+        return _narrow(split) if narrow else split
     finally:
         leave(outer)
         tape.end()
