@@ -100,11 +100,11 @@ def tanh_of_product(x):
 
 
 @pytest.mark.parametrize(("name", "transformed", "budget"), [
-    ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 0),
-    ("grad", olympus.grad(tanh_of_product), 0),
-    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 0),
-    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 0),
-    ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 0),
+    ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 143),
+    ("grad", olympus.grad(tanh_of_product), 302),
+    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 236),
+    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 146),
+    ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 209),
 ])
 def test_a_transformed_function_of_arrays_enters_few_frames(name, transformed, budget):
     x = onp.asarray(X)

@@ -297,21 +297,22 @@ class EvalTrace(Trace):
             check_deleted(prim.name, args)
             raise
 
-    def compiled(self, closed: ClosedOlympuspr, name: str) -> Any:
-        """The C++ callable of a program, which gives a list."""
-        return _called(name, lambda avals: closed, True, False)
+    def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Any]], list[Any]]:
+        """A program as a function of a list of values."""
+        call = _called(name, lambda avals: closed, True, False)
 
-    def run(self, call: Any, args: Sequence[Any], name: str) -> list[Any]:
-        """Results of such a callable."""
-        for a in args:
-            if type(a) is not ArrayImpl:
-                args = list(map(argument_array, args))
-                break
-        try:
-            return call(*args)
-        except (ValueError, lib.XlaRuntimeError):
-            check_deleted(name, args)
-            raise
+        def run(args: list[Any]) -> list[Any]:
+            for a in args:
+                if type(a) is not ArrayImpl:
+                    args = list(map(argument_array, args))
+                    break
+            try:
+                return call(*args)
+            except (ValueError, lib.XlaRuntimeError):
+                check_deleted(name, args)
+                raise
+
+        return run
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:

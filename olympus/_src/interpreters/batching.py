@@ -162,7 +162,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
     dims, force = tuple(dims), tuple(force)
-    return closed.derived(("batch", axis, dims, force, *(avals or ())),
+    return closed.derived(("batch", axis.size, axis.name, axis.mesh_axis, dims, force, *(avals or ())),
                           lambda: _batch_program(closed, axis, dims, force, avals))
 
 

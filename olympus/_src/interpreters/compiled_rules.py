@@ -28,7 +28,7 @@ from ..core.staging import stage
 from ..core.trace import Trace
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
-__all__ = ["Compiled", "jvp_at_once", "vmap_at_once"]
+__all__ = ["jvp_at_once", "vmap_at_once"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -40,31 +40,27 @@ _BY_STEPS = (config.debug_nans, config.debug_infs, config.debug_key_reuse, confi
              config.check_tracer_leaks)
 
 
-class Compiled:
+def compiled(trace: Any, name: str, closed: ClosedOlympuspr) -> Callable[[list[Any]], list[Any]]:
     """A program as a function of a list of arrays; a result that is an operand is not copied."""
+    places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
+    made: list[Any] = []
+    for v in closed.outvars:
+        if type(v) is not Literal and v not in places:
+            places[v] = len(made)
+            made.append(v)
+    compute = trace.compiled(
+        closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name)
+    # Per result: i for the i-th that is computed, ~i for operand i, or a constant.
+    wanted = [v if type(v) is Literal else places[v] for v in closed.outvars]
+    if wanted == list(range(len(made))):
+        return compute
 
-    __slots__ = ("trace", "name", "call", "places")
+    def call(args: list[Any]) -> list[Any]:
+        found = compute(args) if made else made
+        return [place if type(place) is Literal else found[place] if place >= 0 else args[~place]
+                for place in wanted]
 
-    def __init__(self, trace: Any, name: str, closed: ClosedOlympuspr) -> None:
-        places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
-        made: list[Any] = []
-        for v in closed.outvars:
-            if type(v) is not Literal and v not in places:
-                places[v] = len(made)
-                made.append(v)
-        self.trace, self.name = trace, name
-        self.call = trace.compiled(
-            closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name) if made else None
-        # Per result: i for the i-th that is computed, ~i for operand i, or a constant. None if all
-        # are computed, in their order.
-        found = [v if type(v) is Literal else places[v] for v in closed.outvars]
-        self.places = None if found == list(range(len(made))) else found
-
-    def __call__(self, args: list[Any]) -> list[Any]:
-        found = [] if self.call is None else self.trace.run(self.call, args, self.name)
-        return found if self.places is None else [
-            place if type(place) is Literal else found[place] if place >= 0 else args[~place]
-            for place in self.places]
+    return call
 
 
 class JVPRule:
@@ -76,7 +72,7 @@ class JVPRule:
 
     __slots__ = ("first", "later", "residuals", "tangents")
 
-    def __init__(self, first: Compiled, later: ClosedOlympuspr | None, residuals: Sequence[int],
+    def __init__(self, first: Callable[[list[Any]], list[Any]], later: ClosedOlympuspr | None, residuals: Sequence[int],
                  tangents: Sequence[Any]) -> None:
         self.first, self.later = first, later
         self.residuals = residuals      # places among what `first` returns, then the primals
@@ -139,8 +135,8 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
     rule = _found(key, lambda: _vmap_rule(trace, prim, Axis(axis.size), types, dims, params))
     if rule is False:
         return None
-    compiled, out_dims, elements = rule
-    return compiled(vals), out_dims, elements
+    call, out_dims, elements = rule
+    return call(vals), out_dims, elements
 
 
 def _firsts(values: Sequence[Any]) -> tuple[int, ...]:
@@ -215,7 +211,7 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
     if first.effects or (later is not None and later.effects):
         return False
     nonzero = iter(places[len(tangents):])
-    return JVPRule(Compiled(trace, prim.name, first), later, residuals,
+    return JVPRule(compiled(trace, prim.name, first), later, residuals,
                    [t if type(t) is Zero else next(nonzero) for t in tangents])
 
 
@@ -236,4 +232,4 @@ def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
         return False
     elements = [aval if d is None else aval.without_axis(d)
                 for aval, d in zip(closed.out_avals, out_dims, strict=True)]
-    return Compiled(trace, prim.name, closed), out_dims, elements
+    return compiled(trace, prim.name, closed), out_dims, elements

@@ -385,18 +385,22 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None,
 
 def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     """Operands with one dtype, each with its own shape."""
-    xs = tuple([x if isinstance(x, _ARRAYS) and type(x.aval) is ShapedArray else
-                _promotable(name, x, i) if type(x) is int else operand(name, x, i)
-                for i, x in enumerate(xs)])
-    avals = tuple([x.aval for x in xs])
+    operands, found, arrays = [], [], True
+    for i, x in enumerate(xs):
+        if not (isinstance(x, _ARRAYS) and type(x.aval) is ShapedArray):
+            arrays = False
+            x = _promotable(name, x, i) if type(x) is int else operand(name, x, i)
+        operands.append(x)
+        found.append(x.aval)
+    avals = tuple(found)
     key = ("dtypes", avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = result_type(name, avals, inexact)
     dtype, weak = plan
-    if False not in [a.dtype == dtype and a.weak_type == weak for a in avals]:
-        return list(xs)
-    return [_fit(x, dtype, weak, None) for x in xs]
+    if arrays and all([a.dtype == dtype and a.weak_type == weak for a in avals]):
+        return operands
+    return [_fit(x, dtype, weak, None) for x in operands]
 
 
 def inexact_dtypes(name: str, *xs: Any) -> list[Any]:
