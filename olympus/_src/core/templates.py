@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 import itertools
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,50 +47,26 @@ _by_bits = frozenset((bool, int, float, complex))
 def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
          ) -> Any:
     """What `fun`, a function of the library, returns under a trace that ends in a program."""
-    staging = type(trace) is StagingTrace
     key: list[Any] = [fun, current_context()]
     operands: list[Any] = []
-    for a in args:
-        kind = type(a)
-        if kind is StagingTracer and (a._trace is trace or not staging):
-            operands.append(a)
-            key.append(a.aval)
-        elif kind in _exact:
-            key.append(a)
-        elif kind in _by_bits or (kind is tuple and _is_plain(a)) or _meet(kind):
-            key.append(bit_key(a))
-        elif not staging and issubclass(kind, Tracer):
-            operands.append(a)
-            key.append(a.aval)
-        else:
-            return fun(*args, **kwargs)
+    own = trace if type(trace) is StagingTrace else None
+    if not _note(args, own, key, operands):
+        return fun(*args, **kwargs)
     if kwargs:
-        for name, a in kwargs.items():
-            kind = type(a)
-            key.append(name)
-            if kind is StagingTracer and (a._trace is trace or not staging):
-                operands.append(a)
-                key.append(a.aval)
-            elif kind in _exact:
-                key.append(a)
-            elif kind in _by_bits or (kind is tuple and _is_plain(a)) or _meet(kind):
-                key.append(bit_key(a))
-            elif not staging and issubclass(kind, Tracer):
-                operands.append(a)
-                key.append(a.aval)
-            else:
-                return fun(*args, **kwargs)
+        key += kwargs
+        if not _note(kwargs.values(), own, key, operands):
+            return fun(*args, **kwargs)
     if len(operands) > 1 and len(places := {id(x): i for i, x in enumerate(operands)}
                                  ) < len(operands):
         key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
     found = _templates.get(whole := tuple(key), _templates)
     if found is _templates:
-        if type(trace) is StagingTrace:
-            return _record(trace, whole, operands, fun, args, kwargs)
+        if own is not None:
+            return _record(own, whole, operands, fun, args, kwargs)
         found = _templates[whole] = _staged(fun, args, kwargs)
     if found is None:
         return fun(*args, **kwargs)
-    return found.write(trace, operands) if type(trace) is StagingTrace else found.bind(operands)
+    return found.bind(operands) if own is None else found.write(own, operands)
 
 
 def by_identity(kind: type[T]) -> type[T]:
@@ -99,12 +75,28 @@ def by_identity(kind: type[T]) -> type[T]:
     return kind
 
 
-def _is_plain(items: tuple[Any, ...]) -> bool:
-    """Whether a tuple is a constant by its items' types and bits."""
-    for x in items:
-        kind = type(x)
-        if not (kind in _exact or kind in _by_bits or (kind is tuple and _is_plain(x))
-                or _meet(kind)):
+def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operands: list[Any]
+          ) -> bool:
+    """Add arguments to the key, and tracers among them to the operands: those of the trace `own`,
+    or of any. False where one is for the function itself.
+    """
+    for a in args:
+        kind = type(a)
+        if kind is StagingTracer and (a._trace is own or own is None):
+            operands.append(a)
+            key.append(a.aval)
+        elif kind in _exact:
+            key.append(a)
+        elif kind in _by_bits or _meet(kind):
+            key.append(bit_key(a))
+        elif kind is tuple or kind is list:
+            key.append((kind, len(a)))
+            if not _note(a, own, key, operands):
+                return False
+        elif own is None and issubclass(kind, Tracer):
+            operands.append(a)
+            key.append(a.aval)
+        else:
             return False
     return True
 
@@ -138,16 +130,16 @@ class Template:
             values.append(trace.atom(const))
         where, scope, record = trace.where or _user_frame(), ctx.eqn, trace.eqns.append
         for prim, places, avals, params, names in self.eqns:
-            outs = []
+            eqn = new(OlympusprEqn)
+            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
+            eqn.ctx = scope.extend(*names) if names else scope
+            eqn.invars = [values[i] for i in places]
+            outs = eqn.outvars = []
             for aval in avals:
                 var = new(Var)
                 var.aval = aval
                 outs.append(var)
-            eqn = new(OlympusprEqn)
-            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
-            eqn.ctx = scope.extend(*names) if names else scope
-            eqn.invars, eqn.outvars = [values[i] for i in places], outs
-            values += outs
+                values.append(var)
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
@@ -197,16 +189,15 @@ def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTra
 def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
             ) -> Template | None:
     """The template of a call in a trace that is above others; None also where it fails."""
-    given = [*args, *kwargs.values()]
-    traced = [i for i, a in enumerate(given) if isinstance(a, Tracer)]
+    operands: list[Tracer] = []
+    _note([*args, *kwargs.values()], None, [], operands)
     warned, found = source.warned.count, None
 
     def record(*tracers: StagingTracer) -> tuple[()]:
         nonlocal found
-        for i, tracer in zip(traced, tracers, strict=True):
-            given[i] = tracer
-        result = fun(*given[:len(args)],
-                     **dict(zip(kwargs, given[len(args):], strict=True)))
+        left = iter(tracers)
+        given = _with_tracers([*args, *kwargs.values()], left)
+        result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
         trace = ctx.trace
         found = _template(trace, [x._bound for x in tracers],
                           {var: value for value, var in trace.consts.values()}, trace.eqns,
@@ -216,10 +207,17 @@ def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")     # the function itself will warn
-            stage(record, [given[i].aval for i in traced])
+            stage(record, [x.aval for x in operands])
     except Exception:   # the function itself will say what is wrong, of the caller's arguments
         return None
     return found if source.warned.count == warned else None
+
+
+def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
+    """An argument with others in place of its tracers."""
+    if isinstance(a, Tracer):
+        return next(left)
+    return type(a)([_with_tracers(item, left) for item in a]) if type(a) in (list, tuple) else a
 
 
 def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Any],
