@@ -162,8 +162,8 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
     dims, force = tuple(dims), tuple(force)
-    return closed.derived(("batch", axis.size, axis.name, axis.mesh_axis, dims, force, *(avals or ())),
-                          lambda: _batch_program(closed, axis, dims, force, avals))
+    key = ("batch", axis.size, axis.name, axis.mesh_axis, dims, force, *(avals or ()))
+    return closed.derived(key, lambda: _batch_program(closed, axis, dims, force, avals))
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],

@@ -72,8 +72,8 @@ class JVPRule:
 
     __slots__ = ("first", "later", "residuals", "tangents")
 
-    def __init__(self, first: Callable[[list[Any]], list[Any]], later: ClosedOlympuspr | None, residuals: Sequence[int],
-                 tangents: Sequence[Any]) -> None:
+    def __init__(self, first: Callable[[list[Any]], list[Any]], later: ClosedOlympuspr | None,
+                 residuals: Sequence[int], tangents: Sequence[Any]) -> None:
         self.first, self.later = first, later
         self.residuals = residuals      # places among what `first` returns, then the primals
         # Per result its tangent's place among what `first`, then `later`, return; or a Zero.

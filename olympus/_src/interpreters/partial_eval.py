@@ -142,7 +142,7 @@ class TapeTrace(StagingTrace):
             outs = [Var(v.aval) for v in eqn.outvars]
             self.eqns.append(OlympusprEqn(eqn.primitive, read(eqn.invars, env), outs, eqn.params,
                                           eqn.effects, None, ctx.eqn))
-            env.update(zip(eqn.outvars, outs))
+            env.update(zip(eqn.outvars, outs, strict=True))
         return [TapeTracer(self, v) for v in read(pr.outvars, env)]
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:

@@ -398,7 +398,7 @@ def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     if plan is None:
         plan = _plans[key] = result_type(name, avals, inexact)
     dtype, weak = plan
-    if arrays and all([a.dtype == dtype and a.weak_type == weak for a in avals]):
+    if arrays and False not in [a.dtype == dtype and a.weak_type == weak for a in avals]:
         return operands
     return [_fit(x, dtype, weak, None) for x in operands]
 

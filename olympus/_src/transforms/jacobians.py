@@ -186,12 +186,12 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
-    make = _unit_arrays if ctx.trace.recorded or any([a.tagged for a in avals]) else _made_units
-    return make(tuple(avals)), sum([a.size for a in avals])
+    make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
+    return make(tuple(avals)), sum(a.size for a in avals)
 
 
 def _unit_arrays(avals: tuple[Any, ...]) -> list[Any]:
-    total, offset, units = sum([a.size for a in avals]), 0, []
+    total, offset, units = sum(a.size for a in avals), 0, []
     for aval in avals:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
