@@ -71,13 +71,12 @@ def test_a_deleted_operand_is_told_where_a_rule_runs_at_once():
 
 
 def test_an_option_that_looks_at_each_operation_has_the_rule_run_by_steps():
-    def f(x):
-        return onp.log(x) * 0
+    def slope():
+        return olympus.jvp(lax.atan2, (0 * X, 0 * X), (T, T))
 
-    for transformed in (lambda: olympus.jvp(f, (0 * X,), (T,)), lambda: olympus.vmap(f)(0 * X)):
-        transformed()
-        with olympus.debug_nans(True), pytest.raises(FloatingPointError, match="mul"):
-            transformed()
+    slope()
+    with olympus.debug_nans(True), pytest.raises(FloatingPointError, match="div"):
+        slope()
 
 
 def test_params_without_a_hash_are_told_by_the_operation():
