@@ -600,6 +600,8 @@ CACHES = {
         "Context | the function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
     ("backend/eager.py", "_programs"): "primitive and params | process | 16384",
+    ("interpreters/compiled_rules.py", "_rules"): "rule, primitive, avals, which operands are one, "
+        "params, Context | process | 4096",
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
     ("backend/compile.py", "known"): "digest, devices, options | weak",
     ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",

@@ -44,6 +44,7 @@ def traced_frames(fun, *args):
 X = np.ones(3, np.float32)
 KEY = olympus.random.key(0)
 PLACES = onp.array([0, 2])
+W = onp.ones((3, 3))
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [
@@ -92,6 +93,23 @@ def test_an_eager_operation_enters_few_frames(name, fun, budget):
     x = onp.asarray(X)
     fun(x)
     assert frames(lambda: fun(x)) - 1 <= budget
+
+
+def tanh_of_product(x):
+    return (onp.tanh(x @ W) ** 2).sum()
+
+
+@pytest.mark.parametrize(("name", "transformed", "budget"), [
+    ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 143),
+    ("grad", olympus.grad(tanh_of_product), 302),
+    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 236),
+    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 146),
+    ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 213),
+])
+def test_a_transformed_function_of_arrays_enters_few_frames(name, transformed, budget):
+    x = onp.asarray(X)
+    transformed(x)
+    assert frames(lambda: transformed(x)) - 1 <= budget
 
 
 CALLS = {

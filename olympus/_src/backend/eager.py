@@ -197,6 +197,29 @@ def in_groups(xs: Sequence[Any]) -> list[Any]:
 
 def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
     """The C++ callable of an operation with given params."""
+    several = prim.multiple_results
+
+    def program(*xs: Any) -> list[Any]:
+        out = prim.bind(*xs, **params)
+        return list(out) if several else [out]
+
+    # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
+    return _called(prim.name, lambda avals: stage(program, avals), several, prim.programs != (),
+                   None if prim.by_groups is None else
+                   lambda args: prim.by_groups(in_groups(args), **params))
+
+
+def _called(name: str, staged: Callable[[list[Any]], ClosedOlympuspr], several: bool, users: bool,
+            by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
+    """The C++ callable of a program for operands of any types.
+
+    Args:
+      name: what is called.
+      staged: the program for operands of given avals.
+      several: whether it has a list of results.
+      users: whether there may be code of the user's in it.
+      by_groups: how it is called with many operands, if in another way.
+    """
     def run(*args: Any) -> Any:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
@@ -208,30 +231,22 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
             raise
 
     def first(*args: Any) -> tuple[Any, Any, bool]:
-        if len(args) > MANY and prim.by_groups is not None:
-            return prim.by_groups(in_groups(args), **params), None, False
+        if len(args) > MANY and by_groups is not None:
+            return by_groups(args), None, False
         values = list(map(argument_array, args))
         avals = [typeof(v) for v in values]
         placement = placement_of(list(map(sharding_of, values)), named=lambda i: (
-            f"argument {i} of {prim.name} with shape {avals[i].str_short()} and"))._replace(
+            f"argument {i} of {name} with shape {avals[i].str_short()} and"))._replace(
                 layouts=layouts_of(values))
-        several = prim.multiple_results
-
-        def program(*xs: Any) -> list[Any]:
-            out = prim.bind(*xs, **params)
-            return list(out) if several else [out]
-
-        # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
-        closed = stage(program, avals)
-        executable = compile_program(closed, prim.name, placement)
+        closed = staged(avals)
+        executable = compile_program(closed, name, placement)
         leaves = list(map(stored, values))
-        used = reuse.applied(prim.name, closed, values, True)
-        outs = reuse.keep(used, run_program(executable, leaves, prim.name,
-                                            closed if prim.programs != () else None))
+        used = reuse.applied(name, closed, values, True)
+        outs = reuse.keep(used, run_program(executable, leaves, name, closed if users else None))
         result = outs if several else outs[0]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
 
-    made = lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+    made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)
     return made
 
@@ -243,6 +258,7 @@ class EvalTrace(Trace):
     """Compiles (on the first call) and runs."""
 
     __slots__ = ()
+    evaluates = True
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         # As a rule all are arrays, and nothing is built.
@@ -280,6 +296,23 @@ class EvalTrace(Trace):
         except (ValueError, lib.XlaRuntimeError):
             check_deleted(prim.name, args)
             raise
+
+    def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Any]], list[Any]]:
+        """A program as a function of a list of values."""
+        call = _called(name, lambda avals: closed, True, False)
+
+        def run(args: list[Any]) -> list[Any]:
+            for a in args:
+                if type(a) is not ArrayImpl:
+                    args = list(map(argument_array, args))
+                    break
+            try:
+                return call(*args)
+            except (ValueError, lib.XlaRuntimeError):
+                check_deleted(name, args)
+                raise
+
+        return run
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:

@@ -60,6 +60,7 @@ class Trace:
     # The primitive and params of the call with a derivative rule that runs below: its operands are
     # all that it may have of this trace.
     waits_for: Any = None
+    evaluates = False       # whether what is bound runs at once
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.alive, self.thread, self.parent = True, threading.get_ident(), parent

@@ -9,11 +9,12 @@ from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Axis, Primitive, missing_rule, pair
+from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import is_float0
+from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 
@@ -26,10 +27,9 @@ class BatchTracer(Tracer):
     # aval   float32[3,4]      what the user's function sees: one element
     __slots__ = ("val", "dim")
 
-    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
+    def __init__(self, trace: BatchTrace, val: Any, dim: int, aval: Any = None) -> None:
         self._trace = trace
-        aval = typeof(val)
-        self.aval = aval.without_axis(dim)
+        self.aval = typeof(val).without_axis(dim) if aval is None else aval
         self.val, self.dim = val, dim
 
     def __repr__(self) -> str:
@@ -70,9 +70,9 @@ class BatchTrace(Trace):
                 dims.append(None)
         return vals, dims, active
 
-    def wrap(self, val: Any, dim: int | None) -> Any:
+    def wrap(self, val: Any, dim: int | None, aval: Any = None) -> Any:
         # What is the same for all elements needs no tracer: the parent does its operations, once.
-        return val if dim is None else BatchTracer(self, val, dim)
+        return val if dim is None else BatchTracer(self, val, dim, aval)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         vals, dims, active = self.split(args)
@@ -86,11 +86,16 @@ class BatchTrace(Trace):
                 found = prim.vmap_named(self.axis, vals, dims, **params)
             elif not active:
                 return parent.process(prim, tuple(vals), params)
-            elif prim.vmap is None:
-                raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
-                                   "it has no vmap rule; use olympus.lax.map instead of vmap here."
-                                   )
             else:
+                made = None if prim.foreign or isinstance(prim, Higher) else vmap_at_once(
+                    parent, prim, self.axis, vals, dims, params)
+                if made is not None:
+                    outs = list(map(self.wrap, *made))
+                    return outs if prim.multiple_results else outs[0]
+                if prim.vmap is None:
+                    raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
+                                       "it has no vmap rule; use olympus.lax.map instead of vmap "
+                                       "here.")
                 found = prim.vmap(self.axis, vals, dims, **params)
         finally:
             ctx.trace = self
@@ -158,8 +163,8 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
     dims, force = tuple(dims), tuple(force)
-    return closed.derived(("batch", axis, dims, force, *(avals or ())),
-                          lambda: _batch_program(closed, axis, dims, force, avals))
+    key = ("batch", axis.size, axis.name, axis.mesh_axis, dims, force, *(avals or ()))
+    return closed.derived(key, lambda: _batch_program(closed, axis, dims, force, avals))
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],

@@ -19,6 +19,7 @@ from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import as_array, instantiate
 from ..types.tree import tree_map
+from .compiled_rules import jvp_at_once
 from .partial_eval import TapeTrace
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
@@ -135,26 +136,30 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return parent.process(prim, args, params)
-            tangents = [zero_tangent(x) if t is None else t
-                        for x, t in zip(primals, tangents, strict=True)]
             higher = isinstance(prim, Higher)
-            # All that a rule of our own binds is of one line, which is looked for once.
-            if record is not None and not higher and not prim.foreign:
-                record.where = where or user_frame()
-            # Above a tape the tangents are its unknowns. An ordinary rule needs nothing special:
-            # what it binds of primals runs, what touches a tangent is recorded. A body must be cut
-            # in two.
-            if higher and isinstance(parent, TapeTrace):
-                found = prim.linearize(parent, primals, tangents, **params)
-            else:
-                if prim.jvp is None:
-                    raise missing_rule(prim, f"Differentiation rule for {prim.name!r} not "
-                                       "implemented; it has no derivative; apply "
-                                       "olympus.lax.stop_gradient to its operands, or wrap the "
-                                       "function that uses it in olympus.custom_jvp.")
-                found = prim.jvp(primals, tangents, **params)
-                if prim.foreign:
-                    found = tree_map(as_array, found)
+            own = not higher and not prim.foreign
+            found = (jvp_at_once(parent, prim, primals, tangents, params)
+                     if own and record is None else None)
+            if found is None:
+                tangents = [zero_tangent(x) if t is None else t
+                            for x, t in zip(primals, tangents, strict=True)]
+                # All that a rule of our own binds is of one line, which is looked for once.
+                if own and record is not None:
+                    record.where = where or user_frame()
+                # Above a tape the tangents are its unknowns. An ordinary rule needs nothing
+                # special: what it binds of primals runs, what touches a tangent is recorded. A body
+                # must be cut in two.
+                if higher and isinstance(parent, TapeTrace):
+                    found = prim.linearize(parent, primals, tangents, **params)
+                else:
+                    if prim.jvp is None:
+                        raise missing_rule(prim, f"Differentiation rule for {prim.name!r} not "
+                                           "implemented; it has no derivative; apply "
+                                           "olympus.lax.stop_gradient to its operands, or wrap the "
+                                           "function that uses it in olympus.custom_jvp.")
+                    found = prim.jvp(primals, tangents, **params)
+                    if prim.foreign:
+                        found = tree_map(as_array, found)
         finally:
             ctx.trace = self
             if record is not None:

@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import (
+    ClosedOlympuspr,
+    Literal,
+    Olympuspr,
+    OlympusprEqn,
+    Var,
+    read,
+    variables,
+)
 from ..core.linear_util import WrappedFun
 from ..core.primitive import Higher, Primitive
 from ..core.staging import ASK, StagingTrace, StagingTracer, stage
@@ -122,6 +130,23 @@ class TapeTrace(StagingTrace):
         # however many equations read it.
         return super().process(prim, args, params, ASK if self.watched else None)
 
+    def append(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[TapeTracer]:
+        """The results of a program without effects, whose equations are recorded as they are.
+
+        Its operands have the types that it was staged for, so that nothing is inferred.
+        """
+        pr, atom = closed.olympuspr, self.atom
+        env: dict[Any, Any] = dict(zip(pr.invars, map(atom, args), strict=True))
+        if closed.consts:
+            env.update(zip(pr.constvars, map(atom, closed.consts), strict=True))
+        self.height = max(self.height, pr.height - 1)
+        for eqn in pr.eqns:
+            outs = [Var(v.aval) for v in eqn.outvars]
+            self.eqns.append(OlympusprEqn(eqn.primitive, read(eqn.invars, env), outs, eqn.params,
+                                          eqn.effects, None, ctx.eqn))
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return [TapeTracer(self, v) for v in read(pr.outvars, env)]
+
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
         super().note_effects(effects, args)
         self.touched.update([(id(args[e.index]), args[e.index]) for e in input_effects(effects)])
@@ -186,13 +211,14 @@ class Split:
 
 def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],
                   known_avals: Sequence[Any], unknown_avals: Sequence[Any],
-                  instantiate: Sequence[bool] | bool = False) -> Split:
+                  instantiate: Sequence[bool] | bool = False, narrow: bool = True) -> Split:
     """Stage `fun(staging, tape, known inputs, unknown inputs)` under a tape above a staging trace.
 
     Args:
       fun: returns a flat list of outputs; it runs with the tape as current trace.
       known_avals, unknown_avals: avals of the two groups of inputs.
       instantiate: per output, whether it counts as unknown even if it is known.
+      narrow: whether a residual that is a broadcast is kept as its operand.
     """
     staging = StagingTrace()
     tape = TapeTrace(staging)
@@ -223,8 +249,8 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         pr = unknown.olympuspr.replace(
             constvars=[v for v, _ in fixed],
             invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
-        return _narrow(Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out,
-                             residuals))
+        split = Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+        return _narrow(split) if narrow else split
     finally:
         leave(outer)
         tape.end()

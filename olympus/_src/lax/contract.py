@@ -26,6 +26,7 @@ __all__ = ["DotDimensionNumbers", "batch_matmul", "check_terms", "dot", "dot_gen
 
 Dims = tuple[int, ...]
 FLOAT32 = dtypes.as_dtype("float32")
+_INT = frozenset((int,))
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]],
                             tuple[Sequence[int], Sequence[int]]]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
@@ -239,17 +240,18 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
         raise TypeError(f"dot_general: dimension_numbers {dimension_numbers!r} given; ((lhs "
                         "contracting, rhs contracting), (lhs batch, rhs batch)) is required, each "
                         "a sequence of axes.") from None
-    if any(type(i) is not int for pair in numbers for axes in pair for i in axes):
+    (lc, rc), (lb, rb) = numbers
+    if {*map(type, (*lc, *rc, *lb, *rb))} - _INT:
         lc, rc, lb, rb = [tuple([static_int(i, "dot_general", "axis") for i in axes])
                           for pair in numbers for axes in pair]
         numbers = ((lc, rc), (lb, rb))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
-    product = functools.partial(
-        dot_general_p.bind, dimension_numbers=numbers, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type)
+    params = {"dimension_numbers": numbers, "precision": canonical_precision(precision),
+              "preferred_element_type": preferred_element_type}
     if out_sharding is None:
-        return product(lhs, rhs, out_sharding=None)
+        return dot_general_p.bind(lhs, rhs, out_sharding=None, **params)
+    product = functools.partial(dot_general_p.bind, **params)
     a, b = typeof(lhs), typeof(rhs)
     check_terms("dot_general", (a, b), out_sharding,
                 [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])

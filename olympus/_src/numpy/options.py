@@ -218,21 +218,26 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                  for part in core.replace("->", ";").replace("),(", ");(").split(";")]
 
     def decorate(fun: Callable[..., R]) -> Callable[..., R]:
-        name = fun.__name__
+        name, loops = fun.__name__, Loops("xx->x", "biufc")
 
-        @functools.wraps(fun)
-        def body(*args: Any, axes: Any = None, axis: Any = None, keepdims: bool = False,
-                 out: None = None, dtype: Any = None, casting: str = "same_kind",
-                 order: str = "K", subok: bool = True, signature: Any = None,
-                 **options: Any) -> Any:
-            args = tuple(_in_loop(name, Loops("xx->x", "biufc"), args, out=out, dtype=dtype,
-                                  casting=casting, order=order, subok=subok, signature=signature))
+        def asked(*args: Any, axes: Any = None, axis: Any = None, keepdims: bool = False,
+                  out: None = None, dtype: Any = None, casting: str = "same_kind",
+                  order: str = "K", subok: bool = True, signature: Any = None,
+                  **options: Any) -> Any:
+            args = tuple(_in_loop(name, loops, args, out=out, dtype=dtype, casting=casting,
+                                  order=order, subok=subok, signature=signature))
             if type(keepdims) is not bool:
                 keepdims = flag(name, "keepdims", keepdims)
             if axes is None and axis is None and not keepdims:
                 return fun(*args, **options)
             return _along(name, core, ins, result, fun, array_args(name, *args), axes, axis,
                           keepdims, options)
+
+        @functools.wraps(fun)
+        def body(*args: Any, **options: Any) -> Any:
+            # As a rule none of the options is given.
+            plain = not options or options.keys().isdisjoint(CORE)
+            return fun(*args, **options) if plain else asked(*args, **options)
 
         own, axis = inspect.signature(fun), -1 if core == "(n),(n)->()" else None
         more = {**PARAMETERS, "axes": _parameter("axes", None, "Sequence[Axes] | None"),

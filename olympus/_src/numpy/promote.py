@@ -15,7 +15,7 @@ import numpy as np
 
 from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
-from ..base import config, source
+from ..base import config, lib, source
 from ..base.spelling import array_method
 from ..base.util import Memo, memoize
 from ..core import templates
@@ -42,6 +42,7 @@ _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where 
 _x64, _mode = config.enable_x64, config.numpy_dtype_promotion
 _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
+_ARRAYS = Tracer, lib.ArrayImpl
 
 # What NumPy calls a primitive or function of lax whose name differs: for messages.
 _NUMPY_NAMES = {
@@ -384,15 +385,22 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None,
 
 def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     """Operands with one dtype, each with its own shape."""
-    xs = tuple([_promotable(name, x, i) if type(x) is int else operand(name, x, i)
-                for i, x in enumerate(xs)])
-    avals = tuple([x.aval for x in xs])
+    operands, found, arrays = [], [], True
+    for i, x in enumerate(xs):
+        if not (isinstance(x, _ARRAYS) and type(x.aval) is ShapedArray):
+            arrays = False
+            x = _promotable(name, x, i) if type(x) is int else operand(name, x, i)
+        operands.append(x)
+        found.append(x.aval)
+    avals = tuple(found)
     key = ("dtypes", avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = result_type(name, avals, inexact)
     dtype, weak = plan
-    return [_fit(x, dtype, weak, None) for x in xs]
+    if arrays and False not in [a.dtype == dtype and a.weak_type == weak for a in avals]:
+        return operands
+    return [_fit(x, dtype, weak, None) for x in operands]
 
 
 def inexact_dtypes(name: str, *xs: Any) -> list[Any]:

@@ -17,6 +17,7 @@ from ..control.bodies import cast
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
+from ..core.trace import ctx
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
@@ -45,6 +46,7 @@ from .autodiff import (
     pull_back,
     real_outputs,
 )
+from .jit import make_jit
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -184,6 +186,11 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
+    make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
+    return make(tuple(avals)), sum(a.size for a in avals)
+
+
+def _unit_arrays(avals: tuple[Any, ...]) -> list[Any]:
     total, offset, units = sum(a.size for a in avals), 0, []
     for aval in avals:
         shape = (total, aval.size)
@@ -191,7 +198,10 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
         hit = cast(eq(rows, add(columns, offset)), aval)
         units.append(as_typed(reshape(hit, (total, *aval.shape)), aval.with_axis(0, total)))
         offset += aval.size
-    return units, total
+    return units
+
+
+_made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by one program
 
 
 def _columns(lin: Linearized) -> list[list[Any]]:

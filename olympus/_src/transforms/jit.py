@@ -301,6 +301,9 @@ class JitFunction:
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
             self.signature, self.keep_unused, self.options, hold) if persist else None
+        # Whether it is a call of its program that other traces see.
+        self.plain = not (inline or persist or self.options or self.device is not None
+                          or in_shardings is not UNSPECIFIED)
         self.direct = self.device is None   # whether C++ can make the calls, as far as is known
         self.guarded: Any = None    # C++'s object that is called where no array is given twice
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
@@ -444,6 +447,11 @@ class JitFunction:
             lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        under = self.plain and ctx.trace is not ThreadState.trace
+        key, operands = self.signature.plain(args, kwargs) if under else (None, args)
+        if key is not None and (program := self.programs.get(key)) is not None:
+            outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
+            return tree_unflatten(program.out_tree, outs), None, False
         call = self.signature.call(args, kwargs)
         if self.library and Literal in map(type, call.leaves):
             return self._with_arrays(call), None, False
@@ -467,6 +475,8 @@ class JitFunction:
                 outs = eval_closed(program.closed, *operands)
             else:
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
+                if key is not None and not program.tracers:
+                    self.programs[key] = program
             if self.device is not None:     # the whole program runs there, then
                 here = make_single_device_sharding(self.device)
                 outs = [constrain("jit device", x, here) for x in outs]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import lib
 from ..base.util import bit_key, name_of
 from ..core.context import current_context
 from ..core.trace import Tracer
@@ -46,6 +47,8 @@ class Call:
         return [self.statics[i] if i in self.statics else next(rest) for i in range(self.arity)]
 
 
+ArrayImpl = lib.ArrayImpl
+_SIMPLE = frozenset((int, bool, str, type(None)))   # of which type and == tell all
 WHOLE = PartitionSpec()     # what `pjit` takes None for where a mesh is around
 
 
@@ -142,6 +145,28 @@ class Signature:
             raise ValueError(f"jit: {what}_argnums has {min(argnums)}; {self.name} is called with "
                              f"{count} positional arguments; give an index in that range.")
         return {i + count if i < 0 else i for i in argnums}
+
+    def plain(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+        """A shorter key of a call, and its leaves, if it has only arrays and simple static values.
+
+        Else the key is None. Library functions under a transformation are called so.
+        """
+        key: list[Any] = [current_context()]
+        leaves = []
+        for i, x in enumerate(args):
+            kind = type(x)
+            if kind is ArrayImpl or isinstance(x, Tracer):
+                key.append(x.aval)
+                leaves.append(x)
+            elif kind in _SIMPLE and i in self.static_argnums:
+                key.append((kind, x))
+            else:
+                return None, leaves
+        for name, x in kwargs.items():
+            if type(x) not in _SIMPLE or name not in self.static_argnames:
+                return None, leaves
+            key.append((name, type(x), x))
+        return tuple(key), leaves
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> Call:
         """Flatten a call: dynamic leaves with their avals, static values, and the key."""

@@ -1,0 +1,235 @@
+"""Rules of operations on arrays, each compiled as one program.
+
+A rule binds several small operations, that of tanh five; where they run at once they would be as
+many compiled calls. So a rule is staged once per primitive, params and types of its operands, and
+its program is called from then on. Above a tape it is cut in two: the first half is called, and the
+equations of the second are recorded.
+
+    jvp, on arrays       primals, tangents  ──►  compiled  ──►  results, tangents
+    jvp, above a tape    primals  ──►  compiled  ──►  results, residuals
+                         residuals, tangents  ──►  equations on the tape  ──►  tangents
+    vmap, on arrays      mapped operands  ──►  compiled  ──►  mapped results
+
+XLA may round a product and a sum in one step in such a program, so that results differ from those
+of the single operations in the last bits, as those of `jit` do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import config, lib
+from ..base.util import Memo
+from ..core.context import current_context
+from ..core.ir import ClosedOlympuspr, Literal
+from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
+from ..core.staging import stage
+from ..core.trace import Trace
+from .partial_eval import TapeTrace, TapeTracer, split_program
+
+__all__ = ["jvp_at_once", "vmap_at_once"]
+
+ArrayImpl = lib.ArrayImpl
+
+# By rule, primitive, Context, types and params; False where it has to run in Python each time.
+_rules: Memo = Memo(4096)
+
+# Options for finding mistakes: under them each operation is called by itself.
+_BY_STEPS = (config.debug_nans, config.debug_infs, config.debug_key_reuse, config.jit_disabled,
+             config.check_tracer_leaks)
+
+
+def compiled(trace: Any, name: str, closed: ClosedOlympuspr) -> Callable[[list[Any]], list[Any]]:
+    """A program as a function of a list of arrays; a result that is an operand is not copied."""
+    places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
+    made: list[Any] = []
+    for v in closed.outvars:
+        if type(v) is not Literal and v not in places:
+            places[v] = len(made)
+            made.append(v)
+    compute = trace.compiled(
+        closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name)
+    # Per result: i for the i-th that is computed, ~i for operand i, or a constant.
+    wanted = [v if type(v) is Literal else places[v] for v in closed.outvars]
+    if wanted == list(range(len(made))):
+        return compute
+
+    def call(args: list[Any]) -> list[Any]:
+        found = compute(args) if made else made
+        return [place if type(place) is Literal else found[place] if place >= 0 else args[~place]
+                for place in wanted]
+
+    return call
+
+
+class JVPRule:
+    """The rule `jvp` of a primitive for certain types.
+
+    On arrays it is `first` of primals and tangents; above a tape `first` of the primals, then, on
+    the tape, `later` of residuals and tangents.
+    """
+
+    __slots__ = ("first", "later", "residuals", "tangents")
+
+    def __init__(self, first: Callable[[list[Any]], list[Any]], later: ClosedOlympuspr | None,
+                 residuals: Sequence[int], tangents: Sequence[Any]) -> None:
+        self.first, self.later = first, later
+        self.residuals = residuals      # places among what `first` returns, then the primals
+        # Per result its tangent's place among what `first`, then `later`, return; or a Zero.
+        self.tangents = tangents
+
+    def __call__(self, tape: Any, primals: list[Any], given: list[Any]) -> Any:
+        if self.later is None:
+            found = self.first(primals + given)
+        else:
+            found = self.first(primals)
+            every = found + primals
+            found = found + tape.append(self.later, [every[i] for i in self.residuals] + given)
+        return found, [found[t] if type(t) is int else t for t in self.tangents]
+
+
+def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: list[Any],
+                params: dict[str, Any]) -> Any:
+    """What `prim.jvp` returns, by one compiled call; None where the rule has to run in Python.
+
+    `tangents` has None for those that are zero.
+    """
+    tape = parent if type(parent) is TapeTrace else None
+    trace: Any = parent if tape is None else tape.parent
+    types = _types(trace, prim, primals)
+    if types is None:
+        return None
+    given = []
+    for t in tangents:
+        if t is None:
+            types.append(None)
+            continue
+        if not (type(t) is ArrayImpl if tape is None else
+                type(t) is TapeTracer and t._trace is tape):
+            return None
+        types.append(t.aval)
+        given.append(t)
+    # A rule may ask whether operands are one, as that of products does.
+    same = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
+        _firsts(primals), _firsts(given))
+    key = ("jvp", prim, tape is None, current_context(), same, *types, *params.items())
+    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, same, params))
+    if rule is False:
+        return None
+    found, out_tangents = rule(tape, primals, given)
+    return ((found[:len(out_tangents)], out_tangents) if prim.multiple_results else
+            (found[0], out_tangents[0]))
+
+
+def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
+                 dims: list[int | None], params: dict[str, Any]) -> Any:
+    """What `prim.vmap` returns, as lists, and the types of one element, by one compiled call.
+
+    None where the rule has to run in Python.
+    """
+    types = _types(trace, prim, vals)
+    if types is None or axis.mesh_axis is not None:
+        return None
+    key = ("vmap", prim, axis.size, current_context(), *types, *dims, *params.items())
+    rule = _found(key, lambda: _vmap_rule(trace, prim, Axis(axis.size), types, dims, params))
+    if rule is False:
+        return None
+    call, out_dims, elements = rule
+    return call(vals), out_dims, elements
+
+
+def _firsts(values: Sequence[Any]) -> tuple[int, ...]:
+    """Per value, the first place of the same object."""
+    places: dict[int, int] = {}
+    return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
+
+
+def _types(trace: Trace, prim: Primitive, values: Sequence[Any]) -> list[Any] | None:
+    """The types of operands that a compiled rule takes; None if it takes them not."""
+    if not trace.evaluates or prim.effectful:
+        return None
+    types = []
+    for x in values:
+        if type(x) is not ArrayImpl and type(x) is not Literal:
+            return None
+        types.append(x.aval)
+    return types
+
+
+def _found(key: Any, make: Callable[[], Any]) -> Any:
+    """A rule from the table; False where it has to run in Python."""
+    try:
+        rule = _rules.get(key)
+    except TypeError:       # a param has no hash: the operation says so
+        return False
+    if rule is None:
+        rule = _rules[key] = _made(make)
+    return rule
+
+
+def _made(make: Callable[[], Any]) -> Any:
+    if any(option.value for option in _BY_STEPS):
+        return False
+    try:
+        return make()
+    except Exception:       # which the rule raises again where it runs in Python
+        return False
+
+
+def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
+              params: dict[str, Any]) -> JVPRule | bool:
+    n = len(types) // 2
+    avals, given = types[:n], [t for t in types[n:] if t is not None]
+    tangents: Sequence[Any] = ()
+
+    def rule(primals: Sequence[Any], nonzero: Sequence[Any]) -> list[Any]:
+        nonlocal tangents
+        if same is not None:
+            primals, nonzero = [[xs[i] for i in firsts]
+                                for xs, firsts in zip((primals, nonzero), same, strict=True)]
+        found = prim.jvp(list(primals), spread_tangents(
+            avals, [t is not None for t in types[n:]], nonzero), **params)
+        outs, tangents = pair(prim, "jvp", "tangents", found)
+        if not prim.multiple_results:
+            outs, tangents = [outs], [tangents]
+        return [*outs, *[t for t in tangents if type(t) is not Zero]]
+
+    later, residuals = None, []
+    if cut:
+        # The tape is walked at once: what is kept is what it computes with.
+        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
+                              narrow=False)
+        first, later, count = split.known, split.unknown, len(split.known.outvars)
+        computed = iter(range(count - split.num_computed, count))
+        residuals = [next(computed) if r is None else count + r for r in split.residuals]
+        known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
+        places = [next(recorded if u else known) for u in split.unknown_out]
+    else:
+        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *given])
+        places = list(range(len(first.outvars)))
+    if first.effects or (later is not None and later.effects):
+        return False
+    nonzero = iter(places[len(tangents):])
+    return JVPRule(compiled(trace, prim.name, first), later, residuals,
+                   [t if type(t) is Zero else next(nonzero) for t in tangents])
+
+
+def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
+               dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+    out_dims: Any = None
+
+    def rule(*xs: Any) -> list[Any]:
+        nonlocal out_dims
+        outs, out_dims = pair(prim, "vmap", "mapped axes",
+                              prim.vmap(axis, list(xs), list(dims), **params))
+        if not prim.multiple_results:
+            outs, out_dims = [outs], [out_dims]
+        return list(outs)
+
+    closed = stage(rule, types)
+    if closed.effects:
+        return False
+    elements = [aval if d is None else aval.without_axis(d)
+                for aval, d in zip(closed.out_avals, out_dims, strict=True)]
+    return compiled(trace, prim.name, closed), out_dims, elements
