@@ -313,8 +313,8 @@ the worst errors; where they, or what is wrong there, have a reason, it is this:
   by the uniform expansion: within 1e-11 of relative error next to the mean, as the rounding of x.
 * `hyp2f1` and `hyp1f1`: where terms cancel, Taylor's series of the differential equation lead to x,
   within about 1e-11 for parameters up to 600. Where they would not, which is for c or b below 0 and
-  a result of less than 1e-8 of the largest term, the value is NaN; and NaN or infinite where what is
-  between leaves the range of numbers.
+  a result of less than 1e-8 of the largest term, the value is NaN; NaN or infinite, too, where what
+  is between leaves the range of numbers.
 * `elliprd` of arguments whose ratios are beyond 1e30, 0.1 %.
 * Bessel functions and Airy's of arguments beyond 1e15, `ellipj` of large ones: the phase has no
   digits; the size is right.
