@@ -313,14 +313,17 @@ the worst errors; where they, or what is wrong there, have a reason, it is this:
   by the uniform expansion: within 1e-11 of relative error next to the mean, as the rounding of x.
 * `hyp2f1` and `hyp1f1`: where terms cancel, Taylor's series of the differential equation lead to x,
   within about 1e-11 for parameters up to 600. Where they would not, which is for c or b below 0 and
-  a result of less than 1e-8 of the largest term, the value is NaN; NaN, too, where what is between
-  leaves the range of numbers.
+  a result of less than 1e-8 of the largest term, the value is NaN; NaN or infinite, too, where what
+  is between leaves the range of numbers.
 * `elliprd` of arguments whose ratios are beyond 1e30, 0.1 %.
 * Bessel functions and Airy's of arguments beyond 1e15, `ellipj` of large ones: the phase has no
   digits; the size is right.
 * Orthogonal polynomials of degrees that are not whole are hypergeometric functions, within 1e-11 up
   to the degree 300 (SciPy's lose all digits from about 40 on). Hermite's are NaN: SciPy has none.
   Degrees of a float dtype cost ten times what those of an integer dtype do to compile.
+* Laguerre polynomials of large degree and a parameter far below -1: their recurrence loses digits.
+* `poch(z, m)` for `z` above 1e4 and `m` that is not whole loses digits, all of them where `z + m`
+  rounds to `z`.
 * Subnormal operands count as zero, and subnormal results may be zero.
 * Where SciPy has NaN at an end, the limit: `airy` and `voigt_profile` at infinity, `gammaincinv` at
   a = 0, `nbdtr` at n = 0, `stdtrit` at 0 and 1; `gammaln(-inf)` is inf, as in C."""

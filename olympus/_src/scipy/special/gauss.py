@@ -207,7 +207,7 @@ def _led(tol: float, where_to: Any, road: _Road, direction: Any) -> tuple[Any, A
     a, b, c = road[:3]
     da, db, dc = direction
     start = 2.0 * (1.0 + absolute(c)) / ((1.0 + absolute(a)) * (4.0 + absolute(b)))
-    x = minimum(minimum(start, road.end), 0.5)
+    x = minimum(minimum(where(c > 0.0, start, 0.5), road.end), 0.5)
     both = [stack((v, v + 1.0)) for v in (a, b, c)]
     (y, above), (dy, dabove) = _gauss_slope(tol, stack((where_to, where_to)), both, stack((x, x)),
                                             [stack((v, v)) for v in direction])
@@ -281,8 +281,9 @@ def hyp2f1_of(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
     road = _Road(*(inside(led, v, w) for v, w in zip((p, q, r, s, u, rest),
                                                      (1.0, 1.0, 2.0, 0.0, 0.5, 0.5), strict=True)))
     none = p * 0.0
-    # Of c < 0 the solution grows out of what rounding left at the start.
-    still = where(r > 0.0, _led(tol, led, road, (none, none, none))[0], math.nan)
+    # Of c < 0 another solution grows out of what rounding left at the start.
+    held = (r > 0.0) | ~(lost | (minimum(p, q) < -_LONG))
+    still = where(held, _led(tol, led, road, (none, none, none))[0], math.nan)
     value = where(led, still, where(lost, math.nan, value))
     at = close & legal
     k, l, m = inside(at, p, 0.5), inside(at, q, 0.25), inside(at, r, 1.0)
@@ -298,7 +299,8 @@ def hyp2f1_of(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
     value = where(close, one_part * first + other * second, value)
     ratio = exp((g.logs[7] - g.logs[8]) - (g.logs[9] - g.logs[10]))
     value = where(flipped, value * where(even(degree), ratio, -ratio), value)
-    value = where(turned, exp(-p * log(base)), 1.0) * value
+    half = where(turned, exp(-0.5 * p * log(base)), 1.0)      # of a power that may leave the range
+    value = half * value * half
     at_one = _at_one(one, a, b, c)
     # (1-x)**-a of a parameter that is c, also beyond 1 if that power is real.
     e = where(b == c, a, b)
