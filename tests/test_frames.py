@@ -101,9 +101,9 @@ def tanh_of_product(x):
 
 @pytest.mark.parametrize(("name", "transformed", "budget"), [
     ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 143),
-    ("grad", olympus.grad(tanh_of_product), 302),
-    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 236),
-    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 146),
+    ("grad", olympus.grad(tanh_of_product), 308),
+    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 241),
+    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 148),
     ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 213),
 ])
 def test_a_transformed_function_of_arrays_enters_few_frames(name, transformed, budget):

@@ -201,8 +201,8 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
         split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
                               narrow=False)
         first, later, count = split.known, split.unknown, len(split.known.outvars)
-        computed = iter(range(count - split.num_computed, count))
-        residuals = [next(computed) if r is None else count + r for r in split.residuals]
+        start = {"input": count, "computed": count - split.num_computed}
+        residuals = [start[r.kind] + r.index for r in split.residuals]
         known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
         places = [next(recorded if u else known) for u in split.unknown_out]
     else:
