@@ -16,7 +16,6 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
-from ..core.context import Scope
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
@@ -41,6 +40,7 @@ from .attributes import (
     tensor_type,
 )
 from .manual import ManualAxes, groups_attr
+from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Builder:
             types: Sequence[Any], regions: int = 0) -> Any:
         """Emit an operation as it is."""
         if self.where is not None:
-            attributes = {_FRONTEND: self.where, **(attributes or {})}
+            attributes = {FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
@@ -166,7 +166,7 @@ class Builder:
                             avals=[self.avals_out[0] if aval is None else aval]).result
         kind = tensor_type(self.avals_out[0] if aval is None else aval)
         if self.where is not None:
-            attributes = {_FRONTEND: self.where, **(attributes or {})}
+            attributes = {FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                         self.block.ip).result
 
@@ -650,12 +650,12 @@ class Builder:
     def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[Any], compute_type: str,
                        options: str | None) -> list[Any]:
         """Call a program that runs elsewhere than the rest, with XLA's options as JSON."""
-        return self.call_marked(closed, args, "compute_on", _elsewhere(compute_type, options))
+        return self.call_marked(closed, args, "compute_on", elsewhere(compute_type, options))
 
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
-        self.where = _dictionary(marks)
+        self.where = dictionary(marks)
         symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
@@ -665,7 +665,7 @@ class Builder:
         out = mlir.ir.Operation.create(
             "func.call", [x.type], [x], {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
-                _FRONTEND: _dictionary(_KEPT)}, None, 0, self.loc, self.block.ip).result
+                FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
@@ -696,7 +696,7 @@ class Builder:
         marks = {} if around is None else {a.name: a.attr.value for a in around}
         self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
         with self.module.aside():
-            return self.call_marked(closed, args, "checkpoint", {**marks, **_KEPT})
+            return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
     @property
     def dim_args(self) -> list[Any]:
@@ -754,11 +754,6 @@ class Builder:
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
-_FRONTEND = "mhlo.frontend_attributes"
-_KEPT = {"inlineable": "false"}     # a call that XLA may not make part of its caller
-_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
-
-
 class PlatformOpen(Exception):
     """A rule asks for the platform in a module of several: it is to be run for each of them."""
 
@@ -805,31 +800,6 @@ class _Mark:
                 del table[key]
 
 
-def _elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
-    """What XLA is told of operations that run elsewhere than the rest of their program."""
-    if compute_type.startswith("gpu_stream:"):
-        found = {"_xla_stream_annotation": compute_type.split(":")[1], **_KEPT}
-    else:
-        found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
-    return found if options is None else {**found, "backend_config": options}
-
-
-def _marks(scope: Scope, around: Any) -> Any:
-    """What XLA is told of the operations of a scope, within a program of which it is told `around`.
-    """
-    given = {} if around is None else {
-        a.name: a.attr.value for a in around
-        if scope.metadata is None or a.name.startswith("_xla")}
-    if scope.compute_type is not None:
-        given = _elsewhere(scope.compute_type)
-    return _dictionary({**given, **dict(scope.metadata or ())})
-
-
-def _dictionary(marks: dict[str, Any]) -> Any:
-    ir = mlir.ir
-    return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None
-
-
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                     results: Sequence[int] = ()) -> list[Any]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs.
@@ -846,7 +816,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         ins, avals = [], []
         scope, prim, outvars = eqn.ctx, eqn.primitive, eqn.outvars
         b.where = around if scope.compute_type is None and scope.metadata is None else (
-            _marks(scope, around))
+            marks_of(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
