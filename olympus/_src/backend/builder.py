@@ -17,7 +17,6 @@ from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.shape import SymbolicDim, is_static, prod
@@ -41,19 +40,17 @@ from .attributes import (
 )
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
+from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from .module import ModuleContext
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
+OWN: Any = object()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
-
-
-def _as_list(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 class Block:
@@ -94,10 +91,13 @@ class Builder:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held")
+                 "where", "held",
+                 "line")
 
-    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any) -> None:
+    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
+                 line: Any = OWN) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
+        self.line = line    # the source of all equations, None for none, or OWN: each one's
         self.avals_in: Sequence[Any] = ()
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
@@ -106,7 +106,7 @@ class Builder:
 
     def physical(self) -> Builder:
         """For the same equation, on the arrays that its keys are made of."""
-        b = Builder(self.module, self.block, self.prefix, self.loc)
+        b = Builder(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
         b.eqn, b.where = self.eqn, self.where
@@ -119,6 +119,11 @@ class Builder:
         if platform is None:
             raise PlatformOpen
         return platform
+
+    @property
+    def source(self) -> Any:
+        """The user's line that the equation is from."""
+        return self.eqn.source if self.line is OWN else self.line
 
     # Types and attributes
 
@@ -677,7 +682,7 @@ class Builder:
         if any(e.ordered for e in closed.effects) or (
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
-        self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.source)
         # Where they are computed: a hold behind the call would leave them to their readers within.
         held, self.held = self.held, ()
         symbol, types = self.module.function(closed, name, self.eqn, held)
@@ -694,7 +699,7 @@ class Builder:
         """Call a program that XLA:CPU may not mix with what is around the call."""
         around = self.where
         marks = {} if around is None else {a.name: a.attr.value for a in around}
-        self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.source)
         with self.module.aside():
             return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
@@ -733,24 +738,42 @@ class Builder:
         `part` says which of the equation's programs it is: they are named within it.
         """
         path = f"{self.eqn.ctx.path}{part}/" if part else self.eqn.ctx.path
-        inner = Builder(self.module, self.block, self.prefix + path, self.loc)
+        inner = Builder(self.module, self.block, self.prefix + path, self.loc, self.line)
         inner.where = self.where
         return lower_equations(inner, closed, args)
 
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
-        # Holds are chosen among equations: what one is written out in is part of it.
-        module, hold = self.module, self.module.hold
-        module.hold = "off"
+        with self.module.holding("off"):
+            return self._written_out(staged(fun, avals), xs)
+
+    def by_rule(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
+                ) -> list[Any]:
+        """`traced`, where the primitive, the params and the operands' avals say what `fun` does.
+
+        So its program serves every such equation, and a long one is one function of the module.
+        """
+        module, eqn = self.module, self.eqn
+        closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
+        with module.holding("off"):
+            if len(closed.eqns) <= LONG or self.where is not None or not module.calls_rules:
+                return self._written_out(closed, xs)
+            symbol, types = module.function(closed, eqn.primitive.name, eqn, line=None)
+            return list(self.raw("func.call", xs, {
+                "callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
+
+    def _written_out(self, closed: ClosedOlympuspr, xs: Sequence[Any]) -> list[Any]:
+        """Emit a rule's program here: its equations are at the line of the one being lowered."""
+        outer, self.line = self.line, self.source
         try:
-            return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
+            return self.call_inline(closed, xs)
         finally:
-            module.hold = hold
+            self.line = outer
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
-        """The equation, by `fun(*xs, **params)`, a function of lax operations."""
-        outs = self.traced(functools.partial(fun, **params), xs, self.avals_in)
+        """The equation, by `fun(*xs, **params)`, a function of lax operations, as `by_rule`."""
+        outs = self.by_rule(functools.partial(fun, **params), xs, self.avals_in)
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
@@ -809,6 +832,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
     rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
+    own = b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
@@ -826,7 +850,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         if held:
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
-        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source)
+        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source if own else b.line)
         mark: Any = _Mark(b.block) if open_platform else None
         try:
             rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None

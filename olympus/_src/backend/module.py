@@ -25,13 +25,13 @@ from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
-from .builder import Block, Builder, lower_equations
+from .builder import OWN, Block, Builder, lower_equations
 from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
-from .nest import Nest
+from .nest import LOADABLE, Nest
 from .spreading import named
 from .uneven import uneven_sizes
 
@@ -146,6 +146,22 @@ class ModuleContext:
         """
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(_names_devices, self.alone.olympuspr))
+
+    @property
+    def calls_rules(self) -> bool:
+        """Whether long programs of rules are functions here: not on several devices, where Shardy
+        would spread each call's values for itself, nor deep in a nest, which XLA bounds.
+        """
+        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
+
+    @contextlib.contextmanager
+    def holding(self, hold: str) -> Iterator[None]:
+        """Holds are chosen among equations: what one is written out in is part of it."""
+        outer, self.hold = self.hold, hold
+        try:
+            yield
+        finally:
+            self.hold = outer
 
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
@@ -403,11 +419,11 @@ class ModuleContext:
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
 
-    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = ()
-                 ) -> tuple[str, list[Any]]:
+    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = (),
+                 line: Any = OWN) -> tuple[str, list[Any]]:
         """The private function of a program that `eqn` calls, emitted once.
 
-        Results at `held` are computed once there, however many read them.
+        Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
 
         Returns:
           Its symbol and its result types.
@@ -422,7 +438,8 @@ class ModuleContext:
             nest, outer = self.nest, self.nest.deepest
             nest.enter(eqn)
             nest.deepest = level = len(nest.eqns)
-            emit_function(self, closed, symbol, "private", "", held=held)  # XLA adds its callers'
+            emit_function(self, closed, symbol, "private", "", held=held,      # XLA adds its callers'
+                          line=line)
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)
@@ -493,7 +510,8 @@ def _storage(aval: Any) -> Any:
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = ()) -> tuple[Any, list[Any]]:
+                  wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
+                  ) -> tuple[Any, list[Any]]:
     """Emit a program as a function of the module; return the `func.func` and what it returns.
 
     Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
@@ -519,7 +537,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
         locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else \
             [loc] * len(ins)
         block = fn.add_entry_block(locs)
-    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc)
+    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
     sizes, given_tokens, args = cut(list(block.arguments), len(dims), ordered)
     if module.dim_names:
         given = dict(zip(dims, sizes, strict=True))

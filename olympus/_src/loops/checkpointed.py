@@ -132,7 +132,7 @@ class CountedWhile(Higher):
             carry = run(olympuspr, *consts, *carry)
 
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
-        return b.inline(self._as_while, *args, **params)
+        return b.traced(functools.partial(self._as_while, **params), args, b.avals_in)
 
     # The count is an integer: it has no tangent.
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
