@@ -23,7 +23,7 @@ from ..types.shape import SymbolicDim, static_int
 from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "location", "module_context", "number_attr", "pairs",
+           "element_type", "i64s", "known_location", "known_type", "location", "module_context", "number_attr", "pairs",
            "quoted_name", "tensor_type"]
 
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -31,6 +31,9 @@ __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
+# What they have already, without a frame: the hot path of lowering. A location's key is its name and
+# None or the id and offset of its line's code; beside it is the line.
+known_type, known_location = _types.get, _locations.get
 _ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
 _MOST_BYTES = 32 << 20
 

@@ -32,6 +32,8 @@ from .attributes import (
     dot_numbers,
     element_type,
     i64s,
+    known_location,
+    known_type,
     location,
     number_attr,
     pairs,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 OWN: Any = object()
+_TOLD_APART = frozenset((bool, int, float))
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
@@ -64,7 +67,7 @@ class Block:
 
     def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
         self.ip, self.sizes = ip, sizes
-        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, repr, dtype)
+        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
         # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
         self.repeated: dict[Any, Any] = {}
         self.token: Any = None              # of the last ordered effect, if there was one
@@ -169,7 +172,9 @@ class Builder:
         if self.block.sizes is not None and name in dims.DYNAMIC:
             return self.ops(name, operands, attributes,
                             avals=[self.avals_out[0] if aval is None else aval]).result
-        kind = tensor_type(self.avals_out[0] if aval is None else aval)
+        if aval is None:
+            aval = self.avals_out[0]
+        kind = known_type(aval) or tensor_type(aval)
         if self.where is not None:
             attributes = {FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
@@ -184,8 +189,9 @@ class Builder:
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        key = (type(value), repr(value), dtype)
-        scalars = self.block.scalars
+        # `==` tells numbers of one type apart but zeros and the parts of complex numbers, which are.
+        kind, scalars = type(value), self.block.scalars
+        key = (kind, value if value and kind in _TOLD_APART else repr(value), dtype)
         if key not in scalars:
             if isinstance(value, SymbolicDim):
                 size, aval = dims.size(self, value), make_aval((), dtype)
@@ -221,10 +227,9 @@ class Builder:
 
     def expand(self, xs: Sequence[Any]) -> list[Any]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
-        shape = self.avals_out[0].shape
+        shape, found = self.avals_out[0].shape, list(xs)
         if not shape:
-            return list(xs)
-        found = list(xs)
+            return found
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))
@@ -289,10 +294,32 @@ class Builder:
     def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
         aval = make_aval((), self.avals_out[0].dtype)
-        kind = tensor_type(aval)
-        op = self.ops("stablehlo.reduce", [x, self.scalar(init, aval.dtype)],
-                      {"dimensions": i64s(axes)}, regions=1)
-        self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, aval)])
+        return self.reduce_by(combiner, x, init, axes, aval,
+                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+
+    def reduce_by(self, combiner: Any, x: Any, init: Any, axes: Sequence[int], aval: ShapedArray,
+                  body: Callable[..., Sequence[Any]]) -> Any:
+        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+
+        One like it is copied at a third of the price: what combines is at nobody's line.
+        """
+        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        plain = block.sizes is None and self.where is None
+        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        op = module.reductions.get(key)
+        if op is not None:
+            op = op.clone(block.ip)
+            op.location, operands = self.loc, op.operands
+            operands[0], operands[1] = x, start
+            module.nest.reach(self.eqn, 0)
+            return op.result
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        outer = self.loc, self.line
+        self.loc, self.line = location("", None), None
+        self.region(op, 0, [start.type] * 2, body)
+        self.loc, self.line = outer
+        if plain:
+            module.reductions[key] = op
         return op.result
 
     @property
@@ -660,10 +687,12 @@ class Builder:
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
-        self.where = dictionary(marks)
         symbol, types = self.module.function(closed, name, self.eqn)
-        return list(self.raw("func.call", [*self.dim_args, *args],
-                             {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
+        outer, self.where = self.where, dictionary(marks)
+        call = self.raw("func.call", [*self.dim_args, *args],
+                        {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
+        self.where = outer
+        return list(call.results)
 
     def hold(self, x: Any, aval: Any) -> Any:
         """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
@@ -790,8 +819,7 @@ def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
         module.platform = platform
         b.eqn, b.avals_in, b.avals_out = eqn, avals_in, avals_out
         try:
-            rule = module.rules.get(prim, prim.platform_rules.get(platform)) or prim.lower
-            out = rule(b, *ins, **eqn.params)
+            out = _rule_of(module, prim)(b, *ins, **eqn.params)
         finally:
             module.platform = None
         return list(out) if prim.multiple_results else [out]
@@ -801,6 +829,17 @@ def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
     outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
                   [b.type(a) for a in avals_out])
     return outs if prim.multiple_results else outs[0]
+
+
+def _rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
+    """How equations of a primitive are lowered here."""
+    if prim.platform_rules and module.platform is None:
+        return _still_open
+    return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
+
+
+def _still_open(*args: Any, **params: Any) -> Any:
+    raise PlatformOpen
 
 
 class _Mark:
@@ -831,32 +870,37 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     """
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
-    rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
-    own = b.line is OWN
+    around, open_platform, own = b.where, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed, results)
+    held, scope = b.module.held(closed, results), None
+    # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
+        if eqn.ctx is not scope:
+            scope = eqn.ctx
+            b.where = around if scope.compute_type is None and scope.metadata is None else (
+                marks_of(scope, around))
+            known: dict[Any, Any] = {}      # by primitive, its name in this scope and its rule
         ins, avals = [], []
-        scope, prim, outvars = eqn.ctx, eqn.primitive, eqn.outvars
-        b.where = around if scope.compute_type is None and scope.metadata is None else (
-            marks_of(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        b.eqn, b.avals_in = eqn, avals
-        several = prim.multiple_results     # else without comprehensions, which are frames
-        b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
+        prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
+        if found is None:
+            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", _rule_of(b.module, prim)
+        name, lower = found
+        several = prim.multiple_results
+        b.eqn, b.avals_in, b.avals_out = eqn, avals, (
+            [v.aval for v in outvars] if several else [outvars[0].aval])
+        line = eqn.source if own else b.line
+        at = None if line is None else known_location((name, id(line[0]), line[1]))
+        b.loc = location(name, line) if at is None else at[0]
         if held:
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
-        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source if own else b.line)
         mark: Any = _Mark(b.block) if open_platform else None
         try:
-            rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
-            if rules:
-                rule = rules.get(prim, rule)
-            out = (rule or prim.lower)(b, *ins, **eqn.params)
+            out = lower(b, *ins, **eqn.params)
         except PlatformOpen:
             mark.restore()
             out = _per_platform(b, ins)
@@ -868,9 +912,10 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                        for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
             env.update(zip(outvars, out))
         else:
-            if b.avals_out[0].tagged:
-                out = b.spread(out, b.avals_out[0])
-            env[outvars[0]] = b.hold(out, b.avals_out[0]) if b.held else out
+            var = outvars[0]
+            if var.aval.tagged:
+                out = b.spread(out, var.aval)
+            env[var] = b.hold(out, var.aval) if b.held else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

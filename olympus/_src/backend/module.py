@@ -85,7 +85,8 @@ class ModuleContext:
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "by_others")
+                 "unheld", "cut_sizes", "reordered", "combiners", "reductions",
+                 "by_others")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -125,6 +126,7 @@ class ModuleContext:
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
+        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
