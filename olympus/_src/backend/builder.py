@@ -42,6 +42,7 @@ from .attributes import (
 )
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
+from .platforms import Mark, PlatformOpen, per_platform, rule_of
 from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
 
@@ -189,9 +190,10 @@ class Builder:
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        # `==` tells numbers of one type apart but zeros and the parts of complex numbers, which are.
+        # `==` tells numbers of these types apart but zeros and NaN, and costs less than `repr`.
         kind, scalars = type(value), self.block.scalars
-        key = (kind, value if value and kind in _TOLD_APART else repr(value), dtype)
+        exact = kind in _TOLD_APART and value == value != 0
+        key = (kind, value if exact else repr(value), dtype)
         if key not in scalars:
             if isinstance(value, SymbolicDim):
                 size, aval = dims.size(self, value), make_aval((), dtype)
@@ -806,62 +808,6 @@ class Builder:
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
-class PlatformOpen(Exception):
-    """A rule asks for the platform in a module of several: it is to be run for each of them."""
-
-
-def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
-    """The equation as a choice between what each platform has for it."""
-    module, eqn, prim = b.module, b.eqn, b.eqn.primitive
-    avals_in, avals_out = b.avals_in, b.avals_out
-
-    def emit(platform: str) -> list[Any]:
-        module.platform = platform
-        b.eqn, b.avals_in, b.avals_out = eqn, avals_in, avals_out
-        try:
-            out = _rule_of(module, prim)(b, *ins, **eqn.params)
-        finally:
-            module.platform = None
-        return list(out) if prim.multiple_results else [out]
-
-    assert b.block.sizes is not None    # the number of the platform is among them
-    index = b.convert(b.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
-    outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
-                  [b.type(a) for a in avals_out])
-    return outs if prim.multiple_results else outs[0]
-
-
-def _rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
-    """How equations of a primitive are lowered here."""
-    if prim.platform_rules and module.platform is None:
-        return _still_open
-    return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
-
-
-def _still_open(*args: Any, **params: Any) -> Any:
-    raise PlatformOpen
-
-
-class _Mark:
-    """Where a block ends and what it knows, so that what a rule had begun can be taken back."""
-
-    __slots__ = ("block", "last", "known")
-
-    def __init__(self, block: Block) -> None:
-        self.block, ops = block, block.ip.block.operations
-        self.last = len(ops)
-        assert block.sizes is not None
-        tables = block.scalars, block.repeated, block.sizes.values, block.sizes.vectors
-        self.known = [(table, len(table)) for table in tables]
-
-    def restore(self) -> None:
-        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
-            op.operation.erase()
-        for table, count in self.known:
-            for key in list(table)[count:]:
-                del table[key]
-
-
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                     results: Sequence[int] = ()) -> list[Any]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs.
@@ -887,7 +833,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
         if found is None:
-            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", _rule_of(b.module, prim)
+            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim)
         name, lower = found
         several = prim.multiple_results
         b.eqn, b.avals_in, b.avals_out = eqn, avals, (
@@ -898,12 +844,12 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         if held:
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
-        mark: Any = _Mark(b.block) if open_platform else None
+        mark: Any = Mark(b.block) if open_platform else None
         try:
             out = lower(b, *ins, **eqn.params)
         except PlatformOpen:
             mark.restore()
-            out = _per_platform(b, ins)
+            out = per_platform(b, ins)
         if several:
             if True in [a.tagged for a in b.avals_out]:
                 out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]

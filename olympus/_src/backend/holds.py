@@ -104,8 +104,7 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
     """
     pr = closed.olympuspr
-    if len(pr.outvars) < 2 and max(map(_kind, {eqn.primitive for eqn in pr.eqns}),
-                                   default=_FUSED) < _MOVES:
+    if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
         return {}       # One kernel computes it all.
     # What is fused is not kept: it takes more than the program.
     return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
@@ -129,12 +128,12 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
-    eqns = closed.olympuspr.eqns
-    calls = {prim for prim in {eqn.primitive for eqn in eqns} if isinstance(prim, Higher)}
+    pr = closed.olympuspr
+    calls = {prim for prim in pr.primitives if isinstance(prim, Higher)}
     if not calls:
         return frozenset()
     return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in eqns if eqn.primitive in calls]))
+        _apart(eqn) for eqn in pr.eqns if eqn.primitive in calls]))
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
@@ -152,7 +151,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
                 for x in eqn.params.values():
                     if type(x) is NamedSharding:
                         found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
-        if "shard_map" in {prim.name for prim in {eqn.primitive for eqn in pr.eqns}}:
+        if "shard_map" in {prim.name for prim in pr.primitives}:
             for eqn in pr.eqns:
                 if eqn.primitive.name == "shard_map":
                     found.update(_cut_by_parts(eqn))
@@ -318,7 +317,7 @@ class _Fusion:
     def _kinds(self, cut: frozenset[int]) -> bytearray:
         eqns = self.pr.eqns
         prims = [eqn.primitive for eqn in eqns]
-        known = {prim: _kind(prim) for prim in {*prims}}
+        known = {prim: _kind(prim) for prim in self.pr.primitives}
         kinds = bytearray(map(known.__getitem__, prims))
         for n in _positions(kinds, _CALLS):
             called = self.called[n] = _called(_program(eqns[n]), cut)
@@ -338,7 +337,7 @@ class _Fusion:
         # The hot path: for one result that is fused there are no calls, most of the time.
         kinds, readers, homes, trees, leaves = (
             self.kinds, self.readers, self.homes, self.trees, self.leaves)
-        get, n = readers.get, len(self.pr.eqns)
+        get, note, n = readers.get, readers.setdefault, len(self.pr.eqns)
         nearest = n     # the next equation whose result is in memory
         readers.update(dict.fromkeys(variables(self.pr.outvars), n))
         for eqn, kind in zip(reversed(self.pr.eqns), kinds[-2::-1], strict=True):
@@ -373,15 +372,13 @@ class _Fusion:
                     trees[home] |= _BITS[n % _CYCLE] if kind != _LONG else _several(_OPERATIONS, n)
             for x in operands:
                 if type(x) is Var:
-                    of = get(x)
-                    if of is None:
-                        readers[x] = n
-                    elif type(of) is int:
-                        if of != n:
+                    of = note(x, n)
+                    if of != n:
+                        if type(of) is int:
                             readers[x] = [of, n]
-                    elif of[-1] != n:
-                        of.append(n)
-            if _CALLS <= kind <= _MIXED:
+                        elif of[-1] != n:
+                            of.append(n)
+            if kind > _REDUCES and kind < _OPAQUE:
                 self._note_call(n)
 
     def _note_call(self, n: int) -> None:

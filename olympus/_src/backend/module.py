@@ -440,8 +440,8 @@ class ModuleContext:
             nest, outer = self.nest, self.nest.deepest
             nest.enter(eqn)
             nest.deepest = level = len(nest.eqns)
-            emit_function(self, closed, symbol, "private", "", held=held,      # XLA adds its callers'
-                          line=line)
+            # Without a prefix: XLA adds its callers'.
+            emit_function(self, closed, symbol, "private", "", held=held, line=line)
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)

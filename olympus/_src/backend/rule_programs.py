@@ -36,7 +36,7 @@ def staged(fun: Callable[..., Any], avals: Sequence[Any]) -> ClosedOlympuspr:
 
 def rule_program(eqn: Any, avals_in: Sequence[Any], platform: str | None, fun: Callable[..., Any],
                  avals: Sequence[Any]) -> ClosedOlympuspr:
-    """The program of `fun` on values of `avals`, by which a rule emits an equation on `avals_in`."""
+    """The program of `fun` on values of `avals`, by which an equation on `avals_in` is emitted."""
     code = _code(fun)
     # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
     key = (eqn.primitive, *eqn.params.items(), *avals_in, None, *avals, platform, id(code),
