@@ -200,12 +200,6 @@ def _kind(prim: Any) -> int:
     return kind
 
 
-def _is_long(eqn: OlympusprEqn) -> bool:
-    """Whether a reduction goes over more elements than one window."""
-    shape = _shape(eqn.invars[0].aval)
-    return True in [less(_WINDOW, shape[axis]) for axis in eqn.params["axes"]]
-
-
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
     """Whether an equation moves elements along an axis of such a size, or combines those there."""
     name, params = eqn.primitive.name, eqn.params
@@ -234,6 +228,15 @@ def _positions(kinds: bytearray, kind: int) -> Iterator[int]:
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     """The program that an equation calls, which XLA makes part of the caller."""
     return eqn.primitive.bodies(eqn.params)[0]
+
+
+class _Long(dict[tuple[Any, Sequence[int]], bool]):
+    """By aval and axes, whether a reduction goes over more elements than one window."""
+
+    def __missing__(self, key: tuple[Any, Sequence[int]]) -> bool:
+        shape, axes = _shape(key[0]), key[1]
+        found = self[key] = True in [less(_WINDOW, shape[axis]) for axis in axes]
+        return found
 
 
 class _Sizes(dict[Any, tuple[int, Any]]):
@@ -322,8 +325,9 @@ class _Fusion:
         for n in _positions(kinds, _CALLS):
             called = self.called[n] = _called(_program(eqns[n]), cut)
             kinds[n] = _MIXED if called.opaque else _CALLS
+        long = _Long()
         for n in _positions(kinds, _REDUCES):
-            if _is_long(eqns[n]):
+            if long[eqns[n].invars[0].aval, eqns[n].params["axes"]]:
                 kinds[n] = _OPAQUE
         for kind in (_MOVES, _SPLITS, _REDUCES) if cut else ():
             for n in _positions(kinds, kind):
