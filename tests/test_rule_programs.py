@@ -1,4 +1,4 @@
-"""Lowering rules that are programs: kept and called as functions, at the user's line, values as is."""
+"""Lowering rules that are programs: kept, called as functions, at the user's line, values as is."""
 
 import inspect
 import re

@@ -819,14 +819,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     around, open_platform, own = b.where, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held, scope = b.module.held(closed, results), None
+    held = b.module.held(closed, results)
+    scope: Any = None
+    known: dict[Any, Any] = {}      # by primitive, its name in the present scope and its rule
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
             scope = eqn.ctx
             b.where = around if scope.compute_type is None and scope.metadata is None else (
                 marks_of(scope, around))
-            known: dict[Any, Any] = {}      # by primitive, its name in this scope and its rule
+            known = {}
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
