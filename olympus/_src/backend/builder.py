@@ -95,8 +95,7 @@ class Builder:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held",
-                 "line")
+                 "where", "held", "line")
 
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
                  line: Any = OWN) -> None:
@@ -689,12 +688,10 @@ class Builder:
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
+        self.where = dictionary(marks)
         symbol, types = self.module.function(closed, name, self.eqn)
-        outer, self.where = self.where, dictionary(marks)
-        call = self.raw("func.call", [*self.dim_args, *args],
-                        {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
-        self.where = outer
-        return list(call.results)
+        return list(self.raw("func.call", [*self.dim_args, *args],
+                             {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
     def hold(self, x: Any, aval: Any) -> Any:
         """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
@@ -820,15 +817,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
-    scope: Any = None
-    known: dict[Any, Any] = {}      # by primitive, its name in the present scope and its rule
+    scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
+    where, known = around, dict[Any, Any]()     # name there and its rule
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
             scope = eqn.ctx
-            b.where = around if scope.compute_type is None and scope.metadata is None else (
+            where = around if scope.compute_type is None and scope.metadata is None else (
                 marks_of(scope, around))
             known = {}
+        b.where = where
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)

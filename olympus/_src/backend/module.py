@@ -85,8 +85,7 @@ class ModuleContext:
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "reductions",
-                 "by_others")
+                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -151,8 +150,8 @@ class ModuleContext:
 
     @property
     def calls_rules(self) -> bool:
-        """Whether long programs of rules are functions here: not on several devices, where Shardy
-        would spread each call's values for itself, nor deep in a nest, which XLA bounds.
+        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
+        before all else, unless deep in a nest, which it bounds.
         """
         return self.keeps and len(self.nest.eqns) < LOADABLE // 2
 
