@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 OWN: Any = object()
-_TOLD_APART = frozenset((bool, int, float))
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
@@ -189,9 +188,9 @@ class Builder:
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        # `==` tells numbers of these types apart but zeros and NaN, and costs less than `repr`.
+        # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
         kind, scalars = type(value), self.block.scalars
-        exact = kind in _TOLD_APART and value == value != 0
+        exact = kind is float and value == value != 0
         key = (kind, value if exact else repr(value), dtype)
         if key not in scalars:
             if isinstance(value, SymbolicDim):
