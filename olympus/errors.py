@@ -4,7 +4,8 @@ from ._src.base.util import publish as _publish
 from ._src.base.errors import (
     ConcretizationTypeError, DonatedArgumentError, FormatError, InconclusiveDimensionOperation,
     IndexTypeError, IndexValueError, KeyReuseError, LeakError, NonConcreteBooleanIndexError,
-    OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError, OLYMPUSTypeError, RuleMissingError,
+    OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError, OLYMPUSTypeError, RetraceError,
+    RetraceWarning, RuleMissingError,
     ShardingTypeError, TracerArrayConversionError, TracerBoolConversionError,
     TracerIntegerConversionError, UnexpectedTracerError,
 )
@@ -13,8 +14,9 @@ __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
     "InconclusiveDimensionOperation", "IndexTypeError", "IndexValueError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
-    "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RuleMissingError",
-    "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RetraceError",
+    "RetraceWarning", "RuleMissingError", "ShardingTypeError",
+    "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "UnexpectedTracerError",
 ]
 

@@ -11,7 +11,7 @@ from eight_devices import names, report
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend.digest import program_digest
+from olympus._src.backend.compile import _program_key
 from olympus.sharding import AxisType, Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
 
@@ -256,7 +256,8 @@ def case_keys_say_what_is_held():
         y = put(states(3, 16), mesh(d=4), *spec)
         for hold in "auto", "off":
             traced = olympus.jit(fun, hold=hold).trace(y)
-            keys.add(program_digest(**traced._program.to_lower("cpu", traced._placement)[0]))
+            program, _ = traced._program.to_lower("cpu", traced._placement)
+            keys.add(_program_key(program, traced._placement, None))
     assert None not in keys and len(keys) == 4
 
 

@@ -30,9 +30,12 @@ KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspe
 
 
 OURS = {    # what nobody else has a name for
-    "olympus.debug": {"holds"},
+    "olympus.debug": {"Amplification", "NanFound", "Parting", "Precision", "Recording", "Step",
+                      "bisect", "find_nan", "holds", "precision", "record"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
-                       "LeakError", "RuleMissingError", "ShardingTypeError"}}
+                       "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
+                       "ShardingTypeError"},
+    "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 
 def public_modules():

@@ -403,7 +403,7 @@ def test_a_lambda_made_anew_a_hundred_times_is_lowered_once(work):
 
 
 def test_a_program_that_differs_in_anything_is_another(work):
-    """Each neighbour differs from the one before in one thing, which its digest must tell."""
+    """Each neighbour differs from the one before in one thing, which its identity must tell."""
     zeros = np.zeros(3, np.float32)
     functions = [
         lambda x: x * 1.25, lambda x: x * 1.5, lambda x: x + 1.5, lambda x: 1.5 - x,
@@ -456,7 +456,7 @@ def test_what_a_module_is_made_from_besides_the_program_is_in_its_key(work):
     assert lowered() == 0
 
 
-def test_what_has_no_digest_is_lowered_again(work):
+def test_what_has_no_identity_is_lowered_again(work):
     def with_callback():
         return olympus.jit(lambda x: olympus.pure_callback(
             lambda x: np.asarray(x) + 1, olympus.ShapeDtypeStruct((3,), "float32"), x))
@@ -603,14 +603,14 @@ CACHES = {
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
     ("backend/compile.py", "known"): "digest, devices, options | weak",
     ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
-    ("backend/compile.py", "programs"): "digest of the program, Context, devices, options | process"
+    ("backend/compile.py", "programs"): "identity, Context, devices, options | process"
         " | 4096",
     ("backend/disk_cache.py", "_cpu_features"): "none | process | one",
     ("backend/disk_cache.py", "_directory"): "path, bounds | process | 8",
     ("backend/disk_cache.py", "_libraries"): "directory | process | as many as are set",
     ("backend/disk_cache.py", "_calls"): "none: what the thread is to write | process | 64 MiB",
     ("backend/disk_cache.py", "faults"): "none: what went wrong there | process | 64",
-    ("backend/digest.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
+    ("core/identity.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
@@ -650,6 +650,8 @@ CACHES = {
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
+    ("core/templates.py", "_templates"): (
+        "function, Context, avals, other arguments by bits | process | 16384"),
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
@@ -686,7 +688,8 @@ CACHES = {
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
-    ("transforms/jit.py", "_met"): "code of functions that are explained | weak",
+    ("transforms/jit.py", "_made"): "code of functions that are traced | weak",
+    ("transforms/recompiles.py", "_told"): "code of functions that were warned of | weak",
     ("transforms/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",

@@ -149,6 +149,15 @@ def test_without_nan(name, rng):
     check(find(name)(x, axis=1), getattr(np, name)(x, axis=1))
 
 
+@pytest.mark.parametrize("fun", [
+    lambda x: onp.quantile(x, 0.5) - onp.nanquantile(x, 0.25), lambda x: -onp.median(x),
+    lambda x: onp.average(x, returned=True)[1] + onp.nan, lambda x: onp.sum(np.nan) * 2,
+    lambda x: onp.nanmax(np.nan) + onp.min(1)])
+def test_what_no_traced_element_decides_is_an_array_under_a_trace(fun):
+    """It was a literal, which has no operators."""
+    assert np.isnan(olympus.jit(fun)(np.zeros((2, 0), np.float32)))
+
+
 @pytest.mark.parametrize("method", statistics.METHODS)
 def test_quantiles(method, rng):
     x, q = sample(rng, "float32", (3, 5)), np.array([0.1, 0.5, 0.9])

@@ -43,6 +43,33 @@ def test_names_of_windows_are_scipys():
         signal.get_window("gaussian", 4)
 
 
+@pytest.mark.parametrize(("window", "error", "message"), [
+    (("kaiser", "a"), TypeError, "get_window: parameter 0 of window 'kaiser': 'a'"),
+    (("kaiser", 1.0, 2.0), ValueError, "another number of parameters"),
+    (("general_gaussian", 1.0), ValueError, "another number of parameters"),
+    (("tukey", None), TypeError, "parameter 0 of window 'tukey'"),
+    (("exponential", None, None), TypeError, "parameter 1 of window 'exponential'"),
+    (("gaussian", 0.0), ValueError, "a width of 0"),
+    (("exponential", None, 0.0), ValueError, "tau 0"),
+    (("general_cosine", "ab"), TypeError, "a sequence of real numbers"),
+    (("general_cosine", ()), TypeError, "a sequence of real numbers")])
+def test_bad_parameters_of_windows_are_refused_in_words(window, error, message):
+    """Raw messages of NumPy's and of Python's came out, and NaN of a width of 0."""
+    with pytest.raises(error, match=message):
+        signal.get_window(window, 5)
+
+
+@pytest.mark.parametrize("design", [
+    signal.kaiser_beta, lambda x: signal.tf2zpk(x[None], x[None]),
+    lambda x: signal.get_window(("kaiser", x), 5)])
+@pytest.mark.parametrize("mode", [olympus.jit, olympus.vmap])
+def test_designs_on_the_host_say_that_a_value_is_traced(design, mode):
+    """They said that a tracer is no real number: TypeError, where a value is needed."""
+    with pytest.raises((olympus.errors.ConcretizationTypeError,
+                        olympus.errors.TracerArrayConversionError)):
+        mode(design)(np.float32(2) if mode is olympus.jit else np.ones(1, "f4"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
 def test_cosine_and_sine_transforms_of_all_types_sizes_and_norms(name, rng):

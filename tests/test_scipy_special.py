@@ -444,6 +444,38 @@ def test_orthogonal_polynomials_are_those_of_scipy(name):
     np.testing.assert_allclose(slopes, wanted, 1e-6, 1e-6)
 
 
+REAL_DEGREES = {
+    "legendre": mp.legendre, "gegenbauer": mp.gegenbauer, "genlaguerre": mp.laguerre,
+    "laguerre": lambda n, x: mp.laguerre(n, 0, x),
+    "chebyt": mp.chebyt, "chebyu": lambda n, x: mp.chebyu(n, x) if x != 1 else n + 1}
+
+
+@pytest.mark.parametrize("name", REAL_DEGREES)
+def test_orthogonal_functions_of_real_degree(name):
+    """They were NaN."""
+    rest = [0.8] if name.startswith("ge") else []
+    points = [(0.5, 0.3), (2.5, 1.0), (-0.3, 0.9), (-2.5, 0.1), (7.2, 3.5), (40.25, -0.7),
+              (150.5, 0.4), (3.0, 0.6), (0.0, 0.6)]
+    n, x = np.array(points).T
+    fun, exact = getattr(special, f"eval_{name}"), REAL_DEGREES[name]
+    with mp.workdps(30):
+        wanted = np.array([[float(exact(n, *rest, x)), float(mp.diff(
+            lambda x, n=n: exact(n, *rest, x), x, direction=-1 if x == 1 else 0))]
+            for n, x in points]).T
+    with olympus.enable_x64(True):
+        found = olympus.jit(lambda n, x: olympus.jvp(
+            lambda x: fun(n, *rest, x), (x,), (x * 0 + 1,)))(n, x)
+    np.testing.assert_allclose(found, wanted, 1e-9, 1e-11)
+
+
+def test_orthogonal_polynomials_of_negative_degree_are_those_of_scipy():
+    n, x = np.array([-1, -2, -5]), np.array([0.3, -0.6, 1.5])
+    with olympus.enable_x64(True):
+        for name in ("legendre", "chebyt", "chebyu", "laguerre"):
+            oracle = getattr(sp, f"eval_{name}")(n, x)
+            np.testing.assert_allclose(getattr(special, f"eval_{name}")(n, x), oracle, 1e-13)
+
+
 OTHERS = {"bernoulli", "lpmn", "lpmn_values", "bessel_jn", "multigammaln", "softmax",
           "log_softmax", "logsumexp"}
 

@@ -21,9 +21,15 @@ FOUND = {
     "fdtr": [(1e19, 4e-4, 0.7), (38.0, 8e-11, 1.0), (4e16, 31.5, 0.9)],
     "fdtri": [(0.0258, 4134.0, 0.68), (18.0, 8.8e-2, 1.6e-8), (3.0, 5.0, 0.7)],
     "gamma": [(-1.9e-225,)], "rgamma": [(-8.8e-255,)], "gammaln": [(-2.1e-237,)],
-    "ellipkm1": [(1e-40,), (1e-10,)],
+    "ellipkm1": [(1e-40,), (1e-10,)], "elliprc": [(5.5e-307, -712.3), (1.5e-13, -6.9e296)],
     "eval_gegenbauer": [(9.0, 1e-12, -0.9), (31.0, 5.7e-238, -1.28), (4.0, 7e-10, 1.2e-6)],
-    "eval_hermite": [(299.0, 8.7e-151), (7.0, 0.3)], "hyp2f1": [(-1.0, 2.0, -2.0, 0.3)],
+    "eval_hermite": [(299.0, 8.7e-151), (7.0, 0.3)],
+    "hyp2f1": [(-1.0, 2.0, -2.0, 0.3), (-499.598, 477.98, 16.28, 0.852),
+               (-368.0, 404.016, 455.0, 0.807), (-521.0, 102.0, 1.57, 0.9999),
+               (-205.7, -39.8, 30.36, -0.82), (-155.0, 29.65, -401.0, -2.5),
+               (-100.0, 600.0, 3.0, 0.8)],
+    "hyp1f1": [(-169.2, 2.84, 13.6), (-54.0, 3.2, 430.0), (-100.5, 1.5, 1000.0), (0.3, 2.0, 5.0),
+               (290.5, 2.0, -40.0)],
     "kve": [(33.0, 1e200), (0.3, 1e160)], "poch": [(-50.0, 30.0), (0.3, 30.5)],
     "polygamma": [(34.0, 32.5), (40.0, 420.7), (300.0, 400.0), (3.0, 0.7)],
     "pseudo_huber": [(1e-299, 34.5), (1e-193, -7e114), (1e200, 3.0)],
@@ -60,20 +66,42 @@ def test_limits_and_subnormal_operands(name, xs, wanted):
 
 
 def test_float32_operands_are_not_rounded_between():
-    """1 - x, n x / d and n! were computed in float32."""
+    """1 - x, n x / d and n! were computed in float32: lax.polygamma was 0, infinite or NaN."""
     points = {"betaincc": (1.9e-5, 1.0, 2e-29), "fdtr": (16103.3, 0.904, 0.345),
               "fdtri": (62330.0, 31.08, 1.6e-21), "polygamma": (34.0, 32.5),
-              "nbdtrc": (3.0, 5.0, 1e-12)}
+              "nbdtrc": (3.0, 5.0, 1e-12), "lax.polygamma": (40.0, 7.0)}
     for name, xs in points.items():
         xs = np.float32(xs)
         wanted = CASES[name].near(*xs.astype(float))
-        np.testing.assert_allclose(getattr(special, name)(*xs), wanted, 3e-7, err_msg=name)
+        np.testing.assert_allclose(CASES[name].fun(*xs), wanted, 3e-7, err_msg=name)
 
 
 def test_the_sweep_notices_what_is_wrong():
     case = CASES["gammaln"]._replace(fun=lambda x: special.gammaln(x) + (x > 3.0) * 1e-3)
     found = [f.xs[0] for _, f in tool.sweep(case, np.float32, 40, 0) if f.suspect]
     assert min(x for x in found if np.isfinite(x)) > 3.0
+
+
+PAGE = tool.accuracy.PAGE.read_text()
+
+
+def test_the_page_has_a_line_per_function():
+    assert list(tool.table(PAGE)) == list(CASES)
+    assert tool.HEADER in PAGE
+
+
+@pytest.mark.parametrize("name", ["entr", "erfcx", "xlogy"])
+def test_lines_of_the_page_hold(name, monkeypatch):
+    monkeypatch.setattr(tool, "PATIENCE", 0)        # no alarm
+    with mp.workdps(tool.DIGITS):
+        assert not tool.worse(CASES[name], tool.table(PAGE)[name])
+
+
+def test_lines_of_the_page_notice_what_is_worse(monkeypatch):
+    monkeypatch.setattr(tool, "PATIENCE", 0)
+    case = CASES["xlogy"]._replace(fun=lambda x, y: special.xlogy(x, y) * (1 + 1e-6))
+    with mp.workdps(tool.DIGITS):
+        assert tool.worse(case, tool.table(PAGE)["xlogy"])
 
 
 def test_every_function_is_swept():

@@ -54,7 +54,8 @@ MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax"
            "nn.initializers": olympus.nn.initializers, "olympus": olympus, "image": olympus.image,
            **{f"scipy.{name}": functools.reduce(getattr, name.split("."), olympus.scipy)
               for name in ("cluster.vq", "fft", "integrate", "optimize", "sparse.linalg",
-                           "linalg", "ndimage", "signal", "special", "interpolate", "stats")}}
+                           "linalg", "ndimage", "signal", "signal.windows", "special",
+                           "interpolate", "stats")}}
 PACKAGE = str(pathlib.Path(olympus.__file__).parent)
 # Files, what stays after the call, and what computes at once.
 SKIPPED = frozenset("""
@@ -376,6 +377,10 @@ OWN: dict[str, dict[str, Any]] = {
     "scipy.signal.get_window": {"window": "hann", "Nx": 5},
     "scipy.signal.kaiser_atten": {"numtaps": 5, "width": 0.1},
     "scipy.signal.kaiser_beta": {"a": 30.0},
+    **{f"scipy.signal.windows.{f}": {"M": 5, **rest} for f, rest in {
+        "gaussian": {"std": 2.0}, "general_cosine": {"a": [0.5, 0.5]},
+        "general_gaussian": {"p": 1.5, "sig": 2.0}, "general_hamming": {"alpha": 0.6}}.items()},
+    "scipy.signal.windows.get_window": {"window": ("exponential", None, 2.0), "Nx": 5},
     "scipy.signal.kaiserord": {"ripple": 30.0, "width": 0.1},
     "scipy.signal.savgol_coeffs": {"window_length": 5, "polyorder": 2},
     "scipy.signal.savgol_filter": {"x": TIMES, "window_length": 5, "polyorder": 2},

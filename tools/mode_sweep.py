@@ -18,6 +18,7 @@ an error of the same class. Only what needs a value that is traced may refuse it
 import argparse
 import collections
 import contextlib
+import functools
 import inspect
 import sys
 import time
@@ -33,10 +34,14 @@ import olympus
 import olympus.lax
 import olympus.nn
 import olympus.numpy as onp
+import olympus.scipy
 from olympus import errors
 
 MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax": olympus.lax,
-           "lax.linalg": olympus.lax.linalg, "nn": olympus.nn}
+           "lax.linalg": olympus.lax.linalg, "nn": olympus.nn,
+           **{f"scipy.{name}": functools.reduce(getattr, name.split("."), olympus.scipy)
+              for name in ("cluster.vq", "fft", "integrate", "linalg", "ndimage", "signal",
+                           "special", "stats")}}
 MODES = ("jit", "traced", "vmap", "jit(vmap)")
 # What reads values, files or functions, gives what is no array, or has no values to compare.
 SKIPPED = frozenset("""
@@ -108,6 +113,19 @@ STATIC: dict[str, list[Any]] = {
     "wrap_negative_indices": [True], "include_initial": [True, False], "fill_values": [0],
     "include_initial_": [False], "casting": ["unsafe"], "return_indices": [False, True],
     "axis_size": [3], "nd": [2],
+    "window": ["hann", "boxcar", ("kaiser", 3.0)], "nperseg": [None, 2], "noverlap": [None],
+    "fs": [1.0, 2.0], "nfft": [None], "scaling": ["density"], "detrend": ["constant", False],
+    "return_onesided": [True], "numtaps": [5], "cutoff": [0.3], "width": [0.1, None],
+    "pass_zero": [True, False], "window_length": [3, 5], "polyorder": [1, 2], "deriv": [0, 1],
+    "pos": [None], "use": ["conv"], "w0": [0.3], "Q": [2.0], "worN": [4], "Nx": [4],
+    "in1_len": [3], "in2_len": [2], "nan_policy": ["propagate"], "alternative": ["two-sided"],
+    "center": [np.mean], "equal_var": [True, False], "moment": [1, 2], "type": [1, 2, 3],
+    "check_finite": [False, True], "overwrite_a": [False], "overwrite_b": [False],
+    "eigvals_only": [True], "select": ["a"], "subset_by_value": [None], "trans": [0, 1],
+    "assume_a": ["gen", "pos"], "sigma": [1.0, 0.5], "truncate": [4.0], "size_": [3],
+    "cval": [0.0], "origin": [0], "footprint": [None], "output": [None], "prefilter": [True],
+    "angle": [30.0], "zoom": [2.0], "reshape": [False], "dx": [1.0, 0.5], "initial": [None],
+    "workers": [None], "nu": [0, 1], "scale": [None], "orthogonalize": [None],
 }
 OWN: dict[str, dict[str, list[Any]]] = {
     "numpy.arange": {"start": INTS[:6], "stop": [5, None], "step": [1, 2]},
@@ -115,6 +133,20 @@ OWN: dict[str, dict[str, list[Any]]] = {
     "numpy.quantile": {"method": ["linear", "lower"]},
     "numpy.round": {"decimals": [0, 1, -1, 2]},
     "nn.one_hot": {"axis": [-1, 0], "dtype": ["float32", "int32"]},
+    **{f"scipy.ndimage.{name}": {"mode": ["reflect", "nearest"], "order": [1, 0]} for name in (
+        "affine_transform", "map_coordinates", "rotate", "shift", "zoom")},
+    **{f"scipy.signal.{name}": {"mode": ["full", "same", "valid"]} for name in (
+        "convolve", "correlate", "convolve2d", "correlate2d", "fftconvolve", "oaconvolve",
+        "correlation_lags")},
+    **{f"scipy.signal.{name}": {"Wn": [0.3], "rp": [1.0], "rs": [20.0], "btype": ["low"]}
+       for name in ("butter", "cheby1", "cheby2")},
+    "scipy.fft.next_fast_len": {"target": [7, 11]}, "scipy.fft.prev_fast_len": {"target": [7]},
+    "scipy.signal.detrend": {"type": ["linear", "constant"]},
+    "scipy.signal.hilbert": {"N": [None, 4]},
+    "scipy.linalg.dft": {"n": [3], "scale": [None, "sqrtn"]},
+    "scipy.linalg.schur": {"output": ["real", "complex"]},
+    "scipy.linalg.qr": {"mode": ["full", "economic", "r"]},
+    "scipy.special.lpmn": {"n": [2]}, "scipy.special.bernoulli": {"n": [3]},
 }
 SEQUENCES = {"arrays", "tup", "operands", "choices", "condlist", "choicelist", "keys"}
 VARIADIC = {"arys", "args", "xi", "varargs"}
@@ -267,7 +299,10 @@ def _run(case: Case, mode: str) -> Any:
         leaves = list(case.leaves)
         for i, x in zip(traced, arrays, strict=True):
             leaves[i] = x
-        return case.call(leaves)
+        out = case.call(leaves)
+        if any(type(x) is olympus.extend.core.Literal for x in olympus.tree.leaves(out)):
+            raise AssertionError("a literal is given to the user")
+        return out
 
     arrays = [case.leaves[i] for i in traced]
     try:
@@ -320,8 +355,9 @@ def _differ(a: Any, b: Any) -> str:
             continue
         if olympus.numpy.issubdtype(getattr(x, "dtype", np.dtype(int)), olympus.dtypes.prng_key):
             continue
-        if not _close(np.asarray(x), np.asarray(y)):
-            return f"{np.asarray(x).tolist()} / {np.asarray(y).tolist()}"
+        x, y = (np.asarray(v, getattr(y, "dtype", None) if python else None) for v in (x, y))
+        if not _close(x, y):
+            return f"{x.tolist()} / {y.tolist()}"
     return ""
 
 

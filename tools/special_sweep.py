@@ -8,7 +8,8 @@ any other that to mpmath's. A suspect is a result that is further from mpmath's 
 operands moves it, or of another kind (NaN, infinite) than both SciPy's and mpmath's. Subnormal
 operands may be taken for zero, and subnormal results given as zero, as XLA on CPU does.
 
-    PYTHONPATH=.:tools python tools/special_sweep.py [--seed 0] [--points 400] [--regions] [name …]
+    PYTHONPATH=.:tests:tools python tools/special_sweep.py
+        [--seed 0] [--points 400] [--regions] [--write | --check] [name …]
 """
 
 from __future__ import annotations
@@ -236,9 +237,18 @@ def primitive(name: str, kinds: str, exact: Any, near: Any) -> Case:
 
 
 def orthogonal(name: str, kinds: str, exact: Any) -> Case:
-    def near(n: Any, *xs: Any) -> Any:      # SciPy's Hermite polynomials take integers only
-        return getattr(sp, f"eval_{name}")(n.astype(int) if "hermite" in name else n, *xs)
-    return case(f"eval_{name}", kinds, exact, None, near)
+    """Of degrees that are integers, which have a primitive, and SciPy a function, of their own."""
+    def of_integers(module: Any) -> Callable[..., Any]:
+        return lambda n, *xs: getattr(module, f"eval_{name}")(n.astype("int32"), *xs)
+    return case(f"eval_{name}", kinds, exact, of_integers(special), of_integers(sp))
+
+
+def between(name: str, kinds: str, exact: Any) -> Case:
+    """Of real degrees."""
+    def principal(*operands: Any) -> Any:
+        value = exact(*operands)
+        return mp.re(value) if abs(mp.im(value)) <= abs(value) * mpf(10) ** -40 else mp.nan
+    return case(f"eval_{name}", kinds, principal)._replace(name=f"eval_{name} of real degrees")
 
 
 def log_gamma(x: Any) -> Any:
@@ -343,6 +353,10 @@ CASES = (
         ("hermite", "nr", mp.hermite), ("laguerre", "nr", lambda n, x: mp.laguerre(n, 0, x)),
         ("hermitenorm", "nr", lambda n, x: mpf(2) ** (-n / 2) * mp.hermite(n, x / mp.sqrt(2))),
         ("gegenbauer", "nsr", mp.gegenbauer), ("genlaguerre", "nsr", mp.laguerre))),
+    *(between(name, kinds, exact) for name, kinds, exact in (
+        ("chebyt", "oi", mp.chebyt), ("chebyu", "oi", mp.chebyu), ("legendre", "oi", mp.legendre),
+        ("laguerre", "or", lambda n, x: mp.laguerre(n, 0, x)),
+        ("gegenbauer", "ooi", mp.gegenbauer), ("genlaguerre", "oor", mp.laguerre))),
     primitive("lgamma", "r", lambda x: mp.log(abs(mp.gamma(x))), log_gamma),
     primitive("digamma", "r", mp.digamma, sp.psi),
     primitive("polygamma", "np", accuracy.mp_polygamma, sp.polygamma),
@@ -517,11 +531,85 @@ def report(case: Case, dtype: Any, found: Measured, regions: bool) -> None:
               f"{'error' if case.inverse else 'exact'} {exact}")
 
 
-def line(case: Case, found: list[Measured]) -> str:
-    """A line of docs/accuracy_domains.md."""
-    cells = [f"{m.error():.0e} | {m.count() or ''}" for m in found]
-    kinds = " ".join(NAMES[k] for k in case.kinds)
-    return f"| `{case.name}` | {kinds} | {found[0].points} | " + " | ".join(cells) + " |"
+# The table of docs/accuracy.md --------------------------------------------------------------------
+
+BEGIN, END = accuracy.SWEPT, "<!-- end -->"
+TABLE_SEED, TABLE_POINTS, FEW_POINTS = 24, 30, 8
+DTYPES = ("float32", "float64")
+ZONES = {"near 0": ("zero", "subnormal", "tiny", "small"),
+         "middle": ("unit", "one", "whole", "half", "moderate"),
+         "large": ("large", "hundreds"), "huge": ("huge", "great")}
+PLACE = {label: i for i, labels in enumerate(ZONES.values()) for label in labels}
+HEADER = f"""{BEGIN}
+### The worst relative error of each function and region
+
+Of {TABLE_POINTS} points per operand, {FEW_POINTS} of hypergeometric functions, for which mpmath
+takes long; seed {TABLE_SEED}. A region is that of the largest operand: *near 0* up to 0.01,
+*middle* up to 50, *large* up to 1e5, *huge*; empty where no point fell.
+*wrong*: results further from mpmath's than rounding the operands explains, or NaN or infinite where
+they should not be, which the errors do not count. *undecided*: results that differ from SciPy's
+where mpmath has no value. `tools/special_sweep.py --write` writes this table, `--check` measures it
+again.
+
+| function | operands |""" + "".join(
+    f" {dtype}: {' | '.join(ZONES)} | wrong | undecided |" for dtype in DTYPES) + "\n|---|---|" + (
+    "---|" * (len(DTYPES) * (len(ZONES) + 2)))
+
+
+def zone(region: str) -> int:
+    """The place of the largest operand; that of an infinite one is beyond the others."""
+    return max(PLACE.get(label.removeprefix("-"), len(ZONES)) for label in region.split(", "))
+
+
+def cells(found: Measured) -> list[str]:
+    """The worst errors by zone, how many results are wrong, how many undecided."""
+    worst: dict[int, float] = {}
+    for region, f in found.worst.items():
+        worst[zone(region)] = max(f.error, worst.get(zone(region), 0.0))
+    suspects = [f for many in found.suspects.values() for f in many]
+    undecided = sum(f.exact is None for f in suspects)
+    errors = (f"{worst[i]:.0e}".replace("0e+00", "0") if i in worst else ""
+              for i in range(len(ZONES)))
+    return [*errors, *(str(n or "") for n in (len(suspects) - undecided, undecided))]
+
+
+def row(case: Case) -> list[str]:
+    """The cells of a function's line, measured."""
+    points = FEW_POINTS if "hyp" in case.name or "real degrees" in case.name else TABLE_POINTS
+    measured = [measure(case, np.dtype(d).type, points, TABLE_SEED) for d in DTYPES]
+    return [f"`{case.name}`", " ".join(NAMES[k] for k in case.kinds),
+            *itertools.chain.from_iterable(map(cells, measured))]
+
+
+def table(page: str) -> dict[str, list[str]]:
+    """By function the cells of its line of the page."""
+    block = page.partition(BEGIN)[2].partition(END)[0]
+    rows = ([c.strip() for c in line.split("|")[1:-1]] for line in block.splitlines()
+            if line.startswith("| `"))
+    return {cells[0].strip("`"): cells for cells in rows}
+
+
+def write(case: Case) -> None:
+    """Measure a function and put its line into the page."""
+    measured = row(case)
+    page = accuracy.PAGE.read_text()
+    known = table(page) | {case.name: measured}
+    lines = (f"| {' | '.join(known[case.name])} |" for case in CASES if case.name in known)
+    before, _, rest = page.partition(BEGIN)
+    block = "\n".join((HEADER, *lines, END))
+    after = rest.partition(END)[2] or "\n"
+    accuracy.PAGE.write_text(before.rstrip("\n") + "\n\n" + block + after)
+
+
+def worse(case: Case, known: list[str]) -> list[str]:
+    """What is worse than the page says: an error more than twice its, or a wrong result more."""
+    said = []
+    for name, new, old in zip(itertools.cycle((*ZONES, "wrong", "undecided")), row(case)[2:],
+                              known[2:], strict=False):
+        allowed = float(old or 0) * (1 if name == "wrong" else 2)
+        if name != "undecided" and float(new or 0) > allowed:
+            said.append(f"{case.name}, {name}: {new}; the page says {old or 'nothing'}")
+    return said
 
 
 def main() -> int:
@@ -530,23 +618,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--points", type=int, default=400, help="per operand")
     parser.add_argument("--regions", action="store_true", help="the worst error of each region")
-    parser.add_argument("--table", action="store_true", help="lines of docs/accuracy_domains.md")
-    parser.add_argument("--dtypes", nargs="*", default=["float32", "float64"])
+    parser.add_argument("--write", action="store_true", help="the table of docs/accuracy.md")
+    parser.add_argument("--check", action="store_true", help="whether that table still holds")
+    parser.add_argument("--dtypes", nargs="*", default=DTYPES)
     given = parser.parse_args()
     signal.signal(signal.SIGVTALRM, _alarm)
     mp.mp.dps = DIGITS
+    cases = [c for c in CASES if not given.names or any(name in c.name for name in given.names)]
+    if given.write:
+        for case in cases:
+            write(case)
+        return 0
+    if given.check:
+        known = table(accuracy.PAGE.read_text())
+        said = [text for case in cases for text in worse(case, known[case.name])]
+        print(*said, sep="\n")
+        return int(bool(said))
     total = 0
-    for one in CASES:
-        if given.names and not any(name in one.name for name in given.names):
-            continue
-        found = []
+    for case in cases:
         for dtype in given.dtypes:
-            found.append(measure(one, np.dtype(dtype).type, given.points, given.seed))
-            total += found[-1].count()
-            if not given.table:
-                report(one, dtype, found[-1], given.regions)
-        if given.table:
-            print(line(one, found), flush=True)
+            found = measure(case, np.dtype(dtype).type, given.points, given.seed)
+            total += found.count()
+            report(case, dtype, found, given.regions)
     print(f"{total} suspects", file=sys.stderr)
     return int(bool(total))
 

@@ -32,6 +32,7 @@ from olympus._src.core.context import MeshAxis, ctx
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.lax.linalg.qr import geqp3_p
 from olympus._src.lax.sharding import move
+from olympus._src.lax.special.classical import polygamma_product_p
 from olympus._src.lax.special.zeta import zeta_sum_p
 from olympus._src.random.ciphers import philox2x32_p, philox4x32_p, threefry4x32_p
 from olympus.experimental.compute_on import compute_on2
@@ -301,6 +302,8 @@ ALL = (
     Op("random_gamma-slope", lambda a, t: (SAMPLES, QUANTILE_SLOPES * t), lambda a, t: jvp(
         lambda a: random.gamma(random.key(3), a), (a,), (t,)), (SHAPES, reals(4)), grad=False,
        tol=2e-3),
+    Op("polygamma_product", lambda m, x: scipy.special.polygamma(m, x).astype(x.dtype),
+       polygamma_product_p.bind, (np.round(V + 4), V + 3.5), grad=False),
     Op("zeta_sum", scipy.special.zeta, zeta_sum_p.bind, (V + 4, V + 3.5), grad=False),
     Op("device_put-part", lambda x: (x, np.sin(x)), lambda x: (
         move(x, Space.Host), lax.sin(x)), (V,)),

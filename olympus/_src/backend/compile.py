@@ -16,7 +16,9 @@ from ..base import config, errors, lib, util
 from ..base.lib import mlir
 from ..base.logs import LOGGER, timed
 from ..base.util import Memo
+from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
+from ..core.identity import identity
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
@@ -33,7 +35,6 @@ from ..types.sharding import (
 from .agreement import check_same_program, spans_processes
 from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
 from .devices import check_process, client
-from .digest import program_digest
 from .dumps import dump
 from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging
@@ -84,7 +85,7 @@ def _too_deep(levels: int) -> str:
 class Executables:
     """All executables by a digest of their module: equal programs are compiled once.
 
-    Those that have a digest themselves are lowered once, too: it leads to the module's.
+    Those that have an identity are lowered once, too: it leads to the module's digest.
     Programs hold their executables. The table holds what was used last, so that a function made
     anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
     """
@@ -591,8 +592,13 @@ def load_lowered(program: dict[str, Any] | None, module: Any, context: ModuleCon
 
 def _program_key(program: dict[str, Any], placement: Placement, options: dict[str, Any] | None
                  ) -> Hashable:
-    digest = program_digest(**program)
-    return None if digest is None else (digest, placement.devices, _settings(options))
+    """Of the arguments of `lower_program`; `result_paths` is said by no program that runs."""
+    code = identity(program["closed"])
+    if code is None:
+        return None
+    around = {k: v for k, v in program.items() if k not in ("closed", "result_paths")}
+    return (code, current_context(), placement.devices, _settings(options), *[
+        (k, tuple(v) if isinstance(v, list) else v) for k, v in around.items()])
 
 
 def _compiled(key: Hashable, module: Any, context: ModuleContext, placement: Placement,

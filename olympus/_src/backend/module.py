@@ -16,6 +16,7 @@ from ..base import config, lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.util import cut, module_name
+from ..core.identity import Firsts
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.staging import stage
@@ -85,7 +86,8 @@ class ModuleContext:
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others")
+                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
+                 "distinct")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -101,6 +103,7 @@ class ModuleContext:
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
+        self.distinct = Firsts()    # the programs that are functions
         self.host_callbacks: list[lib.HostFunction] = []
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
@@ -422,7 +425,7 @@ class ModuleContext:
 
     def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = (),
                  line: Any = OWN) -> tuple[str, list[Any]]:
-        """The private function of a program that `eqn` calls, emitted once.
+        """The private function of a program that `eqn` calls, emitted once for equal ones.
 
         Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
 
@@ -432,6 +435,8 @@ class ModuleContext:
         manual = self.manual and (self.manual.mesh, self.manual.names)
         key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform, held
         found = self.functions.get(key) or self.functions.get((key, self.is_aside))
+        if found is None and (first := self.distinct.first(closed, name)) is not closed:
+            return self.function(first, name, eqn, held, line)
         if found is None:
             convolutions = self.convolutions
             symbol = self.symbol(name)

@@ -86,6 +86,7 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
             f"register_lowering: Registering an MLIR lowering rule for primitive {prim} for an "
             f"unknown platform {platform}. Known platforms are: {', '.join(PLATFORMS)}.")
     stored = Rule(prim, rule)
+    Primitive.lowerings += 1
     if platform is None:
         prim.lower = stored
     else:

@@ -332,6 +332,9 @@ _EFFORT = Kind("one of " + ", ".join(repr(level.name) for level in CompilerEffor
 _options: dict[str, Option] = {}
 
 
+in_trace_key: list[str] = []    # names of options, in the order of what `trace_key` returns first
+
+
 def _option(
     name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False,
     doc: str, option: type[Option] = Option,
@@ -343,6 +346,8 @@ def _option(
     """
     made = _options[name] = option(name, default, kind, trace_key=trace_key, jit_key=jit_key,
                                    doc=doc)
+    if trace_key:
+        in_trace_key.append(name)
     return made
 
 

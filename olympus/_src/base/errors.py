@@ -4,6 +4,7 @@
      +- RuntimeError
      |   +- OlympusRuntimeError            compiler, runtime (jaxlib's C++ class itself), memory
      |       +- DonatedArgumentError       a donated or deleted array is used again
+     |   +- RetraceError                   a function is traced more often than it may be
      +- TypeError
      |   +- OLYMPUSTypeError               a misuse of traced values
      |   |   +- ConcretizationTypeError    Python needs the value of a traced array
@@ -43,7 +44,7 @@ __all__ = [
     "IndexTypeError", "IndexValueError", "KeyReuseError", "LeakError",
     "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
     "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
-    "RuleMissingError", "ShardingTypeError",
+    "RetraceError", "RetraceWarning", "RuleMissingError", "ShardingTypeError",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TypePromotionError", "UnexpectedTracerError",
 ]
@@ -51,6 +52,14 @@ __all__ = [
 
 class DonatedArgumentError(OlympusRuntimeError):
     """An array is used after it was donated to a call, or deleted."""
+
+
+class RetraceError(RuntimeError):
+    """A jitted function is traced more often than its `max_traces` allows."""
+
+
+class RetraceWarning(UserWarning):
+    """A jitted function is traced again and again, or more often than `jit(max_traces=…)` says."""
 
 
 class OLYMPUSTypeError(TypeError):

@@ -13,6 +13,7 @@ import itertools
 import linecache
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
@@ -121,8 +122,18 @@ def traced_function(record: CodeType, trace: Any) -> tuple[CodeType, str] | None
     return outermost, verb
 
 
+class _Warned(threading.local):
+    """How many warnings this thread was asked for, shown or not."""
+
+    count = 0
+
+
+warned = _Warned()
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, once for each line as Python's own warnings are."""
+    warned.count += 1
     frame = _first_user_frame(sys._getframe(1))
     if frame is None:
         warnings.warn(message, category, stacklevel=2)

@@ -105,13 +105,19 @@ def clipped(value: Any, length: int = 60) -> str:
     return text if len(text) <= length else text[:length] + "…"
 
 
+def _own(error: Exception) -> bool:
+    """Whether an error is of a class of ours: of a traced value it says more than we could here."""
+    return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 def real_number(value: Any, what: str) -> float:
     """A number as a Python float; TypeError for what is none, text included."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)
-    except (TypeError, ValueError):
-        pass
+    except (TypeError, ValueError) as error:
+        if _own(error):
+            raise
     raise TypeError(f"{what} {value!r} of type {type(value).__name__} given; a real number is "
                     "required.")
 
@@ -129,6 +135,8 @@ def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
     try:
         return fun(*args, **kwargs)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        if _own(error):
+            raise
         kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
         given = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
         raise kind(f"{name}: {', '.join(given)} given; {error}; see numpy.{name} for what is "

@@ -406,8 +406,8 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
     if kind not in "biuf":
         raise TypeError(f"cond: Pred type must be either boolean or number, got {aval}; a boolean "
                         "or a real number is required.")
-    if jit_disabled.value and not isinstance(pred, Tracer):
-        return true_fun(*operands) if bool(pred) else false_fun(*operands)
+    if jit_disabled.value and (known := _known(pred)) is not None:
+        return true_fun(*operands) if bool(known) else false_fun(*operands)
     if kind != "b":
         pred = ne(pred, literal(0, aval.dtype))
     return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
@@ -452,11 +452,16 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     if len(branches) == 1:
         return branches[0](*operands)
     last = len(branches) - 1
-    if jit_disabled.value and not isinstance(index, Tracer):
-        return branches[min(max(int(np.asarray(index)), 0), last)](*operands)
+    if jit_disabled.value and (known := _known(index)) is not None:
+        return branches[min(max(int(np.asarray(known)), 0), last)](*operands)
     index = convert_element_type(index, INT32)
     index = clamp(literal(0, INT32), index, literal(last, INT32))
     return _branch("switch", index, branches, operands)
+
+
+def _known(x: Any) -> Any:
+    """The value itself; None where it is traced and not known yet."""
+    return x.concrete() if isinstance(x, Tracer) else x
 
 
 def _scalar(message: str, x: Any, more: str = "") -> Any:

@@ -101,11 +101,12 @@ class ManualTracer(Tracer):
 class ManualTrace(Trace):
     """Runs each operation on all devices of a mesh."""
 
-    __slots__ = ("parent", "manual", "mesh", "free")
+    __slots__ = ("manual", "mesh", "free")
+    parent: Trace
 
     def __init__(self, parent: Trace, manual: Manual, mesh: Mesh) -> None:
-        super().__init__()
-        self.parent, self.manual, self.mesh = parent, manual, mesh
+        super().__init__(parent)
+        self.manual, self.mesh = manual, mesh
         self.free = cut_by_vmap(parent)
 
     def axes_of(self, aval: Any) -> list[Any]:

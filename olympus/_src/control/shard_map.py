@@ -164,7 +164,7 @@ def cut_by_vmap(trace: Any) -> frozenset[Any]:
     while trace is not None:
         if type(trace) is BatchTrace:
             found |= set(axes_of(trace.axis.mesh_axis))
-        trace = getattr(trace, "parent", None)
+        trace = trace.parent
     return found
 
 

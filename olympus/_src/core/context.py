@@ -113,6 +113,7 @@ class ThreadState(threading.local):
     axes: dict[Any, int] = {}       # named axes with their sizes; replaced, never changed in place
     depth: int = 0
     context: Context | None = None  # what `current_context` found last
+    transposed: Any = None          # the equation that a backward pass is at
 
 
 ctx = ThreadState()

@@ -88,4 +88,4 @@ def _enclosing(trace: Trace | None) -> Iterator[Trace]:
     """A trace and those that it passes operations on to."""
     while trace is not None:
         yield trace
-        trace = getattr(trace, "parent", None)
+        trace = trace.parent

@@ -369,7 +369,7 @@ def _under(kind: str) -> bool:
     while trace is not None:
         if type(trace).__name__ == kind:
             return True
-        trace = getattr(trace, "parent", None)
+        trace = trace.parent
     return False
 
 

@@ -197,6 +197,7 @@ class Primitive:
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
     known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
+    lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
     lower: Any
     jvp: Any

@@ -114,6 +114,7 @@ class StagingTrace(Trace):
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         super().__init__()
+        self.recorded = True
         self.eqns: list[OlympusprEqn] = []
         self.inputs: list[StagingTracer] = []
         # By id of the value, which the entry holds, so that no other value gets that id.
@@ -246,16 +247,11 @@ class StagingTrace(Trace):
         self.eqns, self.inputs, self.consts = [], [], {}
 
 
-def recorder(trace: Any) -> StagingTrace | None:
+def recorder(trace: Trace) -> StagingTrace | None:
     """The trace that records what is bound in `trace`; None if that ends in values."""
-    while (parent := getattr(trace, "parent", None)) is not None:
-        trace = parent
+    while trace.parent is not None:
+        trace = trace.parent
     return trace if isinstance(trace, StagingTrace) else None
-
-
-def is_recorded(trace: Any) -> bool:
-    """Whether what the trace does ends in a program; else it ends in values."""
-    return recorder(trace) is not None
 
 
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],

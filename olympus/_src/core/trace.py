@@ -54,13 +54,17 @@ class Trace:
 
     # Alive from when it is made until its transformation has ended. A tracer of a trace that is not
     # alive, or that another thread made, has leaked: `check_usable`.
-    __slots__ = ("alive", "thread", "__weakref__")
+    # `recorded` says whether what it does ends in a program, and not in values; `watched` whether
+    # somebody looks at each operation on the way, and at the line it comes from.
+    __slots__ = ("alive", "thread", "parent", "recorded", "watched", "__weakref__")
     # The primitive and params of the call with a derivative rule that runs below: its operands are
     # all that it may have of this trace.
     waits_for: Any = None
 
-    def __init__(self) -> None:
-        self.alive, self.thread = True, threading.get_ident()
+    def __init__(self, parent: Trace | None = None) -> None:
+        self.alive, self.thread, self.parent = True, threading.get_ident(), parent
+        self.recorded = parent is not None and parent.recorded
+        self.watched = parent is not None and parent.watched
 
     @property
     def main(self) -> Trace:

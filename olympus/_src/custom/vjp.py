@@ -20,7 +20,7 @@ from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
-from ..core.staging import closure_convert, is_recorded, stage
+from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..lax.collectives.reductions import fit
@@ -380,7 +380,7 @@ class CustomVjpCall(CustomCall):
             nonzero = tuple(type(t) is not Zero for t in tangents)
             # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
             # done.
-            apart = rules.optimize_remat and is_recorded(ctx.trace)
+            apart = rules.optimize_remat and ctx.trace.recorded
             outs, res, bwd = (_apart(fun, rules, primals, nonzero) if apart else
                               rules(primals, nonzero))
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])

@@ -47,11 +47,12 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies `prim.vmap` where an operand is mapped."""
 
-    __slots__ = ("parent", "axis")
+    __slots__ = ("axis",)
+    parent: Trace
 
     def __init__(self, parent: Trace, axis: Axis) -> None:
-        super().__init__()
-        self.parent, self.axis = parent, axis
+        super().__init__(parent)
+        self.axis = axis
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """(values, mapped axes or None, whether any is mapped)."""

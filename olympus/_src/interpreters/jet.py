@@ -87,11 +87,12 @@ class JetTrace(Trace):
     (None, None)
     """
 
-    __slots__ = ("parent", "order", "made", "numbers")
+    __slots__ = ("order", "made", "numbers")
+    parent: Trace
 
     def __init__(self, parent: Trace, order: int) -> None:
-        super().__init__()
-        self.parent, self.order = parent, order
+        super().__init__(parent)
+        self.order = order
         # (primitive, operands, params) -> (operands, which this keeps alive, results)
         self.made: dict[Any, tuple[tuple, Any]] = {}
         self.numbers = count()

@@ -89,11 +89,12 @@ class JVPTrace(Trace):
     True
     """
 
-    __slots__ = ("parent", "waits_for", "record")
+    __slots__ = ("waits_for", "record")
+    parent: Trace
 
     def __init__(self, parent: Trace) -> None:
-        super().__init__()
-        self.parent, self.waits_for = parent, None
+        super().__init__(parent)
+        self.waits_for = None
         self.record = recorder(parent)
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:

@@ -21,7 +21,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
 from ..core.linear_util import WrappedFun
 from ..core.primitive import Higher, Primitive
-from ..core.staging import StagingTrace, StagingTracer, stage
+from ..core.staging import ASK, StagingTrace, StagingTracer, stage
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
@@ -51,12 +51,13 @@ class TapeTrace(StagingTrace):
     changes an input (`InputEffect`), all that does so later is recorded, too.
     """
 
-    __slots__ = ("parent", "touched", "scope")
+    __slots__ = ("touched", "scope")
     made = TapeTracer
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
-        self.parent, self.scope = parent, ctx.eqn
+        self.parent, self.recorded, self.watched = parent, parent.recorded, parent.watched
+        self.scope = ctx.eqn
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
@@ -85,7 +86,7 @@ class TapeTrace(StagingTrace):
                 finally:
                     ctx.trace = self
         if not isinstance(prim, Higher):
-            return StagingTrace.process(self, prim, args, params, None)
+            return StagingTrace.process(self, prim, args, params, ASK if self.watched else None)
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
         # What is unknown it leaves on the tape itself, by `record`.
         unknown = list(map(self.owns, args))
@@ -118,7 +119,7 @@ class TapeTrace(StagingTrace):
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
-        return super().process(prim, args, params, None)
+        return super().process(prim, args, params, ASK if self.watched else None)
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
         super().note_effects(effects, args)

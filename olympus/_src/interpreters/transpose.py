@@ -117,7 +117,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     accumulate(pr.outvars, read(pr.outvars, env), cts)
     # All that rules of our own bind comes from the user's line that asks for the transpose, which
     # is looked for once. Bodies, and what users define, may have lines of their own.
-    record = recorder(ctx.trace)
+    record, around = recorder(ctx.trace), ctx.transposed
     outer = None if record is None else record.where
     here = None if record is None else outer or user_frame()
     try:
@@ -144,11 +144,13 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 ins = numbers(ins)
             if record is not None:
                 record.where = outer if prim.foreign or isinstance(prim, Higher) else here
+            ctx.transposed = eqn
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
                 check_count(prim, "transpose", "cotangents", in_cts, len(ins))
             accumulate(eqn.invars, ins, in_cts)
     finally:
+        ctx.transposed = around
         if record is not None:
             record.where = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None

@@ -19,7 +19,7 @@ from ..backend.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scal
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F, R
-from ..core.staging import StagingTrace, is_recorded
+from ..core import templates
 from ..core.trace import ctx
 from ..lax import slicing
 from ..transforms.fused import begin_with, fused
@@ -63,9 +63,9 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
 
     def at_once(x: Any, /) -> Any:
         trace = ctx.trace
-        one = trace is BASE or _is_one_call(trace)
-        return compiled(x) if one and (type(x) is float or _passes(x, trace is not BASE)
-                                       ) else body(x)
+        if trace.recorded:
+            return templates.call(trace, body, (x,), {})
+        return compiled(x) if type(x) is float or _passes(x, trace is not BASE) else body(x)
 
     otherwise = at_once if composite else body
 
@@ -122,7 +122,9 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                         return body(x, y)
                     x, y = pair
                 return compiled(x, y)
-            if composite and _is_one_call(trace):
+            if composite:
+                if trace.recorded:
+                    return templates.call(trace, body, (x, y), {})
                 pair = _operands(x, y, wraps, traced=True)
                 if pair is not None:
                     return compiled(*pair)
@@ -238,11 +240,6 @@ def _operands(x: Any, y: Any, wraps: bool, traced: bool = False) -> tuple[Any, A
         number = _number(y, x, wraps) if _passes(y, traced) else None
         return None if number is None else (number, y)
     return (x, y) if _passes(x, traced) and _passes(y, traced) else None
-
-
-def _is_one_call(trace: Any) -> bool:
-    """Whether a function of several operations is one equation to what traces."""
-    return trace is not BASE and type(trace) is not StagingTrace and not is_recorded(trace)
 
 
 def _passes(x: Any, traced: bool) -> bool:

@@ -23,6 +23,7 @@ from ..base import errors, lib, source
 from ..base.config import compatible
 from ..base.spelling import array_method
 from ..base.util import Memo
+from ..core.templates import by_identity
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
 from ..types.shape import (
@@ -60,6 +61,7 @@ class Component(NamedTuple):
     array: bool
 
 
+@by_identity
 class Plan:
     """How to read or write at an index pattern. Compared by identity, as there is one of each.
 

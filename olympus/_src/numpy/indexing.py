@@ -23,6 +23,7 @@ from ..base.config import default_device, enable_x64
 from ..base.typing import Array, ArrayLike
 from ..base.util import Memo, memoize
 from ..core.ir import Literal
+from ..core.templates import by_identity
 from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
@@ -59,6 +60,7 @@ ArrayImpl = lib.ArrayImpl
 _INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")
 
 
+@by_identity
 class How:
     """The options of a read or write; one object per combination, compared by identity."""
 
@@ -201,7 +203,7 @@ def _filled(region: Any, mask: Any, *, layout: Layout, how: How) -> Any:
     return select_n(layout.over(mask, region.shape), fill, region)
 
 
-@fused(static=("plan", "wrap"))
+@fused(static=("plan", "wrap"), anew=True)
 def _slice(x: Any, plan: Plan, wrap: bool, *operands: Any) -> Any:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.util import memoize
+from ..core.templates import by_identity
 from ..lax import shape
 from .index_plan import check_mask
 from .promote import BOOL, array_args, broadcast_to
@@ -24,6 +25,7 @@ __all__ = ["Layout", "Masked", "masked_index"]
 Shape = tuple[int, ...]
 
 
+@by_identity
 class Layout:
     """Where a mask's axes lie in a region, the array indexed with whole axes in the mask's place.
 

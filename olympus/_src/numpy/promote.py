@@ -18,9 +18,10 @@ from ..backend.eager import result_array
 from ..base import config, source
 from ..base.spelling import array_method
 from ..base.util import Memo, memoize
+from ..core import templates
 from ..core.ir import Literal
 from ..core.primitive import Primitive
-from ..core.trace import SCALAR_TYPES, Tracer, describe, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, typeof
 from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
@@ -85,6 +86,14 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         known = _beyond(prim, x, y)
         if known is not None:
             return known
+    trace = ctx.trace
+    if trace.recorded:
+        return templates.call(trace, _promoted, (prim, x, y, special), {})
+    return _promoted(prim, x, y, special)
+
+
+def _promoted(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None) -> Any:
+    """`binary` of operands that change before they are bound."""
     name = _NUMPY_NAMES.get(prim.name, prim.name)
     a, b = promote(name, x, y, scalars=prim.scalars)
     if special is not None and a.dtype.kind == special[0]:

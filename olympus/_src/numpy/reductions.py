@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..core.ir import Literal
 from ..core.trace import literal
 from ..lax import arithmetic, cumulative, reduce, slicing
 from ..lax import creation as lax_creation
@@ -54,6 +55,8 @@ def reduction_args(name: str, a: Any, axis: Any, keepdims: Any, out: Any = None
     """The operand as an array, its axes counted from the front, and whether these stay."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
+    if type(x) is Literal:      # which may be the result
+        x = to_array(x)
     if type(keepdims) is not bool:
         keepdims = flag(name, "keepdims", keepdims)
     return x, canonical_axes(axis, len(x.shape), name), keepdims

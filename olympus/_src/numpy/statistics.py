@@ -330,8 +330,8 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     x, axes, keepdims = reduction_args("average", a, axis, keepdims)
     if weights is None:
         found = mean(x, axis, keepdims=keepdims)
-        total: Any = broadcast_to(literal(size_of([x.shape[i] for i in axes]), found.dtype),
-                                  found.shape)
+        count = literal(size_of([x.shape[i] for i in axes]), found.dtype)
+        total: Any = to_array(broadcast_to(count, found.shape))
         return (found, total) if returned else found
     x, w = inexact_dtypes("average", x, *array_args("average", weights))
     w = _spread_weights("average", w, x, axis, axes)
@@ -391,7 +391,7 @@ def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str
     n, last = size_of([x.shape[i] for i in axes]), len(batch)
     full = (*q.shape, *batch)
     if not size_of(full) or not n:
-        found = broadcast_to(literal(np.nan, x.dtype), full)
+        found = to_array(broadcast_to(literal(np.nan, x.dtype), full))
     else:
         x, w = [z if z is None else lax_shape.reshape(lax_shape.transpose(z, (*kept, *axes)),
                                                       (*batch, n)) for z in (x, w)]

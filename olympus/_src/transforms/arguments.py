@@ -147,7 +147,7 @@ def evaluating() -> bool:
     trace = ctx.trace
     base = ThreadState.trace
     while trace is not base:
-        trace = getattr(trace, "parent", None)
+        trace = trace.parent
         if trace is None:
             return False
     return True

@@ -21,8 +21,8 @@ from ..base import lib
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.spelling import array_method
 from ..base.typing import F
+from ..core import templates
 from ..core.ir import Literal
-from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
 from ..types import dtypes
 from ..types.tree import tree_leaves
@@ -106,13 +106,18 @@ def named(fun: F) -> F:
 
     The user's strict options do not speak inside (`unasked`).
     """
+    def unasked(*args: Any, **kwargs: Any) -> Any:
+        with _inside((args, kwargs)):
+            return fun(*args, **kwargs)
+
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        trace = ctx.trace
+        body = (fun if numpy_dtype_promotion.value == "standard"
+                and numpy_rank_promotion.value == "allow" else unasked)
         try:
-            if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
-                return fun(*args, **kwargs)
-            with _inside((args, kwargs)):
-                return fun(*args, **kwargs)
+            return (templates.call(trace, body, args, kwargs)
+                    if trace.recorded else body(*args, **kwargs))
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise
@@ -122,16 +127,18 @@ def named(fun: F) -> F:
 
 @overload
 def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False,
-          seen: tuple[str, ...] = (), asking: bool = False) -> F: ...
+          seen: tuple[str, ...] = (), asking: bool = False, anew: bool = False) -> F: ...
 
 
 @overload
 def fused(*, static: tuple[str, ...] = (), inline: bool = False,
-          seen: tuple[str, ...] = (), asking: bool = False) -> Callable[[F], F]: ...
+          seen: tuple[str, ...] = (), asking: bool = False, anew: bool = False
+          ) -> Callable[[F], F]: ...
 
 
 def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
-          inline: bool = False, seen: tuple[str, ...] = (), asking: bool = False) -> Any:
+          inline: bool = False, seen: tuple[str, ...] = (), asking: bool = False,
+          anew: bool = False) -> Any:
     """Decorator for library functions.
 
     Args:
@@ -143,12 +150,15 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         runs the function itself.
       asking: whether the body holds the user's strict options against its operands although they
         are of one dtype and rank: of axes that broadcast besides some that do not.
+      anew: whether the body runs each time that it is recorded: where that takes no longer than to
+        look for its template.
 
     Python numbers among the positional arguments that are not static are put on the device once,
     and not by C++ in each call.
     """
     if fun is None:
-        return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking)
+        return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking,
+                               anew=anew)
     fun = fun if asking else unasked(fun, static)
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
@@ -199,10 +209,11 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             return otherwise(failure, (x, y, z, *rest), kwargs)
         args = ((x, y, z, *rest) if z is not _ABSENT else () if x is _ABSENT else
                 (x,) if y is _ABSENT else (x, y))
-        if type(trace) is StagingTrace or (
-                trace is not BASE and (inline or is_recorded(trace))):
+        recorded = trace.recorded
+        if recorded or (inline and trace is not BASE):
             try:
-                return fun(*args, **kwargs)
+                return (fun(*args, **kwargs) if anew or not recorded else
+                        templates.call(trace, fun, args, kwargs))
             except FAILURES as error:
                 begin_with(call, error)
                 raise
@@ -219,8 +230,6 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return otherwise(failure, args, kwargs)
 
     call.compiled = compiled
-    if inline:
-        call.while_tracing = fun
     return call
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from weakref import WeakKeyDictionary
 
 from ..backend import devices
 from ..backend.array import stored
@@ -52,9 +51,13 @@ from .program import Program, programs_of, shares_programs, trace_program
 from .signature import WHOLE, Call, Item, Signature
 from .stages import Lowered, Traced, may_share
 
+if TYPE_CHECKING:
+    from .recompiles import CacheInfo, Explanation
+
 __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 
 _persistent: Any = lazy_module("olympus._src.transforms.persistent")    # few ask for it
+_recompiles: Any = lazy_module("olympus._src.transforms.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -93,6 +96,8 @@ class Options(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
     persist: bool
     hold: str | None
+    max_traces: int | None
+    on_retrace: str | Callable[[Explanation], None]
 
 
 class Jitted(Protocol[P, R_co]):
@@ -103,6 +108,8 @@ class Jitted(Protocol[P, R_co]):
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
     def clear_cache(self) -> None: ...
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
+    def cache_info(self) -> CacheInfo: ...
 
 
 @overload
@@ -120,7 +127,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
         compiler_options: dict[str, Any] | None = None, persist: bool = False,
-        hold: str | None = None) -> Any:
+        hold: str | None = None, max_traces: int | None = None,
+        on_retrace: str | Callable[[Explanation], None] = "warn") -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 
     Args:
@@ -146,9 +154,13 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       hold: "auto" computes once, on CPU, what XLA would compute again in many readers; "report"
         logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold` says. That
         of the outermost function counts.
+      max_traces: how often the function is expected to be traced; None: as often as calls differ.
+      on_retrace: what happens where it is traced more often: "warn", "error" (a `RetraceError`), or
+        a function that gets the `Explanation`, which says what differs and what to do.
 
     Returns:
-      A function with the methods `trace`, `lower` and `eval_shape`.
+      A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
+      a call finds a program, and else why not) and `cache_info`.
 
     >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
@@ -162,7 +174,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "keep_unused": keep_unused, "device": device, "backend": backend,
                "inline": inline, "compiler_options": compiler_options,
                "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist,
-               "hold": hold}
+               "hold": hold, "max_traces": max_traces, "on_retrace": on_retrace}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
@@ -231,7 +243,8 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
-_met: WeakSet[CodeType] = WeakSet()     # of functions traced under olympus_explain_cache_misses
+_MANY = 10      # traces of one function, or functions of one code, that are no mistake
+_made: WeakKeyDictionary[CodeType, int] = WeakKeyDictionary()   # functions traced, by their code
 
 
 class JitFunction:
@@ -246,7 +259,8 @@ class JitFunction:
                  backend: str | None = None, inline: bool | Inline = False,
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
                  out_shardings: Any = UNSPECIFIED, persist: bool = False,
-                 hold: str | None = None, on_mesh: bool = False) -> None:
+                 hold: str | None = None, on_mesh: bool = False, max_traces: int | None = None,
+                 on_retrace: Any = "warn") -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -260,6 +274,9 @@ class JitFunction:
         if hold not in (None, "auto", "off", "report"):
             raise ValueError(f"jit: hold={hold!r} given; 'auto', 'off', 'report', or None for what "
                              "olympus_hold says, is required.")
+        if max_traces is not None or on_retrace != "warn":
+            _recompiles.check_limit(max_traces, on_retrace)
+        self.traces, self.max_traces, self.on_retrace = 0, max_traces, on_retrace
         early = inline is Inline.OLYMPUS_EARLY if isinstance(inline, Inline) else bool(inline)
         self.keep_unused, self.inline, self.hold = bool(keep_unused), early, hold
         self.device = device
@@ -307,48 +324,33 @@ class JitFunction:
         if config.log_compiles.value:
             LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
                            ", ".join(map(str, call.avals)))
-        if config.explain_cache_misses.value and not self.library:
-            self._explain(call)
+        if not self.library:
+            self._note_trace(call)
         program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
         if not program.tracers:
             self.programs[call.key] = program
         return program
 
-    def _explain(self, call: Call) -> None:
-        """Log why the function is traced, if it, or another of its code, has been before."""
+    def _note_trace(self, call: Call) -> None:
+        """Count the traces of this function, and say what `recompiles` has to say of many."""
+        self.traces += 1
+        if self.max_traces is not None and self.traces > self.max_traces:
+            _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, call),
+                                   self.traces, self.max_traces, self.on_retrace)
         fun = self.signature.fun
         while isinstance(fun, functools.partial):
             fun = fun.func
         code = getattr(inspect.unwrap(fun), "__code__", None)
-        why = self._why_again(call) if self.programs else ""
-        if not why and code is not None and code in _met:
-            why = (f"it is another function than before, though of the same code, at "
-                   f"{source.written_at(code)}; make it and jit it once, outside of the loop or "
-                   "function around it")
-        if why:
-            LOGGER.warning("jit: %s is traced again at %s: %s", self.name,
-                           source.summarize(source.user_frame()), why)
-        if code is not None:
-            _met.add(code)
-
-    def _why_again(self, call: Call) -> str:
-        """How the call differs from the most similar one that there is a program for."""
-        near = max(self.programs, key=lambda key: sum(map(operator.eq, key, call.key)))
-        in_tree, avals, _, static, context = near
-        found, signature = [], self.signature
-        if in_tree != call.in_tree:
-            found.append(f"the arguments have the structure {call.in_tree}, before {in_tree}")
-        else:
-            names = signature.leaf_names(call)
-            found += [f"{name} is {new!r}, before {old!r}" for name, new, old
-                      in zip(names, call.avals, avals, strict=True) if new != old]
-        if static != call.key[3]:
-            values = {**{signature.argument_name(i): x for i, x in call.statics.items()},
-                      **call.static_kwargs}
-            found.append(f"the static arguments are {values}")
-        if context is not call.key[4]:
-            found.append("options or named axes differ")
-        return "; ".join(found)
+        if code is None or source.is_internal(code.co_filename):
+            return
+        made = _made.get(code, 0)
+        if config.explain_cache_misses.value and (self.programs or made):
+            _recompiles.log_again(_recompiles.explain(self.signature, self.programs, call), code)
+        if self.traces == 1:
+            _made[code] = made = made + 1
+        if made > _MANY or len(self.programs) >= _MANY:
+            _recompiles.warn_of_many(self.signature, code, made, self.programs, call,
+                                     _MANY)
 
     def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
@@ -579,6 +581,16 @@ class JitFunction:
             self.persistent.programs.cache_clear()
         self._forget_signatures()
 
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Whether a call finds a traced program, and else what differs and what to do."""
+        return _recompiles.explain(self.signature, self.programs, self.signature.call(args, kwargs))
+
+    def cache_info(self) -> CacheInfo:
+        """How often the function was traced, and what is kept of that."""
+        compiled = [e for p in list(self.programs.values()) for e in list(p.executables.values())]
+        return _recompiles.CacheInfo(self.traces, len(self.programs), len(compiled),
+                                     sum(e.loaded.bytes for e in compiled))
+
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
         program = self.program(self.signature.call(args, kwargs))
@@ -595,5 +607,5 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("clear_cache", "eval_shape", "lower", "trace"):
+for _name in ("cache_info", "clear_cache", "eval_shape", "explain", "lower", "trace"):
     setattr(lib.PjitFunction, _name, _method(_name))

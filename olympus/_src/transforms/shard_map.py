@@ -13,7 +13,6 @@ from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, named_axes, shard_map_p
 from ..core.context import ctx
-from ..core.staging import is_recorded
 from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
@@ -249,9 +248,9 @@ class _Call:
     def _sees_values(self) -> bool:
         """Whether the function may run in Python: nothing around it is recorded."""
         trace = ctx.trace
-        if is_recorded(trace):
+        if trace.recorded:
             return False
-        while (parent := getattr(trace, "parent", None)) is not None:
+        while (parent := trace.parent) is not None:
             if type(trace) is ManualTrace or (      # whose function is one operation then
                     type(self.manual.mesh) is not Mesh and current_mesh() is None):
                 return False

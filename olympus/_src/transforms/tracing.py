@@ -241,11 +241,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
 class _FoldingTrace(Trace):
     """Evaluates what depends on no traced value; passes the rest on to `parent`."""
 
-    __slots__ = ("parent",)
-
-    def __init__(self, parent: Trace) -> None:
-        super().__init__()
-        self.parent = parent
+    __slots__ = ()
+    parent: Trace
 
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
         traced = any(isinstance(a, Tracer) for a in args) or any(

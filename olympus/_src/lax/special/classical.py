@@ -16,6 +16,7 @@ from ..comparison import gt, le, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, add, binary, elementwise
 from ..transcendental import exp, rsqrt
+from .series import Computed
 
 __all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p",
            "erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p",
@@ -102,9 +103,11 @@ def erf_inv(x: ArrayLike) -> Array:
 lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)))
 digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
                         lambda t, y, x: mul(t, polygamma(1.0, x)))
-polygamma_p = elementwise("polygamma", "chlo.polygamma", FLOATING,
-                          lambda t, z, m, x: mul(t, math.nan),
-                          lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x)))
+# (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
+polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING)
+polygamma_product_p.jvp = None      # lowering alone makes the product
+polygamma_p = Computed("polygamma", lambda tol, m, x: polygamma_product_p.bind(m, x), (
+    lambda t, z, m, x: mul(t, math.nan), lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x))))
 
 
 def lgamma(x: ArrayLike) -> Array:
@@ -144,7 +147,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The m-th derivative of `digamma` at x: polygamma(0, x) is digamma(x) itself.
 
     Args:
-      m: whole numbers >= 0, in the dtype of x.
+      m: whole numbers >= 0, in the dtype of x, up to 170.
       x: floats, of the shape of m or one of them of rank 0.
 
     Returns:

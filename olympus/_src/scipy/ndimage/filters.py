@@ -367,8 +367,10 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
     [0. 0. 0.]
     """
-    return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval) ** 2
-                    for order in _units(input, 1)))
+    dtype = typeof(input).dtype
+    real = dtypes.to_inexact_dtype(dtype)       # squares of integers would overflow
+    return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval).astype(real) ** 2
+                    for order in _units(input, 1))).astype(dtype)
 
 
 def _units(x: Any, order: int) -> list[tuple[int, ...]]:

@@ -86,11 +86,15 @@ def _exponential(M: int, center: float | None = None, tau: float = 1.0, sym: boo
     if sym and center is not None:
         raise ValueError("exponential: center given of a symmetric window; its center is fixed; "
                          "pass sym=False.")
+    if tau == 0:
+        raise ValueError("exponential: tau 0 given; another number is required.")
     return _sampled("exponential", M, sym, lambda j, m: np.exp(
         -np.abs(j - ((m - 1) / 2 if center is None else center)) / tau))
 
 
 def _general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> np.ndarray:
+    if sig == 0:
+        raise ValueError("general_gaussian: a width of 0 given; another number is required.")
     return _sampled("general_gaussian", M, sym, lambda j, m: np.exp(
         -0.5 * np.abs((j - (m - 1) / 2) / sig) ** (2 * p)))
 
@@ -126,11 +130,14 @@ _PLAIN: dict[str, Callable[[int, bool], np.ndarray]] = {
     **{name: lambda M, sym, name=name, w=w: _cosines(name, M, sym, w) for name, w in {
         "hann": _HANN, "hamming": _HAMMING, "blackman": _BLACKMAN, "nuttall": _NUTTALL,
         "blackmanharris": _HARRIS, "flattop": _FLATTOP}.items()}}
-_SHAPED: dict[str, Callable[..., np.ndarray]] = {     # those that take parameters
-    "exponential": _exponential, "gaussian": _gaussian, "general_gaussian": _general_gaussian,
-    "kaiser": _kaiser, "tukey": _tukey,
-    "general_cosine": lambda M, a, sym: _cosines("general_cosine", M, sym, a),
-    "general_hamming": lambda M, a, sym: _cosines("general_hamming", M, sym, (a, 1 - a))}
+# Those that take parameters, and how many.
+_SHAPED: dict[str, tuple[Callable[..., np.ndarray], range]] = {
+    "exponential": (_exponential, range(3)), "gaussian": (_gaussian, range(1, 2)),
+    "general_gaussian": (_general_gaussian, range(2, 3)), "kaiser": (_kaiser, range(1, 2)),
+    "tukey": (_tukey, range(2)),
+    "general_cosine": (lambda M, a, sym: _cosines("general_cosine", M, sym, a), range(1, 2)),
+    "general_hamming": (lambda M, a, sym: _cosines("general_hamming", M, sym, (a, 1 - a)),
+                        range(1, 2))}
 _ALIASES = {
     "hanning": "hann", "han": "hann", "hamm": "hamming", "ham": "hamming",
     "black": "blackman", "blk": "blackman", "nutt": "nuttall", "nut": "nuttall",
@@ -141,6 +148,20 @@ _ALIASES = {
     "gauss": "gaussian", "gss": "gaussian", "ksr": "kaiser", "tuk": "tukey", "poisson":
     "exponential", "general gaussian": "general_gaussian", "general_gauss": "general_gaussian",
     "ggs": "general_gaussian"}
+
+
+def _amplitudes(a: Any, what: str) -> tuple[float, ...]:
+    """A sequence of real numbers."""
+    if not isinstance(a, (list, tuple, np.ndarray)) or not np.size(a):
+        raise TypeError(f"{what} {a!r:.60} given; a sequence of real numbers is required.")
+    return tuple(real_number(x, what) for x in a)
+
+
+def _parameter(what: str, key: str, i: int, x: Any) -> Any:
+    """What a tuple gives a window: numbers, but for amplitudes and the center that there is not."""
+    if key == "general_cosine":
+        return _amplitudes(x, what)
+    return None if x is None and (key, i) == ("exponential", 0) else real_number(x, what)
 
 
 def weights(name: str, window: Any, size: int, sym: bool = False) -> np.ndarray:
@@ -155,8 +176,10 @@ def weights(name: str, window: Any, size: int, sym: bool = False) -> np.ndarray:
     key = _ALIASES.get(given[0], given[0])
     if key in _PLAIN and len(given) == 1:
         return _PLAIN[key](size, sym)
-    if key in _SHAPED and (len(given) > 1 or key in ("exponential", "tukey")):
-        return _SHAPED[key](size, *given[1:], sym=sym)
+    if key in _SHAPED and len(given) - 1 in _SHAPED[key][1]:
+        parameters = (_parameter(f"{name}: parameter {i} of window {key!r}:", key, i, x)
+                      for i, x in enumerate(given[1:]))
+        return _SHAPED[key][0](size, *parameters, sym=sym)
     known = sorted((*_PLAIN, *_SHAPED))
     what = "unknown" if key not in known else "given with another number of parameters than it has"
     raise ValueError(f"{name}: window {window!r} is {what}; one of {', '.join(known)} is required.")
@@ -406,7 +429,7 @@ def general_cosine(M: int, a: Sequence[float], sym: bool = True) -> Array:
     >>> print(olympus.scipy.signal.windows.general_cosine(3, [0.5, 0.5]))
     [0. 1. 0.]
     """
-    return _array(_cosines("general_cosine", M, sym, tuple(a)))
+    return _array(_cosines("general_cosine", M, sym, _amplitudes(a, "general_cosine: a")))
 
 
 def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
@@ -424,6 +447,7 @@ def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
     >>> print(olympus.scipy.signal.windows.general_hamming(3, 0.5))
     [0. 1. 0.]
     """
+    alpha = real_number(alpha, "general_hamming: alpha")
     return _array(_cosines("general_hamming", M, sym, (alpha, 1 - alpha)))
 
 
@@ -461,6 +485,7 @@ def general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> Array:
     >>> print(olympus.scipy.signal.windows.general_gaussian(3, 1.0, 1.0).round(2))
     [0.61 1.   0.61]
     """
+    p, sig = (real_number(x, f"general_gaussian: {what}") for x, what in ((p, "p"), (sig, "sig")))
     return _array(_general_gaussian(M, p, sig, sym))
 
 
@@ -482,7 +507,8 @@ def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool
     >>> print(olympus.scipy.signal.windows.exponential(3).round(2))
     [0.37 1.   0.37]
     """
-    return _array(_exponential(M, center, tau, sym))
+    center = None if center is None else real_number(center, "exponential: center")
+    return _array(_exponential(M, center, real_number(tau, "exponential: tau"), sym))
 
 
 def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
@@ -500,7 +526,7 @@ def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
     >>> print(olympus.scipy.signal.windows.tukey(5))
     [0. 1. 1. 1. 0.]
     """
-    return _array(_tukey(M, alpha, sym))
+    return _array(_tukey(M, real_number(alpha, "tukey: alpha"), sym))
 
 
 def kaiser(M: int, beta: float, sym: bool = True) -> Array:

@@ -124,7 +124,9 @@ def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     a, b = inside(legal, x, 1.0), inside(legal, y, 1.0)
     below = b < 0.0
     value = _rf(where(below, a - b, a), absolute(b), absolute(b))
-    value = where(below, sqrt(where(below, a / (a - b), 1.0)), 1.0) * value
+    # The quotient of a and a - b may be subnormal.
+    root = sqrt(where(below, a, 1.0)) / sqrt(where(below, a - b, 1.0))
+    value = where(below, root, 1.0) * value
     return where(legal, value, where((x >= 0.0) & normal(y), 0.0, math.nan))
 
 

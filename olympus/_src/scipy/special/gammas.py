@@ -47,9 +47,9 @@ from .family import (
     whole,
 )
 
-__all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of", "digamma_p",
-           "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas",
-           "gammasgn", "loggamma", "polygamma", "rgamma"]
+__all__ = ["beta", "beta_of", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of",
+           "digamma_p", "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p",
+           "gammas", "gammasgn", "loggamma", "polygamma", "rgamma"]
 
 _LARGE = 16.0
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
@@ -272,7 +272,7 @@ def positive_beta(p: Any, q: Any) -> PositiveBeta:
     return PositiveBeta(near, where(near, close, 1.0), above)
 
 
-def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
+def beta_of(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
     """B(a, b), or the logarithm of its size.
 
     For the numbers below 0 among a, b and their sum, Γ is reflected; what comes out is B or 1/B of
@@ -350,9 +350,9 @@ rgamma_p = Special("rgamma", _rgamma, lambda t, y, x: t * _rgamma_in(y, x))
 loggamma_p = Special("loggamma", lambda tol, x: where(x < 0.0, math.nan, _gammaln(tol, x)),
                      lambda t, y, x: t * digamma_p.bind(x))
 gammasgn_p = Special("gammasgn", gamma_sign, flat)
-beta_p = Special("beta", _beta, lambda t, y, a, b: t * y * _beta_slope(a, b),
+beta_p = Special("beta", beta_of, lambda t, y, a, b: t * y * _beta_slope(a, b),
                  lambda t, y, a, b: t * y * _beta_slope(b, a))
-betaln_p = Special("betaln", functools.partial(_beta, log_of=True),
+betaln_p = Special("betaln", functools.partial(beta_of, log_of=True),
                    lambda t, y, a, b: t * _beta_slope(a, b),
                    lambda t, y, a, b: t * _beta_slope(b, a))
 

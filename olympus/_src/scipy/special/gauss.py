@@ -3,13 +3,14 @@
 Pfaff's transformation makes the argument positive. Near 1 the function is a sum of two series in
 1 - x, or, where those cancel each other, Taylor's series of the differential equation lead towards
 1, each half of the way that is left. Terms of a series that cancel are added up again with twice
-the digits (Dekker, "A floating-point technique for extending the available precision", 1971).
+the digits (Dekker, "A floating-point technique for extending the available precision", 1971); where
+those are too few, Taylor's series lead there, too.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +18,16 @@ from ...base.typing import Array, ArrayLike
 from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
-from ...numpy.elementary import exp, floor, log, rint
+from ...numpy.elementary import exp, floor, log, rint, sqrt
+from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
-from .family import Special, apply, inside, nowhere
+from .family import Special, apply, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
-__all__ = ["hyp2f1"]
+__all__ = ["hyp2f1", "hyp2f1_of"]
 
 _STEPS = 400_000
 _HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
@@ -62,8 +64,10 @@ def _over(x: Any, y: Any) -> tuple[Any, Any]:
 
 # The power series --------------------------------------------------------------------------------
 
-def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any) -> Any:
-    turned = (a + i < 0.0) | (b + i < 0.0) | (c + i < 0.0)
+def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    p, q, r = a + i, b + i, c + i
+    # Behind c + i < 0 terms grow once more.
+    turned = (p < 0.0) | (q < 0.0) | (r < 0.0) | (absolute(p * q * x) > r * (i + 1.0))
     return (absolute(term) > tol * absolute(total)) | (turned & (term != 0.0))
 
 
@@ -73,7 +77,7 @@ def _series(tol: float) -> Any:
         below = where(c + i == 0.0, 1.0, c + i)      # the sum has ended there
         term = term * ((a + i) * (b + i) / (below * (i + 1.0)) * x)
         total = total + term
-        return _again(tol, i, term, total, a, b, c), (term, total, maximum(most, absolute(term)))
+        return _again(tol, i, term, total, a, b, c, x), (term, total, maximum(most, absolute(term)))
     return step
 
 
@@ -88,17 +92,20 @@ def _exact_series(tol: float) -> Any:
         term, rest = _over(_times((term, rest), above), below)
         total, error = _sum(total, term)
         total, left = _sum(total, error + left + rest)
-        return _again(tol, i, term, total, a, b, c), (term, rest, total, left)
+        return _again(tol, i, term, total, a, b, c, x), (term, rest, total, left)
     return step
 
 
-def _gauss(tol: float, where_to: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+def _gauss(tol: float, where_to: Any, a: Any, b: Any, c: Any, x: Any) -> tuple[Any, Any]:
+    """(value, whether digits of it are lost)."""
     one, zero = x * 0.0 + 1.0, x * 0.0
     _, total, most = iterate(_series(tol * 0.25), where_to, (one, one, one), (a, b, c, x), _STEPS)
     cancels = where_to & (most > 2.0 * absolute(total))
     state = (one, zero, one, zero)
     exact = iterate(_exact_series(tol * 0.25), cancels, state, (a, b, c, x), _STEPS)
-    return where(cancels, exact[2], total)
+    value = where(cancels, exact[2], total)
+    # The largest term has 104 bits.
+    return value, where_to & ~(most <= tol * 2.0 ** 100 * absolute(value))
 
 
 def _slope_series(tol: float) -> Any:
@@ -124,25 +131,53 @@ def _gauss_slope(tol: float, where_to: Any, abc: Any, x: Any, direction: Any) ->
     return out[1], out[3]
 
 
-# Taylor's series towards 1 -----------------------------------------------------------------------
+# Taylor's series of the differential equation ----------------------------------------------------
 
-def _way(distance: Any, rest: Any) -> Any:
-    """The next step from 1 - distance towards 1 - rest."""
-    return where(distance * 0.5 <= rest, distance - rest, distance * 0.5)
+_LONG = 30.0        # parameters below minus that make terms that twice the digits may not hold
+
+
+class _Road(NamedTuple):
+    """Where the solution is led: to `end`, 1 - `rest`; s is c - a - b."""
+
+    a: Any
+    b: Any
+    c: Any
+    s: Any
+    end: Any
+    rest: Any
+
+    def step(self, x: Any, d: Any) -> tuple[Any, Any]:
+        """(the step from x = 1 - d, whether it is the last).
+
+        At most half of the way to 0 and to 1, where the series converge, and a few radians, within
+        which its terms do not cancel.
+        """
+        left = where(self.end <= 0.5, self.end - x, d - self.rest)
+        rate = sqrt(absolute(self.a * self.b) / (x * d)) + absolute(self.c) / x
+        rate = rate + absolute(1.0 - self.s) / d
+        most = minimum(0.5 * minimum(x, d), 3.0 / rate)
+        return minimum(left, most), left <= most
+
+    def drift(self, x: Any, d: Any) -> Any:
+        """c - (a+b+1) x, without cancellation near 1."""
+        rise = self.a + self.b + 1.0
+        return where(x < 0.5, self.c - rise * x, self.s - 1.0 + rise * d)
 
 
 def _taylor_step(tol: float) -> Any:
-    """Coefficients of the solution at 1 - d times powers of h, and their derivatives.
+    """Coefficients of the solution at x times powers of h, and their derivatives.
 
-    Of x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is around 1 - d, in the distance
-    from there, d (1-d) + (2 d - 1) δ - δ².
+    Of x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is in the distance δ from x
+    x d + (d - x) δ - δ².
     """
     def step(_: Any, state: Any, constants: Any) -> Any:
-        d, n, u, v, y, slope, du, dv, dy, dslope = state
-        a, b, s, rest, da, db, ds = constants
-        h, p, q, k = _way(d, rest), a + n, b + n, n + 1.0
-        scale = h / (d * (1.0 - d) * (k * (k + 1.0)))
-        drift = k * ((1.0 - 2.0 * d) * n - (s - 1.0 + (a + b + 1.0) * d))
+        x, d, n, u, v, y, slope, du, dv, dy, dslope = state
+        da, db, ds = constants[:3]
+        road = _Road(*constants[3:])
+        h, last = road.step(x, d)
+        p, q, k = road.a + n, road.b + n, n + 1.0
+        scale = h / (x * d * (k * (k + 1.0)))
+        drift = k * ((x - d) * n - road.drift(x, d))
         w = (drift * v + p * q * h * u) * scale
         dw = (drift * dv + p * q * h * du - k * (ds + (da + db) * d) * v
               + (da * q + db * p) * h * u) * scale
@@ -153,34 +188,39 @@ def _taylor_step(tol: float) -> Any:
             return (k + 1.0) * (absolute(new) + absolute(old)) <= least
 
         done = (small(w, v, y, slope) & small(dw, dv, dy, dslope)) | (k > 500.0)
-        after = where(d * 0.5 <= rest, rest, d * 0.5)
-        grown = where(done, _way(after, rest) / h, 0.0)
+        on, off = where(last, road.end, x + h), where(last, road.rest, d - h)
+        grown = where(done & ~last, road.step(on, off)[0] / h, 0.0)
         first, dfirst = grown * slope, grown * dslope
-        state = (where(done, after, d), where(done, 0.0, k), where(done, y, v),
+        state = (where(done, on, x), where(done, off, d), where(done, 0.0, k), where(done, y, v),
                  where(done, first, w), where(done, y + first, y), where(done, first, slope),
                  where(done, dy, dv), where(done, dfirst, dw), where(done, dy + dfirst, dy),
                  where(done, dfirst, dslope))
-        return ~(done & (after <= rest)), state
+        return ~(done & last) & (absolute(y) < math.inf), state
     return step
 
 
-def _towards_one(tol: float, where_to: Any, abc: Any, s: Any, rest: Any, direction: Any
-                 ) -> tuple[Any, Any]:
-    """The function at 1 - rest > 1/2 and its derivative along (da, db, dc); s is c - a - b."""
-    a, b, c = abc
+def _led(tol: float, where_to: Any, road: _Road, direction: Any) -> tuple[Any, Any]:
+    """The function at the end of a road and its derivative along (da, db, dc).
+
+    From where the power series does not cancel. NaN where the way is too long.
+    """
+    a, b, c = road[:3]
     da, db, dc = direction
-    half = rest * 0.0 + 0.5
-    y, dy = _gauss_slope(tol, where_to, abc, half, direction)
-    above, dabove = _gauss_slope(tol, where_to, (a + 1.0, b + 1.0, c + 1.0), half, direction)
+    start = 2.0 * (1.0 + absolute(c)) / ((1.0 + absolute(a)) * (4.0 + absolute(b)))
+    x = minimum(minimum(start, road.end), 0.5)
+    both = [stack((v, v + 1.0)) for v in (a, b, c)]
+    (y, above), (dy, dabove) = _gauss_slope(tol, stack((where_to, where_to)), both, stack((x, x)),
+                                            [stack((v, v)) for v in direction])
     slope = a * b / c * above
     dslope = ((da * b + db * a) / c - a * b * dc / (c * c)) * above + a * b / c * dabove
-    h = _way(half, rest)
+    h, _ = road.step(x, 1.0 - x)
     u, v, du, dv = y, h * slope, dy, h * dslope
     out = iterate(_taylor_step(tol), where_to,
-                  (half, half * 0.0, u, v, u + v, v, du, dv, du + dv, dv),
-                  (a, b, s, rest, da, db, dc - da - db), _STEPS)
+                  (x, 1.0 - x, x * 0.0, u, v, u + v, v, du, dv, du + dv, dv),
+                  (da, db, dc - da - db, *road), _STEPS)
+    arrived = ((out[0] == road.end) & (out[1] == road.rest)) | (absolute(out[5]) == math.inf)
     # The last step of all is of no length: its sum is the value.
-    return out[4], out[8]
+    return where(arrived, out[5], math.nan), where(arrived, out[9], math.nan)
 
 
 # The function ------------------------------------------------------------------------------------
@@ -198,10 +238,13 @@ def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
     legal = fine & ((x < 1.0) | finite) & fit & (x < math.inf)
     one = fine & (x == 1.0) & ~finite & fit
     p, q, r, z = (inside(legal, v, s) for v, s in ((a, 1.0), (b, 1.0), (c, 1.0), (x, 0.0)))
-    # F(a, b; c; x) = (1-x)⁻ᵃ F(a, c-b; c; x/(x-1)), for the smaller of a and b as a.
-    swap = absolute(p) > absolute(q)
+    # F(a, b; c; x) = (1-x)⁻ᵃ F(a, c-b; c; x/(x-1)), for the smaller of a and b as a; of a pole c
+    # for the one that ends the sum.
+    swap = where(pole(r) & (pole(p) != pole(q)), pole(q), absolute(p) > absolute(q))
     p, q = where(swap, q, p), where(swap, p, q)
-    turned = (z < -0.5) & (slope | ~(finite & (z > -2.0)))
+    # Where terms cancel, those in u are led.
+    long = (maximum(absolute(p), absolute(q)) > _LONG) & (r > 0.0) & (z < 0.0)
+    turned = long | ((z < -0.5) & (slope | ~(finite & (z > -2.0))))
     base = 1.0 - inside(turned, z, 0.0)
     q = where(turned, r - q, q)
     u = where(turned, z / (z - 1.0), z)
@@ -209,30 +252,52 @@ def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
     return fine, legal, one, turned, swap, p, q, r, u, rest, base, pole(p) | pole(q)
 
 
-def _hyp2f1(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
+def _flipped(p: Any, q: Any, r: Any, s: Any, u: Any) -> Any:
+    """Whether a polynomial is computed in 1 - u (DLMF 15.8.7): beyond the middle of its zeros.
+
+    There it is what is left of solutions that grow.
+    """
+    middle = 0.5 + 0.5 * ((r - 1.0) ** 2 - s ** 2) / (p - q) ** 2
+    long = whole(minimum(p, q)) & (minimum(p, q) < -_LONG) & (maximum(p, q) > 0.0)
+    return long & (r > 0.0) & (s < 1.0) & (u > maximum(middle, 0.0))
+
+
+def hyp2f1_of(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
     fine, legal, one, turned, _, p, q, r, u, rest, base, polynomial = _reduced(a, b, c, x)
-    # Near 1 (DLMF 15.8.4), unless s = c - a - b is nearly whole.
     s = r - p - q
+    flipped = _flipped(p, q, r, s, u) & legal & (rest > 0.0)
+    degree = inside(flipped, -minimum(p, q), 0.0)
+    r, s, u, rest = (where(flipped, v, w) for v, w in (
+        (1.0 - s, r), (1.0 - r, s), (rest, u), (u, rest)))
+    # Near 1 (DLMF 15.8.4), unless s = c - a - b is nearly whole or terms cancel.
     ends = polynomial | pole(r - p) | pole(r - q)
-    whole = absolute(s - rint(s)) < 0.05
-    close = (u > 0.9) & ~whole & ~ends
-    taylor = (u > 0.9) & (rest > 0.0) & whole & ~ends & legal
-    value = _gauss(tol, legal & ~close & ~taylor, p, q, r, inside(legal & ~close & ~taylor, u, 0.0))
-    still = (inside(taylor, p, 1.0), inside(taylor, q, 1.0), inside(taylor, r, 2.0))
+    cancels = (absolute(s - rint(s)) < 0.05) | ((minimum(p, q) < -_LONG) & (maximum(p, q) > 0.0))
+    inner = (u > 0.0) & (rest > 0.0) & legal
+    led = (u > 0.9) & cancels & ~ends & inner
+    close = (u > 0.9) & ~cancels & ~ends
+    near = legal & ~close & ~led
+    value, lost = _gauss(tol, near, p, q, r, inside(near, u, 0.0))
+    led = led | (lost & inner)
+    road = _Road(*(inside(led, v, w) for v, w in zip((p, q, r, s, u, rest),
+                                                     (1.0, 1.0, 2.0, 0.0, 0.5, 0.5), strict=True)))
     none = p * 0.0
-    led, _ = _towards_one(tol, taylor, still, inside(taylor, s, 0.0), inside(taylor, rest, 0.5),
-                          (none, none, none))
+    # Of c < 0 the solution grows out of what rounding left at the start.
+    still = where(r > 0.0, _led(tol, led, road, (none, none, none))[0], math.nan)
+    value = where(led, still, where(lost, math.nan, value))
     at = close & legal
     k, l, m = inside(at, p, 0.5), inside(at, q, 0.25), inside(at, r, 1.0)
     w, t = inside(at, rest, 0.5), inside(at, s, 0.25)
-    first = _gauss(tol, at, k, l, 1.0 - t, w)
-    second = _gauss(tol, at, m - k, m - l, 1.0 + t, w)
-    g = gammas(m, t, m - k, m - l, -t, k, l)
+    first, _ = _gauss(tol, at, k, l, 1.0 - t, w)
+    second, _ = _gauss(tol, at, m - k, m - l, 1.0 + t, w)
+    low, high = inside(flipped, r, 1.0), inside(flipped, 1.0 - s, 1.0)
+    g = gammas(m, t, m - k, m - l, -t, k, l, low + degree, low, high + degree, high)
     one_part = exp(g.logs[0] + g.logs[1] - g.logs[2] - g.logs[3])
     one_part = one_part * (g.signs[0] * g.signs[1] * g.signs[2] * g.signs[3])
     other = exp(g.logs[0] + g.logs[4] - g.logs[5] - g.logs[6] + t * log(w))
     other = other * (g.signs[0] * g.signs[4] * g.signs[5] * g.signs[6])
-    value = where(close, one_part * first + other * second, where(taylor, led, value))
+    value = where(close, one_part * first + other * second, value)
+    ratio = exp((g.logs[7] - g.logs[8]) - (g.logs[9] - g.logs[10]))
+    value = where(flipped, value * where(even(degree), ratio, -ratio), value)
     value = where(turned, exp(-p * log(base)), 1.0) * value
     at_one = _at_one(one, a, b, c)
     # (1-x)**-a of a parameter that is c, also beyond 1 if that power is real.
@@ -265,18 +330,19 @@ def _hyp2f1_slope(tol: float, a: Any, b: Any, c: Any, x: Any, operand: str = "a"
     dp, dq, dr = (one if operand == name else zero for name in "abc")
     dp, dq = where(swap, dq, dp), where(swap, dp, dq)
     dq = where(turned, dr - dq, dq)
-    far = legal & (u > 0.5) & (rest < 0.5) & (rest > 0.0)
+    far = legal & (rest < 0.5) & (rest > 0.0)
     near = legal & (u < 1.0) & ~far
     value, slope = _gauss_slope(tol, near, (p, q, r), inside(near, u, 0.0), (dp, dq, dr))
-    led = _towards_one(tol, far, (p, q, r), r - p - q, inside(far, rest, 0.5), (dp, dq, dr))
+    road = _Road(p, q, r, r - p - q, inside(far, u, 0.5), inside(far, rest, 0.5))
+    led = _led(tol, far, road, (dp, dq, dr))
     value, slope = where(far, led[0], value), where(far, led[1], slope)
     level = log(base)
     slope = where(turned, exp(-p * level), 1.0) * (slope - where(turned, dp * level, 0.0) * value)
     # The logarithmic derivative of Γ(c) Γ(s) / (Γ(c-a) Γ(c-b)), where none of them has a pole.
     at_one = fine & (x == 1.0) & (c > a + b) & ~pole(c) & ~pole(c - a) & ~pole(c - b)
-    whole, rest, left, right = (digamma_of(tol, inside(at_one, v, 1.0))
+    all_, rest, left, right = (digamma_of(tol, inside(at_one, v, 1.0))
                                 for v in (c, c - a - b, c - a, c - b))
-    rise = {"a": left - rest, "b": right - rest, "c": whole + rest - left - right}[operand]
+    rise = {"a": left - rest, "b": right - rest, "c": all_ + rest - left - right}[operand]
     return where(near | far, slope, where(at_one, rise * _at_one(at_one, a, b, c), math.nan))
 
 
@@ -295,7 +361,7 @@ def _in_parameter(operand: str) -> Any:
     return lambda t, y, a, b, c, x: t * hyp2f1_slope_p.bind(a, b, c, x, operand=operand)
 
 
-hyp2f1_p = Special("hyp2f1", _hyp2f1, *map(_in_parameter, "abc"),
+hyp2f1_p = Special("hyp2f1", hyp2f1_of, *map(_in_parameter, "abc"),
                    lambda t, y, a, b, c, x: t * (a * b / c) * hyp2f1_p.bind(
                        a + 1.0, b + 1.0, c + 1.0, x))
 
@@ -305,7 +371,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function, the sum of (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!) (DLMF 15.2.1).
 
     Pfaff's transformation for x < -1/2, the power series, and for x near 1 two series in 1 - x, or
-    where c - a - b is nearly whole, Taylor's series of the differential equation.
+    where c - a - b is nearly whole or terms cancel, Taylor's series of the differential equation.
 
     Args:
       a, b, c: real numbers.
@@ -313,9 +379,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         the other an integer; all shapes broadcast.
 
     Returns:
-      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for other x > 1.
-      Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where
-      c > a + b and neither c - a nor c - b is 0 or a negative integer; NaN elsewhere.
+      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for other x > 1,
+      and of other c < 0 where terms cancel. Differentiable in x to every order, in the parameters
+      once: for x < 1, and at x == 1 where c > a + b and neither c - a nor c - b is 0 or a negative
+      integer; NaN elsewhere.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2

@@ -1,4 +1,9 @@
-"""Kummer's function of real operands: a power series of positive argument, or an asymptotic one."""
+"""Kummer's function of real operands: a power series of positive argument, or an asymptotic one.
+
+Where the terms of the power series cancel, Taylor's series of the differential equation lead from
+near 0 to x, since the function is its solution that grows; polynomials are not, and have a
+recurrence.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,15 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...lax.special.series import iterate
-from ...numpy.elementary import exp, floor, log
+from ...numpy.elementary import exp, floor, log, sqrt
+from ...numpy.joining import stack
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute
+from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from .family import Special, apply, inside, nowhere
 from .gammas import gammas
 
-__all__ = ["hyp1f1", "pole"]
+__all__ = ["hyp1f1", "hyp1f1_of", "pole"]
 
 
 def pole(x: Any) -> Any:
@@ -47,59 +53,147 @@ def _kummer(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
     return out[1], out[4], out[5]
 
 
-def _hyp1f1(tol: float, a: Any, b: Any, x: Any, slope: str = "") -> Any:
-    """The value, or its derivative in a or b."""
+def _value_step(tol: float) -> Any:
+    """Σ (a)ₖ xᵏ / ((b)ₖ k!), and the largest term."""
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (term, total, most), (a, b, x) = state, constants
+        p = a + i
+        term = term * (p * x / ((b + i) * (i + 1.0)))
+        total = total + term
+        again = (absolute(term) > tol * absolute(total)) | ((p < 0.0) & (term != 0.0))
+        return again, (term, total, maximum(most, absolute(term)))
+    return step
+
+
+def _series(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> tuple[Any, Any]:
+    """(value, the largest term) of the series for x >= 0."""
+    one = x * 0.0 + 1.0
+    return tuple(iterate(_value_step(tol), where_to, (one, one, one), (a, b, x), 3000)[1:])
+
+
+def _stride(a: Any, b: Any, x: Any, end: Any) -> tuple[Any, Any]:
+    """(the step of Taylor's series from x towards `end`, whether it is the last)."""
+    rate = sqrt(absolute(0.5 * b - a) / x + 0.25) + absolute(b) / x
+    most = minimum(0.5 * x, 3.0 / rate)
+    return minimum(end - x, most), end - x <= most
+
+
+def _taylor_step(tol: float) -> Any:
+    """Coefficients at x, times powers of h, of w for x w″ + b w′ + (b/2 - a - x/4) w = 0.
+
+    That is e to the -x/2 times Kummer's function, which keeps its size where it oscillates.
+    """
+    def step(_: Any, state: Any, constants: Any) -> Any:
+        (x, n, t, u, v, y, slope), (a, b, end) = state, constants
+        h, last = _stride(a, b, x, end)
+        k = n + 1.0
+        w = (0.25 * h * t - (0.5 * b - a - 0.25 * x) * u) * h - k * (n + b) * v
+        w = w * (h / (x * k * (k + 1.0)))
+        y, slope = y + w, slope + (k + 1.0) * w
+        least = tol * minimum(absolute(y), absolute(slope))
+        done = ((k + 1.0) * (absolute(w) + absolute(v) + absolute(u)) <= least) | (k > 500.0)
+        on = where(last, end, x + h)
+        first = where(done & ~last, _stride(a, b, on, end)[0] / h, 0.0) * slope
+        state = (where(done, on, x), where(done, 0.0, k), where(done, 0.0, u), where(done, y, v),
+                 where(done, first, w), where(done, y + first, y), where(done, first, slope))
+        return ~(done & last) & (absolute(y) < math.inf), state
+    return step
+
+
+def _led(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
+    """e to the -x/2 times the function at x > 0, from where its power series does not cancel.
+
+    NaN where the way is too long.
+    """
+    start = minimum(2.0 * (1.0 + absolute(b)) / (4.0 + absolute(a)), x)
+    value, above = _series(tol, stack((where_to, where_to)), stack((a, a + 1.0)),
+                           stack((b, b + 1.0)), stack((start, start)))[0]
+    fall = exp(-0.5 * start)
+    y, slope = fall * value, fall * (a / b * above - 0.5 * value)
+    first = _stride(a, b, start, x)[0] * slope
+    zero = start * 0.0
+    out = iterate(_taylor_step(tol), where_to, (start, zero, zero, y, first, y + first, first),
+                  (a, b, x), 200_000)
+    return where((out[0] == x) | (absolute(out[5]) == math.inf), out[5], math.nan)
+
+
+def _split(a: Any, b: Any, x: Any) -> tuple:
+    """Masks and operands of Kummer's transformation: where x < 0, M(a, b, x) = eˣ M(b-a, b, -x)."""
     fine = (x == x) & (a == a) & (b == b) & (absolute(x) < math.inf)
     legal = fine & ~pole(b)
     p, q, z = inside(legal, a, 1.0), inside(legal, b, 1.0), inside(legal, x, 0.0)
     negative = z < 0.0
-    size = absolute(z)
-    c = where(negative, q - p, p)
+    return fine, legal, negative, where(negative, q - p, p), q, absolute(z)
+
+
+def _polynomial(where_to: Any, a: Any, b: Any, x: Any) -> Any:
+    """The function of a = -n by the recurrence of Laguerre's polynomials (DLMF 18.9.1)."""
+    def step(k: Any, state: Any, constants: Any) -> Any:
+        (low, high), (a, b, x) = state, constants
+        n = k + 1.0
+        return n + 1.0 < -a, (high, ((2.0 * n + b - x) * high - n * low) / (b + n))
+
+    one = x * 0.0 + 1.0
+    return iterate(step, where_to, (one, 1.0 - x / b), (a, b, x), 1_000_000)[1]
+
+
+def hyp1f1_of(tol: float, a: Any, b: Any, x: Any) -> Any:
+    fine, legal, negative, c, q, size = _split(a, b, x)
     # Far out by Γ(b)/Γ(c) eˣ xᶜ⁻ᵇ Σ (b-c)ₖ (1-c)ₖ / (k! xᵏ) (DLMF 13.7.2), unless c is a pole.
     d = q - c
-    far = (size > 50.0 + 4.0 * (absolute(d) + 1.0) * (absolute(c) + 2.0)) & ~pole(c)
-    if slope:
-        far = far & False
+    far = legal & (size > 50.0 + 4.0 * (absolute(d) + 1.0) * (absolute(c) + 2.0)) & ~pole(c)
     near = legal & ~far & (size < 700.0)
-    value, in_a, in_b = _kummer(tol, near, c, q, inside(near, size, 0.0))
-    power = exp(inside(near & negative, z, 0.0))
-    if slope == "a":
-        value = where(negative, -in_a, in_a)
-    elif slope == "b":
-        value = where(negative, in_a + in_b, in_b)
-    value = power * value
-    if not slope:
-        w = inside(far & legal, size, 1e3)
+    value, most = _series(tol, near, c, q, inside(near, size, 0.0))
+    lost = ~(most <= where(q < 0.0, 1e8, 64.0) * absolute(value))
+    led = legal & ~far & (~near | lost) & (q > 0.0)
+    long = led & pole(c) & (c < -1.0)
+    led = led & ~long
+    half = exp(inside(led, where(negative, -0.5, 0.5) * size, 0.0))
+    whole = exp(where(near & negative, -size, 0.0))
+    still = _led(tol, led, *(inside(led, v, 1.0) for v in (c, q, size)))
+    # Of b < 0 the solution would grow out of what rounding left at the start.
+    still = where(negative & (absolute(still) == math.inf), math.nan, still)
+    value = where(led, half * still, where(near & ~lost, whole * value, math.nan))
+    ended = _polynomial(long, *(inside(long, v, w) for v, w in ((c, -2.0), (q, 1.0), (size, 0.0))))
+    value = where(long, where(negative, exp(-size) * ended, ended), value)
+    w = inside(far, size, 1e3)
 
-        def asymptotic(i: Any, state: Any, constants: Any) -> Any:
-            (term, total), (d, e, w) = state, constants
-            following = term * ((d + i) * (e + i) / ((i + 1.0) * w))
-            again = (absolute(following) < absolute(term)) & (
-                absolute(following) > tol * absolute(total))
-            return again, (following, total + following)
+    def asymptotic(i: Any, state: Any, constants: Any) -> Any:
+        (term, total), (d, e, w) = state, constants
+        following = term * ((d + i) * (e + i) / ((i + 1.0) * w))
+        again = (absolute(following) < absolute(term)) & (
+            absolute(following) > tol * absolute(total))
+        return again, (following, total + following)
 
-        first = where(far & legal, d, 0.0)
-        total = iterate(asymptotic, far & legal, (w * 0.0 + 1.0, w * 0.0 + 1.0),
-                        (first, 1.0 - c, w), 100)[1]
-        g = gammas(where(far, q, 1.0), where(far, c, 1.0))
-        level = g.logs[0] - g.logs[1] + (c - q) * log(w) + where(negative, 0.0, w)
-        value = where(far, exp(level) * g.signs[0] * g.signs[1] * total, value)
-    value = where(far | (size < 700.0), value, math.nan)
+    first = where(far, d, 0.0)
+    total = iterate(asymptotic, far, (w * 0.0 + 1.0, w * 0.0 + 1.0), (first, 1.0 - c, w), 100)[1]
+    g = gammas(where(far, q, 1.0), where(far, c, 1.0))
+    level = g.logs[0] - g.logs[1] + (c - q) * log(w) + where(negative, 0.0, w)
+    value = where(far, exp(level) * g.signs[0] * g.signs[1] * total, value)
     value = where(legal, value, where(fine, math.inf, math.nan))
-    if slope:
-        return value
     return where((a == 0.0) & fine, 1.0, value)
 
 
-hyp1f1_a_p = Special("hyp1f1_a", lambda tol, a, b, x: _hyp1f1(tol, a, b, x, "a"),
+def _hyp1f1_slope(tol: float, a: Any, b: Any, x: Any, operand: str) -> Any:
+    """The derivative in a or b, for |x| < 700."""
+    fine, legal, negative, c, q, size = _split(a, b, x)
+    near = legal & (size < 700.0)
+    _, in_a, in_b = _kummer(tol, near, c, q, inside(near, size, 0.0))
+    power = exp(where(near & negative, -size, 0.0))
+    value = where(negative, -in_a, in_a) if operand == "a" else where(negative, in_a + in_b, in_b)
+    value = where(size < 700.0, power * value, math.nan)
+    return where(legal, value, where(fine, math.inf, math.nan))
+
+
+hyp1f1_a_p = Special("hyp1f1_a", lambda tol, a, b, x: _hyp1f1_slope(tol, a, b, x, "a"),
                      nowhere, nowhere,
                      lambda t, y, a, b, x: t * (hyp1f1_p.bind(a + 1.0, b + 1.0, x)
                                                 + a * hyp1f1_a_p.bind(a + 1.0, b + 1.0, x)) / b)
-hyp1f1_b_p = Special("hyp1f1_b", lambda tol, a, b, x: _hyp1f1(tol, a, b, x, "b"),
+hyp1f1_b_p = Special("hyp1f1_b", lambda tol, a, b, x: _hyp1f1_slope(tol, a, b, x, "b"),
                      nowhere, nowhere,
                      lambda t, y, a, b, x: t * a / b * (hyp1f1_b_p.bind(a + 1.0, b + 1.0, x)
                                                         - hyp1f1_p.bind(a + 1.0, b + 1.0, x) / b))
-hyp1f1_p = Special("hyp1f1", _hyp1f1,
+hyp1f1_p = Special("hyp1f1", hyp1f1_of,
                    lambda t, y, a, b, x: t * hyp1f1_a_p.bind(a, b, x),
                    lambda t, y, a, b, x: t * hyp1f1_b_p.bind(a, b, x),
                    lambda t, y, a, b, x: t * a / b * hyp1f1_p.bind(a + 1.0, b + 1.0, x))
@@ -109,15 +203,16 @@ hyp1f1_p = Special("hyp1f1", _hyp1f1,
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function, the sum of (a)ₖ xᵏ / ((b)ₖ k!) (DLMF 13.2.2).
 
-    Kummer's transformation for x < 0, the power series, and an asymptotic one far out.
+    Kummer's transformation for x < 0, the power series, an asymptotic one far out, and where terms
+    cancel, Taylor's series of the differential equation or the recurrence of polynomials.
 
     Args:
       a, b, x: real numbers of shapes that broadcast; integers become floats.
 
     Returns:
-      An array of the broadcast shape: inf where b is 0 or a negative integer, 1 where a is 0. Terms
-      of both signs (a, or b - a for x < 0, below 0) cancel: digits are lost where |x| is large.
-      Differentiable in x to every order, in a and b once, for |x| < 700.
+      An array of the broadcast shape: inf where b is 0 or a negative integer, 1 where a is 0, NaN
+      of other b < 0 where terms cancel. Differentiable in x to every order, in a and b once, for
+      |x| < 700.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.hyp1f1(1.0, 1.0, 1.0):.5f}")       # e

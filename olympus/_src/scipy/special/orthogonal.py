@@ -1,22 +1,32 @@
-"""Orthogonal polynomials of whole degree, by their recurrences (DLMF 18.9(i)).
+"""Orthogonal polynomials, by their recurrences (DLMF 18.9(i)).
 
-Their derivatives are polynomials of the same families (DLMF 18.9(iii)).
+Their derivatives are polynomials of the same families (DLMF 18.9(iii)). Degrees that are not whole
+continue them by hypergeometric functions (DLMF 18.5(iii)), which are ten times as long to compile:
+degrees of an integer dtype have primitives without them.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...core.trace import typeof
 from ...lax.creation import full_like
 from ...lax.special.series import iterate
-from ...numpy.elementary import copysign, floor
+from ...numpy.elementary import copysign, sqrt
+from ...numpy.promote import promote
 from ...numpy.selection import where
+from ...numpy.trigonometry import arccos, arccosh, cos, cosh, sin, sinh
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.fused import fused
-from .family import Special, apply, inside, nowhere
+from ...types import dtypes
+from .family import Special, apply, inside, nowhere, outside, whole
+from .gammas import beta_of
+from .gauss import hyp2f1_of
+from .hypergeometric import hyp1f1_of
 
 __all__ = ["eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
            "eval_hermitenorm", "eval_laguerre", "eval_legendre"]
@@ -28,7 +38,7 @@ _LARGE = 1e250
 def _upwards(n: Any, x: Any, parameter: Any, second: Any,
              step: Callable[[Any, Any, Any, Any, Any], Any]) -> Any:
     """The value of degree n: 1, `second`, then step(k, x, parameter, value k-1, value k)."""
-    legal = (n == floor(n)) & (n >= 0.0) & (n < 1e6)
+    legal = whole(n) & (n >= 0.0) & (n < 1e6)
     degree = inside(legal, n, 0.0)
     first = where(x == x, 1.0, x)
 
@@ -64,105 +74,188 @@ def _hermitenorm(tol: float, n: Any, x: Any) -> Any:
 
 
 def _gegenbauer(tol: float, n: Any, a: Any, x: Any) -> Any:
-    return _upwards(n, x, a, 2.0 * a * x, lambda k, x, a, low, high: (
+    value = _upwards(n, x, a, 2.0 * a * x, lambda k, x, a, low, high: (
         2.0 * (k + a) * x * high - (2.0 * a + (k - 1.0)) * low) / (k + 1.0))
+    return where(whole(n) & (n < 0.0), 0.0, value)
+
+
+def _legendre(tol: float, n: Any, x: Any) -> Any:
+    """P₋ₙ = Pₙ₋₁."""
+    return _gegenbauer(tol, where(n < 0.0, -1.0 - n, n), 0.0 * x + 0.5, x)
 
 
 def _genlaguerre(tol: float, n: Any, a: Any, x: Any) -> Any:
-    return _upwards(n, x, a, 1.0 + a - x, lambda k, x, a, low, high: (
+    value = _upwards(n, x, a, 1.0 + a - x, lambda k, x, a, low, high: (
         (2.0 * k + 1.0 + a - x) * high - (k + a) * low) / (k + 1.0))
+    return where(whole(n) & (n < 0.0), 0.0, value)
+
+
+def _real(polynomial: Callable[..., Any], continued: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of all real degrees: `continued` where they are not whole."""
+    def of_real(tol: float, n: Any, *xs: Any) -> Any:
+        between = ~whole(n) & (absolute(n) < math.inf)
+        value = continued(tol, between, inside(between, n, 0.5), *xs)
+        return where(between, value, polynomial(tol, outside(between, n, 0.0), *xs))
+    return of_real
+
+
+def _coefficient(tol: float, n: Any, a: Any) -> Any:
+    """Γ(n+a) / (Γ(n+1) Γ(a))."""
+    return 1.0 / ((n + a) * beta_of(tol, n + 1.0, a))
+
+
+def _ultraspherical(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+    """The Gegenbauer function over its value at 1."""
+    value = hyp2f1_of(tol, -n, n + 2.0 * a, a + 0.5, 0.5 * (1.0 - inside(between, x, 0.0)))
+    return where(x < -1.0, math.nan, value)
+
+
+def _gegenbauer_between(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+    return _coefficient(tol, n, 2.0 * a) * _ultraspherical(tol, between, n, a, x)
+
+
+def _legendre_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+    return _ultraspherical(tol, between, where(n < 0.0, -1.0 - n, n), 0.0 * x + 0.5, x)
+
+
+def _genlaguerre_between(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+    value = hyp1f1_of(tol, -n, a + 1.0, inside(between, x, 0.0))
+    return _coefficient(tol, n, a + 1.0) * value
+
+
+def _chebyt_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+    beyond = x > 1.0
+    return where(beyond, cosh(n * arccosh(inside(beyond, x, 1.0))),
+                 cos(n * arccos(outside(beyond, x, 0.0))))
+
+
+def _chebyu(tol: float, n: Any, x: Any) -> Any:
+    """U₋ₙ = -Uₙ₋₂."""
+    value = _gegenbauer(tol, where(n < 0.0, maximum(-2.0 - n, 0.0), n), 0.0 * x + 1.0, x)
+    return where(n == -1.0, 0.0, where(n < 0.0, -value, value))
+
+
+def _chebyu_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+    """sin((n+1) θ) / sin θ for x = cos θ."""
+    beyond, m = x > 1.0, n + 1.0
+    size = sqrt(absolute((1.0 - x) * (1.0 + x)))
+    above = where(beyond, sinh(m * arccosh(inside(beyond, x, 1.0))),
+                  sin(m * arccos(outside(beyond, x, 0.0))))
+    return where(x == 1.0, m, above / size)
 
 
 def _slope(t: Any, n: Any, below: Callable[[Any], Any]) -> Any:
-    """t times `below` of the degree n - 1, where there is one, else 0."""
-    return t * where(n > 0.0, below(maximum(n - 1.0, 0.0)), 0.0)
+    """t times `below` of the degree n - 1, or 0 of the degree 0."""
+    return t * where(n == 0.0, 0.0, below(where(n == 0.0, 0.0, n - 1.0)))
+
+
+def _pair(name: str, polynomial: Callable[..., Any], continued: Callable[..., Any],
+          *partials: Callable[..., Any]) -> tuple[Special, Special]:
+    """Primitives of whole and of real degrees; `partials` are of the primitive's index, first."""
+    return tuple(Special(name + suffix, fun, nowhere, *(functools.partial(p, i) for p in partials))
+                 for i, (suffix, fun) in enumerate((
+                     ("", polynomial), ("_real", _real(polynomial, continued)))))
 
 
 hermite_p = Special("eval_hermite", _hermite, nowhere, lambda t, y, n, x: _slope(
     t, n, lambda m: 2.0 * n * hermite_p.bind(m, x)))
 hermitenorm_p = Special("eval_hermitenorm", _hermitenorm, nowhere, lambda t, y, n, x: _slope(
     t, n, lambda m: n * hermitenorm_p.bind(m, x)))
-gegenbauer_p = Special(
-    "eval_gegenbauer", _gegenbauer, nowhere, nowhere, lambda t, y, n, a, x: _slope(
-        t, n, lambda m: 2.0 * a * gegenbauer_p.bind(m, a + 1.0, x)))
-genlaguerre_p = Special(
-    "eval_genlaguerre", _genlaguerre, nowhere, nowhere, lambda t, y, n, a, x: _slope(
-        t, n, lambda m: -genlaguerre_p.bind(m, a + 1.0, x)))
-chebyt_p = Special("eval_chebyt", _chebyt, nowhere, lambda t, y, n, x: _slope(
-    t, absolute(n), lambda m: absolute(n) * gegenbauer_p.bind(m, full_like(x, 1.0), x)))
+gegenbauers = _pair(
+    "eval_gegenbauer", _gegenbauer, _gegenbauer_between, lambda i, t, y, n, a, x: nowhere(t, y),
+    lambda i, t, y, n, a, x: _slope(t, n, lambda m: 2.0 * a * gegenbauers[i].bind(m, a + 1.0, x)))
+legendres = _pair("eval_legendre", _legendre, _legendre_between, lambda i, t, y, n, x: _slope(
+    t, where(n < 0.0, -1.0 - n, n), lambda m: gegenbauers[i].bind(m, full_like(x, 1.5), x)))
+genlaguerres = _pair(
+    "eval_genlaguerre", _genlaguerre, _genlaguerre_between, lambda i, t, y, n, a, x: nowhere(t, y),
+    lambda i, t, y, n, a, x: _slope(t, n, lambda m: -genlaguerres[i].bind(m, a + 1.0, x)))
+chebyus = _pair("eval_chebyu", _chebyu, _chebyu_between, lambda i, t, y, n, x: _slope(
+    t, n, lambda m: 2.0 * gegenbauers[i].bind(m, full_like(x, 2.0), x)))
+chebyts = _pair("eval_chebyt", _chebyt, _chebyt_between, lambda i, t, y, n, x: _slope(
+    t, n, lambda m: n * chebyus[i].bind(m, x)))
+
+
+def _of_degree(pair: tuple[Special, Special], n: Any, *xs: Any) -> Any:
+    """The primitive for the dtype of n, of promoted operands."""
+    promoted = promote(pair[0].name, n, *xs, inexact=True)
+    return pair[dtypes.is_inexact(typeof(n).dtype)].bind(*promoted)
 
 
 @fused(inline=True)
 def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
-    """The Legendre polynomial Pₙ(x).
+    """The Legendre polynomial Pₙ(x), or Legendre's function of a degree that is not whole.
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, real numbers; Pₙ of n < 0 is that of -1 - n.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
+      Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_legendre(3, 0.5):.4f}")
     -0.4375
     """
-    return apply(gegenbauer_p, n, 0.5, x)
+    return _of_degree(legendres, n, x)
 
 
 @fused(inline=True)
 def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
-    """The Chebyshev polynomial of the first kind, Tₙ(x).
+    """The Chebyshev polynomial of the first kind, Tₙ(x): cos(n θ) for x = cos θ.
 
     Args:
-      n: degrees, whole numbers; Tₙ of n < 0 is that of -n.
+      n: degrees, real numbers; Tₙ of n < 0 is that of -n.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for degrees that are not whole. Differentiable in x.
+      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
+      Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_chebyt(3, 0.5):.4f}")
     -1.0000
     """
-    return apply(chebyt_p, n, x)
+    return _of_degree(chebyts, n, x)
 
 
 @fused(inline=True)
 def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
-    """The Chebyshev polynomial of the second kind, Uₙ(x).
+    """The Chebyshev polynomial of the second kind, Uₙ(x): sin((n+1) θ) / sin θ for x = cos θ.
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, real numbers; Uₙ of n < 0 is -Uₘ of m = -2 - n.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
+      Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_chebyu(3, 0.5):.4f}")
     -1.0000
     """
-    return apply(gegenbauer_p, n, 1.0, x)
+    return _of_degree(chebyus, n, x)
 
 
 @fused(inline=True)
 def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
-    """The Gegenbauer polynomial of degree n and parameter alpha.
+    """The Gegenbauer polynomial of degree n and parameter alpha, or Gegenbauer's function.
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, real numbers: 0 for negative whole ones.
       alpha: the family's parameter, real.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
+      Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_gegenbauer(2, 1.5, 0.5):.4f}")
     0.3750
     """
-    return apply(gegenbauer_p, n, alpha, x)
+    return _of_degree(gegenbauers, n, alpha, x)
 
 
 @fused(inline=True)
@@ -203,36 +296,36 @@ def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
 
 @fused(inline=True)
 def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
-    """The Laguerre polynomial Lₙ(x).
+    """The Laguerre polynomial Lₙ(x), or Laguerre's function of a degree that is not whole.
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, real numbers: 0 for negative whole ones.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+      An array of the broadcast shape. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_laguerre(3, 0.5):.4f}")
     -0.1458
     """
-    return apply(genlaguerre_p, n, 0.0, x)
+    return _of_degree(genlaguerres, n, 0.0, x)
 
 
 @fused(inline=True)
 def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
-    """The generalised Laguerre polynomial of degree n and parameter alpha.
+    """The generalised Laguerre polynomial of degree n and parameter alpha, or that function.
 
     Args:
-      n: degrees, whole numbers >= 0.
+      n: degrees, real numbers: 0 for negative whole ones.
       alpha: the family's parameter, real.
       x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+      An array of the broadcast shape. Differentiable in x.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.eval_genlaguerre(2, 1.5, 0.5):.4f}")
     2.7500
     """
-    return apply(genlaguerre_p, n, alpha, x)
+    return _of_degree(genlaguerres, n, alpha, x)

@@ -1,0 +1,224 @@
+"""What a program is, apart from what it is called: equal programs have one identity.
+
+Programs are equal if they apply the same operations to the same values: source lines, scopes and
+names of variables do not count, elements of constants and bits of numbers do. A program with
+effects, with functions among its parameters, or with operations of outsiders, whose equality says
+nothing of what they do, has no identity: it equals none but itself.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from array import array
+from collections.abc import Hashable
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import lib
+from ..base.util import Memo, bit_key, lazy_module
+from ..types.avals import AbstractValue
+from ..types.dtypes import ExtendedDType
+from ..types.mesh import AbstractMesh, Mesh
+from ..types.sharding import NamedSharding, PartitionSpec
+from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .primitive import Primitive
+
+if TYPE_CHECKING:
+    import hashlib
+else:       # with OpenSSL, which an import alone does not need
+    hashlib = lazy_module("hashlib")
+
+__all__ = ["Firsts", "identity"]
+
+# A number for each part of a program: equal parts, equal numbers. None is given twice, so where an
+# entry was dropped or two threads made one, equal programs have two identities.
+_numbers: Memo = Memo(65536)
+_next = itertools.count(1)
+_PLAIN = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
+          NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
+# Modules whose classes of params are compared by value, or are there once: axes of a contraction,
+# modes, random generators.
+_OURS = ("olympus._src.lax.", "olympus._src.random.")
+
+
+class _Unknown(Exception):
+    """A program has no identity."""
+
+
+def identity(closed: ClosedOlympuspr) -> bytes | None:
+    """What only equal programs of this process have, or None; taken once, and kept with it."""
+    # As in `derived`, but for the Context: only how primitives are lowered changes what it is.
+    key = (identity, Primitive.lowerings, *map(id, closed.consts))
+    found = closed.cache.get(key)
+    if found is None:
+        try:
+            code = _code(closed)
+        except _Unknown:
+            code = None
+        found = closed.cache[key] = code, closed.consts     # held, so that their ids stay theirs
+    return found[0]
+
+
+class Firsts:
+    """Of programs that are equal, and called the same, the first.
+
+    What operations are called in profiles counts here, too: the scopes of all equations. Lines are
+    those of the first.
+    """
+
+    def __init__(self) -> None:
+        self.alike: dict[Any, dict[Any, ClosedOlympuspr]] = {}
+
+    def first(self, closed: ClosedOlympuspr, name: str) -> ClosedOlympuspr:
+        """The first that is equal to the program: itself, if none was before."""
+        # What is like no other in name, types and size is not looked into.
+        likeness = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
+        alike = self.alike.get(likeness)
+        if alike is None:
+            self.alike[likeness] = {None: closed}
+            return closed
+        if None in alike:
+            alone = alike.pop(None)
+            alike[_called(alone)] = alone
+        return alike.setdefault(_called(closed), closed)
+
+
+def _called(closed: ClosedOlympuspr) -> Any:
+    """What programs have that are equal in all but lines."""
+    itself = id(closed.olympuspr), *map(id, closed.consts)
+    return identity(closed) or itself, _scopes(closed)
+
+
+def _scopes(closed: ClosedOlympuspr) -> int:
+    """The scopes of all equations as a number."""
+    def find() -> int:
+        found: list[Any] = []
+        for eqn in closed.eqns:
+            found.append(eqn.ctx.path)
+            for body in eqn.primitive.bodies(eqn.params):
+                found.append(_scopes(_closed(body)))
+        return _number(tuple(found))
+    return closed.derived(_scopes, find)
+
+
+def _closed(program: Any) -> ClosedOlympuspr:
+    return ClosedOlympuspr(program) if type(program) is Olympuspr else program
+
+
+def _number(key: Any) -> int:
+    """The number of a hashable part that holds nothing of the user's."""
+    found = _numbers.get(key)
+    if found is None:
+        found = _numbers[key] = next(_next)
+    return found
+
+
+def _code(closed: ClosedOlympuspr) -> bytes:
+    """Sizes, constants, inputs, equations, outputs as numbers, from which all could be written down
+    again.
+    """
+    pr = closed.olympuspr
+    if pr.effects:
+        raise _Unknown
+    numbers = array("q", [len(pr.constvars), len(pr.invars), len(pr.eqns), len(pr.outvars)])
+    note, known = numbers.append, _numbers.get
+    # Variables are numbered from 0 in the order in which they are bound, literals below 0.
+    places: dict[Any, int] = {}
+    for v, value in zip(pr.constvars, closed.consts, strict=True):
+        places[v] = len(places)
+        note(_number((v.aval, _content(value))))
+    for v in pr.invars:
+        places[v] = len(places)
+        note(_number(v.aval))
+    for eqn in pr.eqns:
+        prim, params, ctx = eqn.primitive, eqn.params, eqn.ctx
+        if prim.programs != ():
+            params = _parts(prim, params, note)
+        note(_operation(prim, params))
+        note(len(eqn.invars))
+        for atom in eqn.invars:
+            note(-_number(atom.key) if type(atom) is Literal else places[atom])
+        for v in eqn.outvars:
+            places[v] = len(places)
+            note(known(v.aval) or _number(v.aval))
+        if ctx.compute_type is None and ctx.metadata is None:   # of what XLA is told
+            note(0)
+        else:
+            note(_number((ctx.compute_type, ctx.metadata)))
+    for atom in pr.outvars:
+        note(-_number(atom.key) if type(atom) is Literal else places[atom])
+    return hashlib.blake2b(numbers, digest_size=20).digest()
+
+
+def _parts(prim: Any, params: dict[str, Any], note: Any) -> dict[str, Any]:
+    """Note the programs that a primitive carries; the params that are left, of those that count."""
+    if prim.programs is None:
+        raise _Unknown
+    read = params if prim.lowered is None else prim.lowered
+    pending = [params[name] for name in reversed(prim.programs) if name in read]
+    while pending:
+        param = pending.pop()
+        if param is None:
+            note(0)
+        elif isinstance(param, (tuple, list)):
+            note(2 + len(param))
+            pending += reversed(param)
+        else:
+            code = identity(_closed(param))
+            if code is None:
+                raise _Unknown
+            note(1)
+            note(_number(code))
+    return {name: params[name] for name in read if name not in prim.programs}
+
+
+def _operation(prim: Any, params: dict[str, Any]) -> int:
+    """The number of a primitive with params that are no programs."""
+    if prim.open or prim.platform_rules:
+        raise _Unknown
+    values = (*params.values(),)
+    kinds = (*map(type, values),)
+    # The usual case first. What has a float in it never gets a number by this key; 1 is not 1.0,
+    # nor is (1,) (1.0,).
+    key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
+    try:
+        found = _numbers.get(key)
+    except TypeError:       # not hashable
+        raise _Unknown from None
+    if found is None:
+        if type(prim.lower) is not MethodType:
+            raise _Unknown
+        found = _number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
+    return found
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether equality says all of a param; _Unknown if nothing does.
+
+    Python's floats are equal to others of another sign or type: their bits are compared.
+    """
+    if isinstance(value, tuple):
+        exact = [_is_exact(x) for x in value]       # each is looked at
+        return all(exact)
+    if isinstance(value, (float, complex, np.generic)):
+        return False
+    if isinstance(value, _PLAIN) or (isinstance(value, frozenset) and all(map(_is_exact, value))):
+        return True
+    if type(value).__module__.startswith(_OURS) and not callable(value):
+        return True
+    raise _Unknown
+
+
+def _content(value: Any) -> Hashable:
+    """What is the same for arrays of the same elements."""
+    value = getattr(value, "_base_array", value)    # of keys
+    if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):
+        raise _Unknown
+    found = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
+    elements = np.ascontiguousarray(found).reshape(-1)
+    code = hashlib.blake2b(elements.view(np.uint8).data if elements.dtype.itemsize else b"",
+                           digest_size=20)
+    return found.shape, found.dtype, code.digest()

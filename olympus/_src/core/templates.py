@@ -1,0 +1,255 @@
+"""Templates: what a library function records is kept, and written again where it is called alike.
+
+A library function's operations depend on the types of its operands, on its other arguments and on
+the Context, and on nothing else. So the first call under a staging trace runs the function, and the
+equations that it left are a `Template`; later calls write those equations with fresh variables, at
+a microsecond each, under the caller's line and scope. The program is the same to the letter, save
+that equal constants are one.
+
+A call is left to the function itself where an argument is neither a value of this trace nor a plain
+constant (a list, a function, an array that is known), and a recording is no template where it
+warned, had effects or reads a value of another trace.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import source
+from ..base.util import Memo, bit_key
+from ..types.tree import tree_flatten, tree_unflatten
+from .context import Scope, ctx, current_context
+from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
+from .primitive import Primitive
+from .staging import StagingTrace, StagingTracer, stage
+from .trace import Trace, Tracer
+
+__all__ = ["by_identity", "call"]
+
+T = TypeVar("T")
+
+_user_frame = source.user_frame
+new: Any = object.__new__
+
+# By function, Context, types of operands and the other arguments; None: not to be kept.
+_templates: Memo = Memo(16384)
+# Of these types equal values are the same argument, and no value of another type equals one.
+_exact: set[type] = {str, type(None), type, Literal}
+_by_bits = frozenset((bool, int, float, complex))
+
+
+def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+         ) -> Any:
+    """What `fun`, a function of the library, returns under a trace that ends in a program."""
+    key: list[Any] = [fun, current_context()]
+    operands: list[Any] = []
+    own = trace if type(trace) is StagingTrace else None
+    if not _note(args, own, key, operands):
+        return fun(*args, **kwargs)
+    if kwargs:
+        key += kwargs
+        if not _note(kwargs.values(), own, key, operands):
+            return fun(*args, **kwargs)
+    if len(operands) > 1 and len(places := {id(x): i for i, x in enumerate(operands)}
+                                 ) < len(operands):
+        key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
+    found = _templates.get(whole := tuple(key), _templates)
+    if found is _templates:
+        if own is not None:
+            return _record(own, whole, operands, fun, args, kwargs)
+        found = _templates[whole] = _staged(fun, args, kwargs)
+    if found is None:
+        return fun(*args, **kwargs)
+    return found.bind(operands) if own is None else found.write(own, operands)
+
+
+def by_identity(kind: type[T]) -> type[T]:
+    """Class decorator: objects of this class are constants, each of which equals itself only."""
+    _exact.add(kind)
+    return kind
+
+
+def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operands: list[Any]
+          ) -> bool:
+    """Add arguments to the key, and tracers among them to the operands: those of the trace `own`,
+    or of any. False where one is for the function itself.
+    """
+    for a in args:
+        kind = type(a)
+        if kind is StagingTracer and (a._trace is own or own is None):
+            operands.append(a)
+            key.append(a.aval)
+        elif kind in _exact:
+            key.append(a)
+        elif kind in _by_bits or _meet(kind):
+            key.append(bit_key(a))
+        elif kind is tuple or kind is list:
+            key.append((kind, len(a)))
+            if not _note(a, own, key, operands):
+                return False
+        elif own is None and issubclass(kind, Tracer):
+            operands.append(a)
+            key.append(a.aval)
+        else:
+            return False
+    return True
+
+
+def _meet(kind: type) -> bool:
+    """Whether values of a type that was not met before are constants: dtypes, primitives."""
+    if issubclass(kind, (type, np.dtype, enum.Enum, Primitive)):
+        _exact.add(kind)
+        return True
+    return False
+
+
+class Template:
+    """The equations of a call; each operand is a place in the list of all values.
+
+    That list begins with the operands of the call, the literals and the constants.
+    """
+
+    __slots__ = ("eqns", "literals", "consts", "height", "result", "tree")
+
+    def __init__(self, eqns: list[tuple[Any, ...]], literals: list[Literal], consts: list[Any],
+                 height: int, result: Sequence[int], tree: Any) -> None:
+        self.eqns, self.literals, self.consts = eqns, literals, consts
+        self.height, self.result, self.tree = height, result, tree
+
+    def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> Any:
+        """Record the equations once more, and return the result."""
+        values: list[Any] = [x._bound for x in operands]
+        values += self.literals
+        for const in self.consts:
+            values.append(trace.atom(const))
+        where, scope, record = trace.where or _user_frame(), ctx.eqn, trace.eqns.append
+        for prim, places, avals, params, names in self.eqns:
+            eqn = new(OlympusprEqn)
+            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
+            eqn.ctx = scope.extend(*names) if names else scope
+            eqn.invars = [values[i] for i in places]
+            outs = eqn.outvars = []
+            for aval in avals:
+                var = new(Var)
+                var.aval = aval
+                outs.append(var)
+                values.append(var)
+            record(eqn)
+        if self.height > trace.height:
+            trace.height = self.height
+        found = []
+        for i in self.result:
+            if i < len(operands):
+                found.append(operands[i])
+            else:
+                out = new(StagingTracer)
+                out._trace, out._bound, out.aval = trace, values[i], values[i].aval
+                found.append(out)
+        return found[0] if self.tree is None else tree_unflatten(self.tree, found)
+
+
+    def bind(self, operands: Sequence[Any]) -> Any:
+        """Bind the equations' operations to values in the current trace, and return the result."""
+        values: list[Any] = [*operands, *self.literals, *self.consts]
+        scope = ctx.eqn
+        try:
+            for prim, places, _, params, names in self.eqns:
+                ctx.eqn = scope.extend(*names) if names else scope
+                out = prim.bind_eqn([values[i] for i in places], params)
+                if prim.multiple_results:
+                    values += out
+                else:
+                    values.append(out)
+        finally:
+            ctx.eqn = scope
+        found = [values[i] for i in self.result]
+        return found[0] if self.tree is None else tree_unflatten(self.tree, found)
+
+
+def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTracer],
+            fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run the function, and keep what it recorded as the template of such calls."""
+    start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
+    result = fun(*args, **kwargs)
+    inputs = [x._bound for x in operands]
+    # Nobody can tell of a variable which of two tracers it was. Other calls can.
+    if len(set(inputs)) == len(set(map(id, operands))):
+        new = itertools.islice(reversed(trace.consts.values()), len(trace.consts) - before)
+        _templates[key] = None if source.warned.count != warned else _template(
+            trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.eqn, result)
+    return result
+
+
+def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+            ) -> Template | None:
+    """The template of a call in a trace that is above others; None also where it fails."""
+    operands: list[Tracer] = []
+    _note([*args, *kwargs.values()], None, [], operands)
+    warned, found = source.warned.count, None
+
+    def record(*tracers: StagingTracer) -> tuple[()]:
+        nonlocal found
+        left = iter(tracers)
+        given = _with_tracers([*args, *kwargs.values()], left)
+        result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
+        trace = ctx.trace
+        found = _template(trace, [x._bound for x in tracers],
+                          {var: value for value, var in trace.consts.values()}, trace.eqns,
+                          ctx.eqn, result)
+        return ()
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")     # the function itself will warn
+            stage(record, [x.aval for x in operands])
+    except Exception:   # the function itself will say what is wrong, of the caller's arguments
+        return None
+    return found if source.warned.count == warned else None
+
+
+def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
+    """An argument with others in place of its tracers."""
+    if isinstance(a, Tracer):
+        return next(left)
+    return type(a)([_with_tracers(item, left) for item in a]) if type(a) in (list, tuple) else a
+
+
+def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Any],
+              recorded: Sequence[OlympusprEqn], scope: Scope, result: Any) -> Template | None:
+    """The template of recorded equations; None where they are more than a program of `inputs`.
+
+    Constants of theirs are among the `known` ones.
+    """
+    if type(result) is StagingTracer:
+        leaves, tree = [result], None
+    else:
+        leaves, tree = tree_flatten(result)
+    if any(eqn.effects for eqn in recorded) or any(
+            type(x) is not StagingTracer or x._trace is not trace for x in leaves):
+        return None
+    made = {var for eqn in recorded for var in eqn.outvars}
+    read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in made],
+                          *[x._bound for x in leaves if x._bound not in made]])
+    literals = [v for v in read if type(v) is Literal]
+    consts = [v for v in read if type(v) is not Literal and v not in inputs]
+    if any(var not in known or isinstance(known[var], Tracer) for var in consts):
+        return None
+    first = [*inputs, *literals, *consts]
+    places = {atom: i for i, atom in enumerate(first)}
+    found, height, count = [], 0, len(first)
+    for eqn in recorded:
+        names = eqn.ctx.names[len(scope.names):] if eqn.ctx is not None else ()
+        found.append((eqn.primitive, [places[v] for v in eqn.invars],
+                      [v.aval for v in eqn.outvars], eqn.params, names))
+        places.update(zip(eqn.outvars, itertools.count(count)))
+        count += len(eqn.outvars)
+        for body in eqn.primitive.bodies(eqn.params):
+            height = max(height, getattr(body, "olympuspr", body).height)
+    return Template(found, literals, [known[var] for var in consts], height,
+                    [places[x._bound] for x in leaves], tree)

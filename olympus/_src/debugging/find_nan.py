@@ -1,0 +1,159 @@
+"""The NaN doctor: which operation made the first NaN, of what, and how to write it instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import source
+from ..core.trace import typeof
+from ..types import dtypes
+from .watch import Operation, WatchTracer, host, watched
+
+__all__ = ["NanFound", "find_nan"]
+
+_SHOWN = 8      # operations of the provenance that the text names
+_ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose derivative is not "
+           "finite.\n  Choose the operand as well, so that no branch computes outside of its "
+           "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")
+
+
+class NanFound(NamedTuple):
+    """Where a NaN comes from.
+
+    Attributes:
+      operation: the primitive that made it of operands that have none.
+      line: the user's line.
+      forward: for an operation of a backward pass, the line of the operation that is transposed.
+      time: how often the operation had run on that line before: the iteration, in a loop.
+      index: the first element that is NaN.
+      operands: what the operands have there.
+      advice: what to write instead, where that is known.
+      history: the operations that the operands come from, nearest first, with their values there.
+
+    >>> import olympus
+    >>> found = olympus.debug.find_nan(lambda x: olympus.numpy.sqrt(x - 2.0), 1.0)
+    >>> found.operation, found.operands, found.forward
+    ('sqrt', [-1.0], None)
+    """
+
+    operation: str
+    line: str
+    forward: str | None
+    time: int
+    index: tuple[int, ...]
+    operands: Sequence[Any]
+    advice: str
+    history: Sequence[str]
+
+    def __str__(self) -> str:
+        lines = [f"{self.operation} makes a NaN at {self.line}"]
+        if self.forward:
+            lines.append(f"  in the backward pass, for {self.forward}")
+        if self.time:
+            lines.append(f"  in run {self.time + 1} of the operation on that line")
+        lines.append(f"  element {list(self.index)}; the operands there are "
+                     f"{', '.join(map(str, self.operands))}")
+        if self.advice:
+            lines.append(f"  {self.advice}")
+        if self.history:
+            lines += ["  They come from", *[f"    {line}" for line in self.history]]
+        return "\n".join(lines)
+
+
+class _Found(Exception):
+    """Carries the operation, and the index of the NaN, out of the function."""
+
+    def __init__(self, operation: Operation, index: tuple[int, ...]) -> None:
+        super().__init__()
+        self.operation, self.index = operation, index
+
+
+class _Looking:
+    """Stops at the first operation that makes a NaN, or an infinity."""
+
+    def __init__(self, infs: bool) -> None:
+        self.test: Callable[[Any], Any] = (lambda x: ~np.isfinite(x)) if infs else np.isnan
+
+    def given(self, _: int, x: Any) -> None:
+        return None
+
+    def wrong(self, x: Any) -> np.ndarray | None:
+        if not dtypes.is_inexact(typeof(x).dtype):
+            return None
+        found = self.test(np.asarray(host(x), np.complex128 if typeof(x).dtype.kind == "c" else
+                                     np.float64))
+        return found if found.any() else None
+
+    def saw(self, operation: Operation) -> list[None]:
+        for x in operation.results:
+            found = self.wrong(x)
+            if found is not None and all(self.wrong(a) is None for a in operation.operands):
+                index = tuple(int(i) for i in np.argwhere(found)[0])
+                raise _Found(operation, index)
+        return [None] * len(operation.results)
+
+
+def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: Any
+             ) -> NanFound | None:
+    """Run a function operation by operation, and say where its first NaN comes from.
+
+    Loops and jitted functions run in Python, so that the iteration is known; derivatives that the
+    function takes are looked at, too: pass `olympus.grad(loss)`.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      *args, **kwargs: its arguments.
+      infs: whether an infinity is looked for as well.
+
+    Returns:
+      A `NanFound`, which prints as a report; None if no operation makes a NaN of operands without
+      one.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> def loss(x):
+    ...     return onp.where(x > 0, onp.log(x), 0.0).sum()
+    >>> found = olympus.debug.find_nan(olympus.grad(loss), onp.array([1.0, 0.0]))
+    >>> found.operation, found.index, "onp.where(ok, f(safe), other)" in str(found)
+    ('div', (1,), True)
+    """
+    try:
+        watched(fun, args, kwargs, _Looking(infs))
+    except _Found as found:
+        return _report(found.operation, found.index)
+    return None
+
+
+def _report(op: Operation, index: tuple[int, ...]) -> NanFound:
+    values = [_at(x, index) for x in op.operands]
+    shape = np.shape(op.results[0])
+    forward = None if op.transposed is None else (
+        f"{op.transposed.primitive} at {source.summarize(op.transposed.source)}")
+    zero = any(type(x) is WatchTracer and x.made is not None and x.made.transposed is not None
+               and value == 0 for x, value in zip(op.operands, values, strict=True))
+    return NanFound(str(op.primitive), op.line, forward, op.time, index, values,
+                    _ADVICE if forward and zero else "", _history(op, index, shape))
+
+
+def _at(x: Any, index: tuple[int, ...]) -> Any:
+    """The element of an operand that goes into the result's; the whole where shapes differ."""
+    value = host(x)
+    if value.ndim == len(index) and all(i < n for i, n in zip(index, value.shape)):
+        return value[index].item()
+    return value.item() if value.size == 1 else f"{typeof(x).str_short()}"
+
+
+def _history(op: Operation, index: tuple[int, ...], shape: tuple[int, ...]) -> list[str]:
+    """The operations that operands come from, nearest first."""
+    lines, left, seen = [], list(op.operands), set()
+    while left and len(lines) < _SHOWN:
+        x = left.pop(0)
+        if type(x) is not WatchTracer or x.made is None or id(x.made) in seen:
+            continue
+        seen.add(id(x.made))
+        lines.append(f"{_at(x, index)} = {x.made}")
+        left += x.made.operands
+    return lines

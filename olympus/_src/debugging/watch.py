@@ -1,0 +1,159 @@
+"""Running a function with every operation watched: one trace for all who look at values.
+
+A `WatchTrace` evaluates each operation and shows it to an observer, with the user's line that it
+comes from. Jitted functions and loops run in Python (`disable_jit`), so that operations in them
+are seen each time; transformations that the function applies stand above, so that the operations of
+derivatives and of vmap are seen as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..base import source
+from ..base.config import jit_disabled
+from ..core.evaluate import evaluate
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.primitive import Higher, Primitive
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..numpy.creation import asarray
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_unflatten
+
+__all__ = ["Observer", "Operation", "WatchTracer", "host", "watched"]
+
+
+class Operation:
+    """One time that an operation ran.
+
+    Attributes:
+      primitive, params: what ran.
+      operands: its operands: watched values, arrays or literals.
+      source: the line it comes from.
+      time: how often this operation of this line had run before: the iteration, in a loop.
+      results: what it gave.
+      transposed: the equation that a backward pass ran it for, or None.
+    """
+
+    __slots__ = ("primitive", "params", "operands", "source", "time", "results", "transposed")
+
+    def __init__(self, primitive: Primitive, params: dict[str, Any], operands: Sequence[Any],
+                 where: Any, time: int, results: Sequence[Any]) -> None:
+        self.primitive, self.params, self.operands = primitive, params, operands
+        self.source, self.time, self.results = where, time, results
+        self.transposed = ctx.transposed
+
+    @property
+    def line(self) -> str:
+        """The file and line, and the code there."""
+        return source.summarize(self.source)
+
+    def __str__(self) -> str:
+        again = f", time {self.time + 1}" if self.time else ""
+        return f"{self.primitive} at {self.line}{again}"
+
+
+class Observer(Protocol):
+    """Who looks at operations."""
+
+    def saw(self, operation: Operation) -> list[Any]:
+        """What the observer keeps beside each result, as `WatchTracer.beside`."""
+        ...
+
+
+class WatchTracer(Tracer):
+    """A value that there is, with the operation that made it and what the observer keeps of it."""
+
+    __slots__ = ("value", "made", "beside")
+    shown = "WatchTracer"
+
+    def __init__(self, trace: WatchTrace, value: Any, made: Operation | None, beside: Any) -> None:
+        self._trace, self.aval = trace, typeof(value)
+        self.value, self.made, self.beside = value, made, beside
+
+    def concrete(self) -> Any:
+        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+
+
+class WatchTrace(Trace):
+    """Evaluates each operation, and shows it to the observer."""
+
+    __slots__ = ("observer", "times", "where")
+    parent: Trace
+
+    def __init__(self, parent: Trace, observer: Observer) -> None:
+        super().__init__(parent)
+        self.watched, self.observer = True, observer
+        self.times: Counter[Any] = Counter()
+        self.where: Any = None      # the line of the equation of a program that is run
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        if isinstance(prim, Higher) and prim.called:
+            body, = prim.bodies(params)
+            return self.run(body, args)
+        values = []
+        for a in args:
+            if isinstance(a, Tracer) and not (type(a) is WatchTracer and a._trace is self):
+                check_usable(a)
+            values.append(a.value if type(a) is WatchTracer else a)
+        ctx.trace = self.parent
+        try:
+            found = self.parent.process(prim, tuple(values), params)
+            outs = list(found) if prim.multiple_results else [found]
+            where = self.where or source.user_frame()
+            key = prim, where
+            operation = Operation(prim, params, args, where, self.times[key], outs)
+            self.times[key] += 1
+            beside = self.observer.saw(operation)
+        finally:
+            ctx.trace = self
+        tracers = [WatchTracer(self, *made) for made in zip(
+            outs, [operation] * len(outs), beside, strict=True)]
+        return tracers if prim.multiple_results else tracers[0]
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        return fun(*args)
+
+    def run(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+        """Run a program, each operation under its own line."""
+        def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+            outer, self.where = self.where, eqn.source or self.where
+            try:
+                return eqn.primitive.bind_eqn(ins, eqn.params)
+            finally:
+                self.where = outer
+
+        return evaluate(closed.olympuspr, closed.consts, args, step)
+
+
+def watched(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+            observer: Any) -> Any:
+    """Call the function with every operation shown to the observer; its result, as arrays.
+
+    The observer's `given(i, array)` says what it keeps beside the argument's leaf number `i`.
+    """
+    trace = WatchTrace(ctx.trace, observer)
+    leaves, tree = tree_flatten((tuple(args), kwargs))
+    tracers = [WatchTracer(trace, x, None, observer.given(i, x))
+               if dtypes.is_numeric(typeof(x).dtype) else x
+               for i, x in enumerate(map(asarray, leaves))]
+    given, named = tree_unflatten(tree, tracers)
+    outer = enter(trace)
+    try:
+        with jit_disabled(True):
+            return fun(*given, **named)
+    finally:
+        leave(outer)
+        trace.alive = False
+
+
+def host(x: Any) -> np.ndarray:
+    """The value of an operand, as NumPy has it."""
+    while isinstance(x, Tracer):
+        x = x.concrete() if not isinstance(x, WatchTracer) else x.value
+    return x.value() if type(x) is Literal else np.asarray(x)
