@@ -12,6 +12,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import grad, jit, jvp, lax, linearize, value_and_grad, vmap
 from olympus._src.host import progress
+from olympus._src.interpreters.dce import dce_closed
 from olympus.experimental import io_callback
 
 
@@ -518,3 +519,31 @@ def test_a_body_is_traced_again_where_what_it_reads_has_changed(loop, monkeypatc
     assert loop(f) == 10.0
     monkeypatch.setitem(globals(), "SCALE", 4.0)
     assert loop(f) == 20.0
+
+
+# What nothing reads ------------------------------------------------------------------------------
+
+def test_carries_of_a_while_loop_that_nothing_reads_are_not_computed():
+    def f(x, n, a):
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 2, s[2] * s[1], a),
+                              (0, x, x, x))
+
+    def loop(wanted):
+        program = olympus.make_olympuspr(f)(1.0, 3, 2.0)
+        less, used = dce_closed(program, [i == wanted for i in range(4)])
+        return len(less.eqns[0].outvars), used
+
+    # The counter stays for the condition, the second carry for the third one's sake.
+    assert [loop(i) for i in range(4)] == [(1, [False, True, False]), (2, [True, True, False]),
+                                           (3, [True, True, False]), (2, [True, True, True])]
+
+
+def test_a_while_loop_without_carries_has_its_effects(capfd):
+    def f(x, going):
+        lax.while_loop(lambda _: going, lambda c: (olympus.debug.print("round"), c + 1)[1], x)
+        return x
+
+    assert jit(f)(1.0, False) == 1.0
+    olympus.effects_barrier()
+    assert "stablehlo.while()" in jit(f).lower(1.0, False).as_text()
+    assert capfd.readouterr().out == ""

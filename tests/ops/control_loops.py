@@ -156,7 +156,7 @@ ALL = (
        vjp(lambda x, y: weighted(a, x, y), x, x)[1]((ct, x)), (V, V, V), grad=False),
     *(Op(f"lax.while_loop-checkpoints={k}", written_out, kept(k), (LIMIT, FACTOR, C), grad=False)
       for k in (1, 3)),
-    Op("lax.while_loop-checkpoints-whole", lambda a, f, x: written_out(a, f, x)[::-1],
+    Op("lax.while_loop-checkpoints-part", lambda a, f, x: written_out(a, f, x)[::-1],
        lambda *xs: kept(2)(*xs)[::-1], (LIMIT, FACTOR, C), grad=False),
     Op("lax.while_loop-checkpoints-forward", lambda a, f, x, ta, tf, tx: slopes(a, f, x, tf, tx),
        lambda *xs: forward(kept(2), *xs), (LIMIT, FACTOR, C, C, -C, 2 * C), grad=False),

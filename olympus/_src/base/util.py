@@ -344,6 +344,28 @@ def clear_all() -> None:
         cache.cache_clear()
 
 
+class Noted:
+    """A function of flat values that is to be traced, and what else it finds out when it runs.
+
+    Args:
+      fun: returns a pair: flat results, which are those of a call, and anything.
+
+    >>> halves = Noted(lambda *xs: (xs[::2], len(xs)))
+    >>> halves(1, 2, 3), halves.found
+    ((1, 3), 3)
+    """
+
+    __slots__ = ("found", "fun")
+
+    def __init__(self, fun: Callable[..., tuple[Any, Any]]) -> None:
+        self.fun = fun
+        self.found: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        outs, self.found = self.fun(*args)
+        return outs
+
+
 def cut(xs: Sequence[A], *sizes: int) -> list[list[A]]:
     """Cut `xs` into consecutive lists of the given sizes; the last one holds the rest.
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib, source
-from ..base.util import Owned, name_of
+from ..base.util import Noted, Owned, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
@@ -118,16 +118,15 @@ def _read_by(fun: FunctionType) -> list[Any]:
 def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
                 finish: Callable[[list[Any]], list[Any]] | None) -> Body:
     name = name_of(fun)
-    out_tree: Any = None
 
-    def flat(*leaves: Any) -> list[Any]:
-        nonlocal out_tree
-        out, out_tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
-        return out if finish is None else finish(out)
+    def flat(*leaves: Any) -> tuple[list[Any], Any]:
+        out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
+        return out if finish is None else finish(out), tree
 
+    noted = Noted(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
-    closed, consts = all_consts_as_inputs(stage(flat, in_avals, DebugInfo(name)))
-    return Body(closed, consts, out_tree, name)
+    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo(name)))
+    return Body(closed, consts, noted.found, name)
 
 
 def check_callable(what: str, **functions: Any) -> None:

@@ -6,95 +6,117 @@ Interpreters never name it: they read its rules like any other primitive's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
-from ..base.util import merged
-from ..core import reuse
-from ..core.effects import of_body
+from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
-from ..core.trace import ctx
+from ..core.trace import ctx, typeof
 from ..interpreters.batching import batch_program
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
-from ..interpreters.partial_eval import Split, depends, partial_eval_program, split_program
+from ..interpreters.partial_eval import Split, partial_eval_program, split_program
 from ..interpreters.transpose import transpose_program
+from .groups import Bodied
 
-__all__ = ["Defined", "call_p"]
+__all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
+
+Picked = Callable[[Any, Any, Any, Any], Any]
 
 
-class Call(Higher):
-    """Apply `olympuspr` to the operands; `name` is what the program is called."""
 
-    programs = ("olympuspr",)
-    cells = staticmethod(reuse.body)
+class Call(Bodied):
+    """Apply `olympuspr` to the operands; `name` is what the program is called.
+
+    Subclasses may have params that say something of each operand and result: `followed` says it of
+    those of a derived program.
+    """
+
     called = True
 
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return olympuspr.out_avals
+    def derived(self, params: dict[str, Any], make: Callable[..., Any], *args: Any) -> Any:
+        """`make(program, *args)`, where the program is traced."""
+        return make(params["olympuspr"], *args)
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["olympuspr"])
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Picked, outs: Picked,
+                 transposed: bool = False) -> dict[str, Any]:
+        """The params with a derived program.
 
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        return [("the program", params["olympuspr"], avals)]
-
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        return depends(eqn.params["olympuspr"], flags)
+        Of what is said of operands, of their tangents, of results and of their tangents (where it
+        is transposed, cotangents), `ins` and `outs` pick what is said of its own.
+        """
+        return {**params, "olympuspr": body}
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
               **params: Any) -> list[Any]:
         return b.call(olympuspr, args, name)
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
-                     **params: Any) -> None:
-        run(olympuspr, *args)
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        body, nonzero_out = self.derived(params, jvp_program, nonzero)
+        out = self.bind(*primals, *compress(tangents, nonzero), **self.followed(
+            params, body, lambda x, dx, y, dy: (*x, *compress(dx, nonzero)),
+            lambda x, dx, y, dy: (*y, *compress(dy, nonzero_out))))
+        n = len(nonzero_out)
+        return out[:n], spread_tangents(map(typeof, out[:n]), nonzero_out, out[n:])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            **params: Any) -> Any:
-        nonzero = tuple(type(t) is not Zero for t in tangents)
-        body, nonzero_out = jvp_program(olympuspr, nonzero)
-        given = [t for t in tangents if type(t) is not Zero]
-        out = self.bind(*primals, *given, olympuspr=body, **params)
-        n = len(olympuspr.out_avals)
-        return out[:n], spread_tangents(olympuspr.out_avals, nonzero_out, out[n:])
-
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
-                  olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+                  ) -> Any:
         """jvp and the cut in one pass over the body, unless tangents are partly known."""
         # One pass is right if the unknowns of the tape are just the tangents. It is not where a
         # primal is unknown, too, where some tangents are known, or where an operand has to wait for
         # what is recorded: then the jvp program is bound, and the tape cuts it by `partial_eval`.
         active = [t for t in tangents if type(t) is not Zero]
         if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
-                tape.touched and tape.must_wait(self, primals, {"olympuspr": olympuspr, **params})):
-            return self.jvp(primals, tangents, olympuspr=olympuspr, **params)
+                tape.touched and tape.must_wait(self, primals, params)):
+            return self.jvp(primals, tangents, **params)
         nonzero = tuple([type(t) is not Zero for t in tangents])
-        split, nonzero_out = linearize_program(olympuspr, nonzero)
-        outs = _apply_split(self, tape, split, primals, active, params)
-        count = len(nonzero_out)
-        return outs[:count], spread_tangents(olympuspr.out_avals, nonzero_out, outs[count:])
+        split, nonzero_out = self.derived(params, linearize_program, nonzero)
+        outs = self.apply_split(
+            tape, split, primals, active, params,
+            lambda x, y: (x, compress(x, nonzero), (*y, *compress(y, nonzero_out))))
+        n = len(nonzero_out)
+        return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        split = partial_eval_program(olympuspr, unknown)
-        known = [a for a, u in zip(args, unknown, strict=True) if not u]
-        # As in `linearize`, where the tape is current: `_apply_split` goes to its parent by itself.
-        ctx.trace = tape
-        rest = [a for a, u in zip(args, unknown, strict=True) if u]
-        return _apply_split(self, tape, split, known, rest, params)
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        split = self.derived(params, partial_eval_program, unknown)
+        known = [not u for u in unknown]
+        return self.apply_split(
+            tape, split, [*compress(args, known)], [*compress(args, unknown)], params,
+            lambda x, y: (compress(x, known), compress(x, unknown), y))
 
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
-                  **params: Any) -> list[Any]:
+    def apply_split(self, tape: Any, split: Split, known: Sequence[Any], unknown: Sequence[Any],
+                    params: dict[str, Any], pick: Callable[[Any, Any], Any]) -> list[Any]:
+        """Call the known half now, record the unknown half, and merge their results.
+
+        Of what is said of operands and of results, `pick` gives what is said of the known ones, the
+        unknown ones, and the results of both.
+        """
+        #   known half    known               ->  known outputs, computed residuals   (the parent)
+        #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)
+        # A residual that is a known operand is passed on; the known half does not return it.
+        known_outs = bound_in(tape.parent, self, known, {**params, "olympuspr": split.known})
+        num_outs = len(known_outs) - split.num_computed
+        residuals = split.residual_values(known, known_outs[num_outs:])
+        unknown_outs: list[Any] = []
+        if any(split.unknown_out):
+            unknown_outs = tape.record(self, [*residuals, *unknown],
+                                       {**params, "olympuspr": split.unknown})
+        return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
+
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
         # all iterations, and all branches, have the same outputs.
-        body, nonzero_out = transpose_program(olympuspr, linear, nonzero, instantiate_out=False)
-        known = [a for a in args if type(a) is not Linear]
-        out = iter(self.bind(*known, *[ct for ct in cts if type(ct) is not Zero], olympuspr=body,
-                             **params))
+        body, nonzero_out = self.derived(params, transpose_program, linear, nonzero, False)
+        known = [not lin for lin in linear]
+        out = iter(self.bind(*compress(args, known), *compress(cts, nonzero), **self.followed(
+            params, body, lambda x, dx, y, dy: (*compress(x, known), *compress(dy, nonzero)),
+            lambda x, dx, y, dy: compress(compress(dx, linear), nonzero_out), True)))
         flags = iter(nonzero_out)
         return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
                 if type(a) is Linear else None
@@ -105,14 +127,12 @@ class Call(Higher):
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
-    vmap_named = vmap
-
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        params = eqn.params
-        body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
-        return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
-                           outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-                           params={**params, "olympuspr": body})
+        body, used_in = dce_closed(eqn.params["olympuspr"], used, keep_inputs=False)
+        return eqn.replace(
+            invars=[*compress(eqn.invars, used_in)], outvars=[*compress(eqn.outvars, used)],
+            params=self.followed(eqn.params, body, lambda x, dx, y, dy: compress(x, used_in),
+                                 lambda x, dx, y, dy: compress(y, used)))
 
 
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
@@ -120,75 +140,42 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
     def linearize() -> tuple[Split, tuple[bool, ...]]:
         avals = closed.in_avals
-        nonzero_out: tuple[bool, ...] = ()
 
-        def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
-            nonlocal nonzero_out
+        def body(staging: Any, tape: Any, primals: list, given: list) -> tuple[list[Any], Any]:
             tangents = spread_tangents(avals, nonzero, given)
             outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
-            nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
-            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+            return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
+                    tuple(type(t) is not Zero for t in out_tangents))
 
         tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
-        return split_program(body, avals, tangent_avals), nonzero_out
+        noted = Noted(body)
+        return split_program(noted, avals, tangent_avals), noted.found
 
     return closed.derived(("linearize", nonzero), linearize)
 
 
-def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
-                 unknown: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Call the known half now, record the unknown half, and merge their outputs."""
-    #   known half    known                 ->  known outputs, computed residuals   (in the parent)
-    #   unknown half  residuals, unknown    ->  unknown outputs                     (on the tape)
-    # A residual that is a known operand is passed on; the known half does not return it.
+def bound_in(trace: Any, prim: Higher, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The results of an operation that another trace processes."""
     outer = ctx.trace
-    ctx.trace = tape.parent
+    ctx.trace = trace
     try:
-        known_outs = prim.bind(*known, olympuspr=split.known, **params)
+        return prim.bind(*args, **params)
     finally:
         ctx.trace = outer
-    num_outs = len(known_outs) - split.num_computed
-    residuals = split.residual_values(known, known_outs[num_outs:])
-    unknown_outs: list[Any] = []
-    if any(split.unknown_out):
-        unknown_outs = tape.record(prim, [*residuals, *unknown],
-                                   {**params, "olympuspr": split.unknown})
-    return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
 
 
 call_p = Call("jit")
 
 
-class Defined(Higher, abstract=True):
+def _of_call(rule: str) -> Any:
+    def apply(self: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+        return getattr(call_p, rule)(*args, olympuspr=olympuspr, name=name)
+
+    return apply
+
+
+class Defined(Call, abstract=True):
     """An operation with a `name` and a definition, `olympuspr`: rules are those of a call of it."""
 
-    programs = ("olympuspr",)
-    cells = staticmethod(reuse.body)
-    called = True
-
-    infer = Call.infer
-    effects = Call.effects
-    depends = Call.depends
-    step_through = Call.step_through
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            name: str, **params: Any) -> Any:
-        return call_p.jvp(primals, tangents, olympuspr=olympuspr, name=name)
-
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
-                  olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
-        return call_p.linearize(tape, primals, tangents, olympuspr=olympuspr, name=name)
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, name: str, **params: Any) -> list[Any]:
-        return call_p.partial_eval(tape, args, unknown, olympuspr=olympuspr, name=name)
-
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr, name: str,
-                  **params: Any) -> list[Any]:
-        return call_p.transpose(cts, *args, olympuspr=olympuspr, name=name)
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
-        return call_p.vmap(axis, args, dims, olympuspr=olympuspr, name=name)
-
-    vmap_named = vmap
+    jvp, linearize, partial_eval, transpose, vmap = map(
+        _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..base.typing import PyTree
-from ..base.util import name_of, wraps
+from ..base.util import Noted, name_of, wraps
 from ..core.context import ROOT, ctx, outermost
 from ..core.context import ComputeOn as ComputeScope
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -115,20 +115,18 @@ def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str,
     @wraps(f)
     def elsewhere(*args: Any) -> Any:
         leaves, tree = tree_flatten(args)
-        out_tree: Any = None
 
-        def flat(*inner: Any) -> list[Any]:
-            nonlocal out_tree
+        def flat(*inner: Any) -> tuple[list[Any], Any]:
             with compute_on(compute_type):
-                outs, out_tree = tree_flatten(f(*tree_unflatten(tree, inner)))
-            return outs
+                return tree_flatten(f(*tree_unflatten(tree, inner)))
 
-        closed, tracers = closure_convert(stage(flat, [typeof(x) for x in leaves],
+        noted = Noted(flat)
+        closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
                                                 DebugInfo(name_of(f))))
         outs = compute_on_p.bind(*tracers, *leaves, olympuspr=closed, compute_type=compute_type,
                                  compiler_options=options)
-        spaces = flatten_axes("compute_on2 out_memory_spaces", out_tree, out_memory_spaces)
-        return tree_unflatten(out_tree, [
+        spaces = flatten_axes("compute_on2 out_memory_spaces", noted.found, out_memory_spaces)
+        return tree_unflatten(noted.found, [
             move(x, Space.of(space)) for x, space in zip(outs, spaces, strict=True)])
 
     return elsewhere

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,15 @@ from ..base.source import api_boundary
 from ..base.typing import ArrayLike, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
-from ..core.effects import OrderedIOEffect, input_effects, of_body
+from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis, spread_tangents
+from ..core.primitive import Axis, Linear, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..interpreters.batching import batch_flat, batch_program, to_axis
-from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import Split, depends, partial_eval_program
+from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.partial_eval import Split
 from ..interpreters.transpose import transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
@@ -49,6 +48,7 @@ from .bodies import (
     structure_error,
 )
 from .elements import map_mapped, per_element
+from .groups import Runs
 
 __all__ = ["cond", "cond_p", "switch"]
 
@@ -56,27 +56,15 @@ INT32 = dtypes.as_dtype("int32")
 _unset = object()
 
 
-class Cond(Higher):
+class Cond(Runs):
     """params: branches. Operands: an int32 index in range, then those of every branch."""
 
-    programs = ("branches",)
-
-    def infer(self, *avals: Any, branches: Sequence[ClosedOlympuspr]) -> list[Any]:
-        return branches[0].out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return frozenset().union(*(of_body(b, range(1, len(avals))) for b in params["branches"]))
-
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        return [(f"branch {i}", b, avals[1:]) for i, b in enumerate(params["branches"])]
+    body = "branches"
+    programs = (body,)
+    roles = 1, None, 0
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
-
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        if flags[0]:
-            return [True] * len(eqn.outvars)
-        return _any(depends(b, flags[1:]) for b in eqn.params["branches"])
 
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
@@ -97,19 +85,6 @@ class Cond(Higher):
                      branches: Sequence[ClosedOlympuspr]) -> None:
         run(branches[int(index)], *args)
 
-    # Branches must agree on their types after every transformation. So jvp, partial_eval and vmap
-    # first ask all of them what they would return (`_any` of the flags), then derive them again
-    # with the union forced: a tangent, a mapped axis or an unknown that one branch has, all have.
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
-            branches: Sequence[ClosedOlympuspr]) -> Any:
-        nonzero = tuple(type(t) is not Zero for t in tangents[1:])
-        flags = _any(jvp_program(b, nonzero)[1] for b in branches)
-        bodies = tuple(jvp_program(b, nonzero, flags)[0] for b in branches)
-        out = self.bind(*primals, *[t for t in tangents[1:] if type(t) is not Zero],
-                        branches=bodies)
-        n = len(flags)
-        return out[:n], spread_tangents(map(typeof, out[:n]), flags, out[n:])
-
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> list[Any]:
         # Which branch is taken is not known: nothing can be computed now.
@@ -120,16 +95,15 @@ class Cond(Higher):
         # A branch puts the residuals that it computes into slots that fit, and zeros into the
         # others, which its unknown half does not read. `passed`: known operands that are residuals
         # of any.
-        uk = tuple(unknown[1:])
-        flags = _any(partial_eval_program(b, uk).unknown_out for b in branches)
-        splits = [partial_eval_program(b, uk, flags) for b in branches]
+        uk = unknown[1:]
+        splits, flags = self.split({"branches": branches}, uk)
         index, known = args[0], [a for a, u in zip(args[1:], uk, strict=True) if not u]
         slots = _residual_slots(splits)
         known_bodies = tuple(_known_branch(s, slots) for s in splits)
         out = self.bind(index, *known, branches=known_bodies)
         num_known = len(flags) - sum(flags)
         # Which known operands the unknown halves read: those are passed on as they are.
-        passed = sorted({r for s in splits for r in s.residuals if r is not None})
+        passed = sorted({r.index for s in splits for r in s.residuals if r.kind == "input"})
         unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
         found: list[Any] = []
         if any(flags):
@@ -146,24 +120,17 @@ class Cond(Higher):
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
-        out = iter(self.bind(index, *[a for a, lin in zip(args, linear, strict=True) if not lin],
-                             *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz],
-                             branches=bodies))
-        return [None, *(next(out) if lin else None for lin in linear)]
+        out = self.bind(index, *[a for a in args if type(a) is not Linear],
+                        *compress(cts, nonzero), branches=bodies)
+        return [None, *merged(linear, out, repeat(None))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             branches: Sequence[ClosedOlympuspr]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
         # An index that all elements share keeps the choice; a mapped one makes all branches run.
-        (index, *args), (index_dim, *dims) = args, dims
-        if index_dim is not None:
-            return self._select(axis, to_axis(index, index_dim, 0, axis.size), args, dims,
-                                branches)
-        mapped = _any(tuple(d is not None for d in batch_program(b, axis, dims)[1])
-                      for b in branches)
-        bodies = tuple(batch_program(b, axis, dims, mapped)[0] for b in branches)
-        return self.bind(index, *args, branches=bodies), [0 if m else None for m in mapped]
-
-    vmap_named = vmap
+        if dims[0] is None:
+            return super().vmap(axis, args, dims, **params)
+        index = to_axis(args[0], dims[0], 0, axis.size)
+        return self._select(axis, index, args[1:], dims[1:], params["branches"])
 
     def _select(self, axis: Axis, index: Any, args: Sequence[Any], dims: Sequence[int | None],
                 branches: Sequence[ClosedOlympuspr]) -> Any:
@@ -231,17 +198,6 @@ class Cond(Higher):
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
 
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        # An operand stays if any branch reads it: operands are the same for all.
-        found = [dce_closed(b, used) for b in eqn.params["branches"]]
-        keep = _any(used_in for _, used_in in found)
-        kept = [i for i, k in enumerate(keep) if k]
-        bodies = tuple(body.rearranged(kept) for body, _ in found)
-        return eqn.replace(
-            invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep, strict=True) if k)],
-            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-            params={"branches": bodies})
-
 
 def particular(program: Any) -> bool:
     """Whether a program minds which operands it is run on, though its results are not used."""
@@ -279,11 +235,6 @@ def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ..
     made = {id(x): x for x in items}
     made = {key: fun(x) for key, x in made.items()}
     return tuple(made[id(x)] for x in items)
-
-
-def _any(flags: Any) -> tuple[bool, ...]:
-    """Elementwise `or` of tuples of flags."""
-    return tuple(any(column) for column in zip(*flags, strict=True))
 
 
 def _residual_slots(splits: Sequence[Split]) -> list[Any]:
@@ -344,10 +295,10 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
     positions = iter(_assign(split, slots))
     n = len(split.residuals)
     for var, r in zip(pr.invars[:n], split.residuals, strict=True):
-        if r is None:
+        if r.kind == "computed":
             slot_vars[next(positions)] = var
         else:
-            known_vars[r] = var
+            known_vars[r.index] = var
     return split.unknown.replace(olympuspr=pr.replace(
         invars=[*slot_vars, *known_vars.values(), *pr.invars[n:]]))
 

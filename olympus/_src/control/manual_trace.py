@@ -19,7 +19,7 @@ import numpy as np
 
 from ..backend.nans import debugging
 from ..base import config
-from ..base.util import Memo, bit_key
+from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
@@ -161,19 +161,18 @@ class ManualTrace(Trace):
                 manual.check_closed_over(typeof(a))
         avals = [a.aval if own else manual.part(typeof(a), PartitionSpec())
                  for a, own in zip(args, mine, strict=True)]
-        out_avals: list[Any] = []
         wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
 
-        def program(*xs: Any) -> list[Any]:
+        def program(*xs: Any) -> tuple[list[Any], list[Any]]:
             outs = fun(*[squeeze(x, (0,)) if own else x
                          for x, own in zip(xs, mine, strict=True)])
-            out_avals[:] = map(typeof, outs)
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
-                    list(map(manual.cast, outs, specs)))
+                    list(map(manual.cast, outs, specs))), list(map(typeof, outs))
 
+        noted = Noted(program)
         closed, out_avals = self._staged(
             key and (key, specs and tuple(specs), *mine), programs, wide,
-            lambda: (stage(program, wide), out_avals))
+            lambda: (stage(noted, wide), noted.found))
         ins = [self.spec_of(a) if own else PartitionSpec()
                for a, own in zip(avals, mine, strict=True)]
         found = self.outside(self._apply, closed, [a.val if own else a for a, own in zip(

@@ -15,7 +15,7 @@ from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
-from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
+from ..core.primitive import Axis, Higher, Linear, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
@@ -53,7 +53,8 @@ class Checkpoint(Call):
     def cells(self, use: reuse.Use, cells: Sequence[reuse.Cells], eqn: OlympusprEqn
               ) -> list[reuse.Cells]:
         # What is computed again has used its keys the first time.
-        return (reuse.read if eqn.params["differentiated"] else reuse.body)(use, cells, eqn)
+        differentiated = eqn.params["differentiated"]
+        return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
     def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
         # As the function itself would be: an operation of outsiders may have no other way.
@@ -82,11 +83,12 @@ class Checkpoint(Call):
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, prevent_cse: Prevent,
-            **params: Any) -> Any:
-        more = sum(type(t) is not Zero for t in tangents)
-        return super().jvp(primals, tangents, **params,
-                           prevent_cse=_prevented(prevent_cse, [True] * len(primals), more))
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+                 transposed: bool = False) -> dict[str, Any]:
+        flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
+        if type(flags) is tuple:    # (co)tangents are computed
+            flags = tuple(ins(flags, (True,) * n, (), (True,) * len(params["olympuspr"].outvars)))
+        return {**params, "olympuspr": body, "prevent_cse": flags}
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Any, prevent_cse: Prevent, **params: Any
@@ -118,26 +120,16 @@ class Checkpoint(Call):
             if log_checkpoint_residuals.value:
                 _log_kept(olympuspr, operands[:len(operands) - len(rest)], used)
             if type(prevent_cse) is tuple:
-                prevent_cse = (*compress(prevent_cse, [not u for u in unknown]),
-                               *(True,) * len(saved), *compress(prevent_cse, unknown))
+                prevent_cse = tuple(compress(
+                    (*compress(prevent_cse, [not u for u in unknown]), *(True,) * len(saved),
+                     *compress(prevent_cse, unknown)), used))
             found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
                                 {"olympuspr": body, **params, "differentiated": True,
-                                 "prevent_cse": _prevented(prevent_cse, used), "policy": policy})
+                                 "prevent_cse": prevent_cse, "policy": policy})
         return merged(split.unknown_out, found, out[:num_known])
 
-    def transpose(self, cts: Sequence[Any], *args: Any, prevent_cse: Prevent, **params: Any
-                  ) -> list[Any]:
-        prevent_cse = _prevented(prevent_cse, [type(a) is not Linear for a in args],
-                                 sum(type(ct) is not Zero for ct in cts))
-        return super().transpose(cts, *args, prevent_cse=prevent_cse,
-                                 **{**params, "differentiated": True})
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        params = eqn.params
-        _, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
-        less = super().dce(used, eqn)
-        return less.replace(params={
-            **less.params, "prevent_cse": _prevented(params["prevent_cse"], used_in)})
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        return super().transpose(cts, *args, **{**params, "differentiated": True})
 
 
 def _log_kept(program: ClosedOlympuspr, known: Sequence[Any], used: Sequence[bool]) -> None:
@@ -153,13 +145,6 @@ def _unused(xs: Sequence[Any]) -> Sequence[Any]:
         return xs
     return [random_clone_p.bind(x) if dtypes.is_key(getattr(typeof(x), "dtype", None)) else x
             for x in xs]
-
-
-def _prevented(prevent_cse: Prevent, kept: Sequence[bool], more: int = 0) -> Prevent:
-    """`prevent_cse` of the operands that are kept, and of others, which are computed of them."""
-    if type(prevent_cse) is not tuple:
-        return prevent_cse
-    return (*compress(prevent_cse, kept), *(True,) * more)
 
 
 class _Verdict:

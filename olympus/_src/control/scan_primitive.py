@@ -7,48 +7,38 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from typing import Any
 
 from ..base.util import cut, merged
-from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Axis, Higher, Linear, Zero, not_linear, spread_tangents
+from ..core.primitive import Linear, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import typeof
-from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import depends, partial_eval_program
+from ..interpreters.partial_eval import Residual, Split
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
 from ..types.shape import definitely_equal, maximum
-from .fixpoint import carry_fixpoint
+from .groups import Runs, woven
 
 __all__ = ["Scan", "scan_p"]
 
 
-class Scan(Higher):
+class Scan(Runs):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
-    programs = ("olympuspr",)
+    roles = 0, "num_consts", "num_carry"
+    rows = 1
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Any) -> list[Any]:
         outs = olympuspr.out_avals
         return [*outs[:num_carry],
                 *(a.with_axis(0, length) for a in outs[num_carry:])]
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["olympuspr"])
-
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        whole = params["num_consts"] + params["num_carry"]
-        rows = [a.without_axis(0) for a in avals[whole:]]
-        return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         body, length, reverse, nc, nk = (eqn.params[name] for name in (
@@ -103,11 +93,6 @@ class Scan(Higher):
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
             outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
 
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        nc, nk = eqn.params["num_consts"], eqn.params["num_carry"]
-        consts, start, xs = cut(flags, nc, nk)
-        return _depends(eqn.params["olympuspr"], consts, start, xs)
-
     def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
                      length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any
                      ) -> None:
@@ -116,277 +101,119 @@ class Scan(Higher):
             rows = [index_in_dim(x, i, keepdims=False) for x in xs]
             carry = run(olympuspr, *consts, *carry, *rows)[:num_carry]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            num_consts: int, num_carry: int, **params: Any) -> Any:
-        nc, nk = num_consts, num_carry
-        nonzero = tuple(type(t) is not Zero for t in tangents)
-        nz_consts, nz_start, nz_xs = map(tuple, cut(nonzero, nc, nk))
-        num_ys = len(olympuspr.out_avals) - nk
-
-        # A carry that gets a tangent in the body must come in with one: it is instantiated at the
-        # start and in the result. Tangents of ys need no such agreement.
-        def step(nz_carry: tuple[bool, ...]) -> Any:
-            found = jvp_program(olympuspr, (*nz_consts, *nz_carry, *nz_xs),
-                                (*nz_carry, *(False,) * num_ys))
-            return found, found[1][:nk]
-
-        (body, nz_out), nz_carry = carry_fixpoint(nz_start, step)
-        p, t = cut(primals, nc, nk), cut(tangents, nc, nk)
-        t[1] = [instantiate(x) if nz else x for x, nz in zip(t[1], nz_carry, strict=True)]
-        t = [[x for x in group if type(x) is not Zero] for group in t]
-        #   jvp_program   c k x | dc dk dx     ->  k y | dk dy      (consts, carry, xs, ys)
-        #   scan          c dc | k dk | x dx   ->  k dk | y dy
-        # The body takes all primals, then all tangents: interleave by consts, carry, xs.
-        n, sizes = len(primals), [len(g) for g in t]
-        start = [n, n + sizes[0], n + sizes[0] + sizes[1]]
-        order = [*range(nc), *range(start[0], start[1]),
-                 *range(nc, nc + nk), *range(start[1], start[2]),
-                 *range(nc + nk, n), *range(start[2], start[2] + sizes[2])]
-        num_t_carry = sum(nz_carry)
-        n_out = nk + num_ys
-        out_order = [*range(nk), *range(n_out, n_out + num_t_carry), *range(nk, n_out),
-                     *range(n_out + num_t_carry, n_out + sum(nz_out))]
-        body = body.rearranged(order, out_order)
-        outs = self.bind(*p[0], *t[0], *p[1], *t[1], *p[2], *t[2], olympuspr=body,
-                         num_consts=nc + sizes[0], num_carry=nk + num_t_carry, **params)
-        carry, t_carry, ys, t_ys = cut(outs, nk, num_t_carry, num_ys)
-        outs = [*carry, *ys]
-        return outs, spread_tangents(map(typeof, outs), (*nz_carry, *nz_out[nk:]),
-                                     (*t_carry, *t_ys))
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int,
-                     **params: Any) -> list[Any]:
-        nc, nk = num_consts, num_carry
-        uk_consts, uk_start, uk_xs = map(tuple, cut(unknown, nc, nk))
-        num_ys = len(olympuspr.out_avals) - nk
-
-        # The unknowns of the carry are forced: one that any iteration makes unknown is unknown from
-        # the start, in all of them.
-        def step(uk_carry: tuple[bool, ...]) -> Any:
-            split = partial_eval_program(olympuspr, (*uk_consts, *uk_carry, *uk_xs),
-                                         (*uk_carry, *(False,) * num_ys))
-            return split, split.unknown_out[:nk]
-
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        u_read, u_start, u_each = self.cut(params, unknown)[1:]
         # A const that the unknown half touches in place has to be there altogether. That it is
         # unknown may make more carries unknown: the search begins again.
         while True:
-            split, uk_carry = carry_fixpoint(uk_start, step)
-            uk = (*uk_consts, *uk_carry, *uk_xs)
-            touched = [i for i in split.touched(uk) if i < nc]
+            (split,), u_out = self.split(params, u_read, u_start, u_each)
+            u_carry = u_out[:len(u_start)]
+            uk = (*u_read, *u_carry, *u_each)
+            touched = [i for i in split.touched(uk) if i < len(u_read)]
             if not touched:
                 break
-            uk_consts = tuple(u or i in touched for i, u in enumerate(uk_consts))
-        known = [a for a, u in zip(args, uk, strict=True) if not u]
-        #   known scan    c | k | x                              ->  k | y, residuals of kind None
-        #   unknown scan  c-residuals, c | k | x-residuals, x    ->  k | y
-        # Where a residual comes from decides what it is in the unknown scan (`res_kinds`):
-        #   None     computed in each iteration, or its carry:  a y of the known scan, then an x
-        #   < 0      computed, the same in each iteration:      once, by the program `once`; a const
-        #   < kc     a known const:                             a const, as it is
-        #   others   a known x:                                 an x, as it is
-        kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
-        known_body, res_kinds, once = split.known.derived(
-            ("scan residuals", split.residuals, kc, kk),
-            lambda: _hoist(*_scan_residuals(split, kc, kk), kc))
-        # Reversed, so that kind -1 is the first of them, -2 the second.
-        invariant = eval_closed(once, *known[:kc])[::-1]
-        num_known_ys = sum(not u for u in split.unknown_out[nk:])
+            u_read = [u or i in touched for i, u in enumerate(u_read)]
+        #   known loop      read | carry | each  ->  carry | rows, residuals of kind "row"
+        #   unknown loop    residuals, read | carry | residuals, each  ->  carry | rows
+        known, rest = [[a for a, u in zip(args, uk, strict=True) if u is which]
+                       for which in (False, True)]
+        nr, nk = u_read.count(False), u_carry.count(False)
+        body, residuals, once = split.known.derived(
+            ("residuals of a loop", split.residuals, nr, nk),
+            lambda: _residuals_of_loop(split, nr, nk))
+        read, _, each = cut(known, nr, nk)
+        invariant = eval_closed(once, *read)
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
-        known_out = self.bind(*known, olympuspr=known_body, num_consts=kc, num_carry=kk, **params)
-        carry_out, ys_out, stacked = cut(known_out, kk, num_known_ys)
+        found = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
+        known_out, rows = cut(found, u_out.count(False))
+        sources = {"read": read, "once": invariant, "each": each, "row": rows}
+        values = [sources[r.kind][r.index] for r in residuals]
+        n, shared = len(values), [r.kind in ("read", "once") for r in residuals]
+        mr, mk = sum(u_read), sum(u_carry)
 
-        res_consts, res_xs, rest = [], [], iter(stacked)
-        for kind in res_kinds:
-            if kind is None:
-                res_xs.append(next(rest))
-            elif kind < 0:
-                res_consts.append(invariant[kind])
-            elif kind < kc:
-                res_consts.append(known[kind])
-            else:
-                res_xs.append(known[kind])
-        # The split's unknown half takes all residuals in front; a scan wants each in its group.
-        groups = cut([a for a, u in zip(args, uk, strict=True) if u], sum(uk_consts), sum(uk_carry))
-        is_const = [kind is not None and kind < kc for kind in res_kinds]   # hoisted ones too
-        n_res = len(res_kinds)
-        order = [*(i for i in range(n_res) if is_const[i]),
-                 *range(n_res, n_res + sum(uk_consts) + sum(uk_carry)),
-                 *(i for i in range(n_res) if not is_const[i]),
-                 *range(n_res + sum(uk_consts) + sum(uk_carry), n_res + sum(uk))]
-        body = split.unknown.rearranged(order)
-        found = tape.record(
-            self, [*res_consts, *groups[0], *groups[1], *res_xs, *groups[2]],
-            {**params, "olympuspr": body, "num_carry": sum(uk_carry),
-             "num_consts": len(res_consts) + sum(uk_consts)})
-        return merged(split.unknown_out, found, (*carry_out, *ys_out))
+        # The split's unknown half takes all residuals in front; a loop wants each in its group.
+        def grouped(first: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+            apart = [x for x, s in zip(first, shared, strict=True) if not s]
+            return woven([[*compress(first, shared)], [], apart], cut(others, mr, mk))
 
-    def _linear_inputs(self, olympuspr: ClosedOlympuspr, args: Sequence[Any], num_consts: int,
-                       num_carry: int) -> list[bool]:
-        """Which inputs of the body are linear; a carry that starts as known zeros may be, too."""
-        # The loop's carry has one type, so it is linear throughout if any iteration makes it of
-        # linear values; an ordinary start is then the zero tangent of something constant.
-        consts, start, xs = cut([type(a) is Linear for a in args], num_consts, num_carry)
-        carry = _depends(olympuspr, consts, start, xs)[:num_carry]
-        if not all(carry):
-            raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
-        return [*consts, *carry, *xs]
+        body = split.unknown.rearranged(grouped(range(n), range(n, n + len(rest))))
+        later = tape.record(self, grouped(values, rest), self.regrouped(
+            params, [body], sum(shared) + mr, range(mk)))
+        return merged(u_out, later, known_out)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
-                  num_consts: int, num_carry: int, reverse: bool, **params: Any) -> list[Any]:
-        #   forwards    c-residuals, lin | carry       | x-residuals, lin   ->  carry | y
-        #   backwards   c-residuals      | acc, ct_k   | ct_y, x-residuals  ->  acc, ct_k | d_xs
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
+        #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
         # cotangent is their sum, which is carried in `acc`.
-        consts, carry, xs = cut(args, num_consts, num_carry)
-        linear = self._linear_inputs(olympuspr, args, num_consts, num_carry)
-        ct_carry, ct_ys = cut(cts, num_carry)
-        # A carry has one type throughout, and ys are stacked: neither can be a symbolic `Zero`.
-        ct_carry, ct_ys = list(map(instantiate, ct_carry)), list(map(instantiate, ct_ys))
-        lin_consts = [a for a in consts if type(a) is Linear]
-        res_consts = [a for a in consts if type(a) is not Linear]
-        res_xs = [a for a in xs if type(a) is not Linear]
-        back, _ = transpose_program(olympuspr, linear, (True,) * len(cts))
-        nl, nr, nk = len(lin_consts), len(res_consts), num_carry
-        acc_avals = [a.aval.to_cotangent_aval() for a in lin_consts]
+        flags, closed = [type(a) is Linear for a in args], params["olympuspr"]
+        _, read, carry, each = self.cut(params, args)
+        # A carry has one type throughout: it is linear if any iteration makes it of linear values;
+        # an ordinary start is then the zero tangent of something constant.
+        if not all(self.reached(params, flags)[:len(carry)]):
+            raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
+        l_read = [a for a in read if type(a) is Linear]
+        r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]
+        flags[len(read):len(read) + len(carry)] = [True] * len(carry)
+        back, _ = transpose_program(closed, flags, (True,) * len(cts))
+        nl, nr, nk = len(l_read), len(r_read), len(carry)
+        acc_avals = [a.aval.to_cotangent_aval() for a in l_read]
 
         def body(*values: Any) -> list[Any]:
-            res_c, acc, ct_k, ct_y, res_x = cut(values, nr, nl, nk, len(ct_ys))
-            out = eval_closed(back, *res_c, *res_x, *ct_k, *ct_y)
-            d_consts, d_carry, d_xs = cut(out, nl, nk)
-            return [*map(add, acc, d_consts), *d_carry, *d_xs]
+            res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
+            out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
+            return [*map(add, acc, out), *out[nl:]]
 
         def program() -> ClosedOlympuspr:
-            avals = back.in_avals       # res_consts, res_xs, then cotangents
-            res_c, res_x, ct_k, ct_y = cut(avals, nr, len(res_xs), nk)
-            return stage(body, [*res_c, *acc_avals, *ct_k, *ct_y, *res_x])
+            res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
+            return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
 
+        # A carry has one type throughout, and rows are stacked: neither can be a symbolic `Zero`.
+        ct_k, ct_y = cut(list(map(instantiate, cts)), nk)
         zeros = [instantiate(Zero(a)) for a in acc_avals]
-        out = self.bind(*res_consts, *zeros, *ct_carry, *ct_ys, *res_xs,
-                        olympuspr=back.derived(("scan", nr, nl, nk), program), num_consts=nr,
-                        num_carry=nl + nk, reverse=not reverse, **params)
-        rest = iter(out)
+        params = {**params, "reverse": not params["reverse"]}
+        out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
+            params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
-        found = [next(rest) if lin else None for lin in linear]
-        return [ct if type(a) is Linear else None for a, ct in zip(args, found, strict=True)]
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, **params: Any) -> Any:
-        nc, nk = num_consts, num_carry
-        consts, carry, xs = cut(args, nc, nk)
-        d_consts, d_carry, d_xs = cut(dims, nc, nk)
-        num_ys = len(olympuspr.out_avals) - nk
-        # The scanned axis is axis 0 of xs and ys, the mapped one axis 1; in the body it is axis 0.
-        b_xs = [None if d is None else 0 for d in d_xs]
-
-        def step(mapped: tuple[bool, ...]) -> Any:
-            in_dims = [*d_consts, *(0 if m else None for m in mapped), *b_xs]
-            body, out_dims = batch_program(olympuspr, axis, in_dims,
-                                           (*mapped, *(False,) * num_ys))
-            return (body, out_dims), tuple(d is not None for d in out_dims[:nk])
-
-        (body, out_dims), mapped = carry_fixpoint(tuple(d is not None for d in d_carry), step)
-        carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(carry, d_carry, mapped, strict=True)]
-        xs = [x if d is None else to_axis(x, d, 1, axis.size)
-              for x, d in zip(xs, d_xs, strict=True)]
-        out = self.bind(*consts, *carry, *xs, olympuspr=body, num_consts=nc, num_carry=nk, **params)
-        return out, [*(0 if m else None for m in mapped),
-                     *(None if d is None else d + 1 for d in out_dims[nk:])]
-
-    vmap_named = vmap
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        params = eqn.params
-        nc, nk = params["num_consts"], params["num_carry"]
-        used_ys = tuple(used[nk:])
-
-        # A carry that nobody reads at the end may feed what is read, an iteration later.
-        def step(used_carry: tuple[bool, ...]) -> Any:
-            found = dce_closed(params["olympuspr"], (*used_carry, *used_ys))
-            return found, tuple(found[1][nc:nc + nk])
-
-        (body, used_in), used_carry = carry_fixpoint(tuple(used[:nk]), step)
-        keep = [*used_in[:nc], *used_carry, *used_in[nc + nk:]]
-        body = body.rearranged([i for i, k in enumerate(keep) if k])
-        outs = [*used_carry, *used_ys]
-        return eqn.replace(
-            invars=[v for v, k in zip(eqn.invars, keep, strict=True) if k],
-            outvars=[v for v, u in zip(eqn.outvars, outs, strict=True) if u],
-            params={**params, "olympuspr": body,
-                    "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)})
+        return [ct if type(a) is Linear else None
+                for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
 
 
-def _depends(body: ClosedOlympuspr, consts: Sequence[bool], start: Sequence[bool],
-             xs: Sequence[bool]) -> Sequence[bool]:
-    """Which results of the loop are computed from what is flagged; a carry is, throughout."""
-    def step(carry: tuple[bool, ...]) -> Any:
-        found = depends(body, [*consts, *carry, *xs])
-        return found, found[:len(carry)]
+def _residuals_of_loop(split: Split, num_read: int, num_carry: int
+                       ) -> tuple[ClosedOlympuspr, list[Residual], ClosedOlympuspr]:
+    """The known body with residuals among its rows; what the residuals are; a program of consts.
 
-    found, carry = carry_fixpoint(tuple(start), step)
-    return [*carry, *found[len(carry):]]
-
-
-def _scan_residuals(split: Any, num_consts: int, num_carry: int
-                    ) -> tuple[ClosedOlympuspr, list[int | None]]:
-    """The known body with residuals that vary per iteration among its ys.
-
-    A residual that is a const or an x of the known loop is passed on as such (its index is kept);
-    one that is the carry of that iteration is not an input of the whole loop: it becomes a y.
+    read    a const of the known loop               passed on as it is
+    once    computed, the same in each iteration    a result of the program: a const
+    each    what comes by rows                      passed on as it is
+    row     computed in, or the carry of, each      a row of the known loop
     """
     pr = split.known.olympuspr
     first = len(pr.outvars) - split.num_computed
-    computed = iter(pr.outvars[first:])
-    extra, kinds = [], []
-    for r in split.residuals:
-        if r is None:
-            extra.append(next(computed))
-            kinds.append(None)
-        elif num_consts <= r < num_consts + num_carry:
-            extra.append(pr.invars[r])
-            kinds.append(None)
-        else:
-            kinds.append(r)
-    pr = pr.replace(outvars=[*pr.outvars[:first], *extra])
-    return split.known.replace(olympuspr=pr), kinds
-
-
-def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], num_consts: int
-           ) -> tuple[ClosedOlympuspr, list[int | None], ClosedOlympuspr]:
-    """Residuals that are the same in each iteration, computed once instead of stacked.
-
-    Returns the body without them, the kinds with -1, -2 … in their places, and the program that
-    computes those of kind -1, -2 … from the consts.
-    """
-    pr = body.olympuspr
-    first = len(pr.outvars) - sum(k is None for k in kinds)
     # One pass does: equations come after what they read. Those with effects stay in the loop, since
     # it matters how often they happen.
-    fixed = {*pr.constvars, *pr.invars[:num_consts]}
+    fixed = {*pr.constvars, *pr.invars[:num_read]}
     for eqn in pr.eqns:
         if not eqn.effects and fixed.issuperset(variables(eqn.invars)):
             fixed.update(eqn.outvars)
-    stacked = iter(pr.outvars[first:])
-    hoisted: list[Any] = []
-    kept: list[Any] = []
-    new_kinds: list[int | None] = []
-    for kind in kinds:
-        if kind is None:
-            v = next(stacked)
-            if type(v) is Literal or v in fixed:
-                hoisted.append(v)
-                kind = -len(hoisted)
-            else:
-                kept.append(v)
-        new_kinds.append(kind)
-    once = pr.replace(invars=pr.invars[:num_consts], outvars=hoisted,
+    found: list[Residual] = []
+    made: dict[str, list[Any]] = {"once": [], "row": []}
+    for r in split.residuals:
+        given, i = r.kind == "input", r.index - num_read - num_carry
+        if given and (r.index < num_read or i >= 0):
+            found.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
+        else:
+            v = pr.invars[r.index] if given else pr.outvars[first + r.index]
+            kind = "once" if type(v) is Literal or v in fixed else "row"
+            found.append(Residual(kind, len(made[kind])))
+            made[kind].append(v)
+    once = pr.replace(invars=pr.invars[:num_read], outvars=made["once"],
                       eqns=[e for e in pr.eqns
                             if not e.effects and all(v in fixed for v in e.outvars)])
-    once_closed, _ = dce_closed(body.replace(olympuspr=once), (True,) * len(hoisted))
-    if hoisted:
-        body = body.replace(olympuspr=pr.replace(outvars=[*pr.outvars[:first], *kept]))
-    return body, new_kinds, once_closed
+    once_closed, _ = dce_closed(split.known.replace(olympuspr=once), (True,) * len(made["once"]))
+    pr = pr.replace(outvars=[*pr.outvars[:first], *made["row"]])
+    return split.known.replace(olympuspr=pr), found, once_closed
 
 
 scan_p = Scan("scan")

@@ -12,7 +12,7 @@ cuts tangents, cotangents and residuals as the values that they belong to.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
@@ -21,18 +21,14 @@ import numpy as np
 from ..base.util import memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
-from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis, spread_tangents
+from ..core.primitive import Axis, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, typeof
 from ..interpreters.batching import BatchTrace, batch_program
-from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import Split, partial_eval_program
-from ..interpreters.transpose import transpose_program
+from ..interpreters.partial_eval import Split
 from ..lax.arithmetic import div
 from ..lax.collectives.reductions import cast_along, psum_p
 from ..lax.shape import expand_dims, squeeze
@@ -40,7 +36,7 @@ from ..types.avals import ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
-from .call import Call, linearize_program
+from .call import Call, bound_in
 
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
@@ -183,23 +179,32 @@ def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[Partitio
             eval_closed(closed, *xs), specs, strict=True)], closed.in_avals))
 
 
-class ShardMap(Higher):
+class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
-    programs = ("olympuspr",)
+    called = False
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, out_specs: Specs, **params: Any
               ) -> list[Any]:
         return list(map(_manual(params).whole, olympuspr.out_avals, out_specs))
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["olympuspr"])
+    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
+        return list(map(_manual(params).part, avals, params["in_specs"]))
 
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        parts = list(map(_manual(params).part, avals, params["in_specs"]))
-        return [("the body", params["olympuspr"], parts)]
+    def derived(self, params: dict[str, Any], make: Callable[..., Any], *args: Any) -> Any:
+        with _manual(params).within():
+            return make(params["olympuspr"], *args)
 
-    depends = Call.depends
+    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+                 transposed: bool = False) -> dict[str, Any]:
+        manual, of = _manual(params), _of_cotangents if transposed else tuple
+        specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
+        in_specs, out_specs = tuple(ins(*specs)), tuple(outs(*specs))
+        with manual.within():
+            body = varying_as(manual, body, out_specs)
+            if transposed and not manual.check:
+                body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
+        return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         # One of the mesh hides one of vmap that has its name.
@@ -240,56 +245,15 @@ class ShardMap(Higher):
                                          for x, spec in zip(outs, out_specs, strict=True)})
         return outs
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
-        manual = _manual(params)
-        nonzero = [type(t) is not Zero for t in tangents]
-        with manual.within():
-            body, nonzero_out = jvp_program(olympuspr, nonzero)
-            specs = (*out_specs, *compress(out_specs, nonzero_out))
-            body = varying_as(manual, body, specs)
-        out = self.bind(*primals, *compress(tangents, nonzero), olympuspr=body, out_specs=specs,
-                        in_specs=(*in_specs, *compress(in_specs, nonzero)), **params)
-        n = len(out_specs)
-        return out[:n], spread_tangents(map(typeof, out[:n]), nonzero_out, out[n:])
-
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
-                  olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any
-                  ) -> Any:
-        """jvp and the cut in one pass over the body, as `jit`'s."""
-        active = [t for t in tangents if type(t) is not Zero]
-        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
-                tape.touched and tape.must_wait(self, primals, {"olympuspr": olympuspr, **params})):
-            return self.jvp(primals, tangents, olympuspr=olympuspr, in_specs=in_specs,
-                            out_specs=out_specs, **params)
-        nonzero = tuple([type(t) is not Zero for t in tangents])
-        with _manual(params).within():
-            split, nonzero_out = linearize_program(olympuspr, nonzero)
-        outs = self._apply_split(
-            tape, split, primals, in_specs, active, tuple(compress(in_specs, nonzero)),
-            (*out_specs, *compress(out_specs, nonzero_out)), params)
-        n = len(out_specs)
-        return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs,
-                     **params: Any) -> list[Any]:
-        with _manual(params).within():
-            split = partial_eval_program(olympuspr, unknown)
-        known = [not u for u in unknown]
-        return self._apply_split(
-            tape, split, list(compress(args, known)), tuple(compress(in_specs, known)),
-            list(compress(args, unknown)), tuple(compress(in_specs, unknown)), out_specs, params)
-
-    def _apply_split(self, tape: Any, split: Split, known: Sequence[Any], known_specs: Specs,
-                     unknown: Sequence[Any], unknown_specs: Specs, out_specs: Specs,
-                     params: dict[str, Any]) -> list[Any]:
-        """Run the known half now, record the unknown half, and merge their results."""
+    def apply_split(self, tape: Any, split: Split, known: Sequence[Any], unknown: Sequence[Any],
+                    params: dict[str, Any], pick: Callable[[Any, Any], Any]) -> list[Any]:
         # What the known half computes for the unknown one leaves its body and enters the other's:
         # put together along a first axis, which a scalar gets for that.
         #
         #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown
         manual = _manual(params)
+        known_specs, unknown_specs, out_specs = map(
+            tuple, pick(params["in_specs"], params["out_specs"]))
         kinds = split.unknown_out
         known_out = tuple(compress(out_specs, [not u for u in kinds]))
         unknown_out = tuple(compress(out_specs, kinds))
@@ -304,13 +268,9 @@ class ShardMap(Higher):
         scalar = tuple([not a.shape and len(s) > 0 for a, s in zip(avals, own_specs, strict=True)])
         with manual.within():
             first = varying_as(manual, _with_axes(first, scalar), (*known_out, *own_specs))
-        outer = ctx.trace
-        ctx.trace = tape.parent
-        try:
-            outs = self.bind(*known, olympuspr=first, in_specs=known_specs,
-                             out_specs=(*known_out, *own_specs), **params)
-        finally:
-            ctx.trace = outer
+        outs = bound_in(tape.parent, self, known, {
+            **params, "olympuspr": first, "in_specs": known_specs,
+            "out_specs": (*known_out, *own_specs)})
         found: list[Any] = []
         if any(kinds):
             def taken(given: Sequence[Any], results: Sequence[Any], mine: Sequence[Any]
@@ -328,31 +288,13 @@ class ShardMap(Higher):
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
         return merged(kinds, found, outs)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
-                  in_specs: Specs, out_specs: Specs, **params: Any) -> list[Any]:
-        manual = _manual(params)
-        linear = [type(a) is Linear for a in args]
-        nonzero = [type(ct) is not Zero for ct in cts]
-        specs, free = _of_cotangents(compress(in_specs, linear)), cut_by_vmap(ctx.trace)
-        with manual.within():
-            body, nonzero_out = transpose_program(olympuspr, linear, nonzero,
-                                                  instantiate_out=False)
-            specs = tuple(compress(specs, nonzero_out))
-            body = varying_as(manual, body, specs)
-            if not manual.check:
-                body = _summed(manual, body, specs, free)
-        given = list(compress(zip(cts, _of_cotangents(out_specs), strict=True), nonzero))
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        manual, free = _manual(params), cut_by_vmap(ctx.trace)
         if not manual.check:    # each device has a part of a cotangent that all have alike
-            given = [(_divided(ct, manual.count(manual.others(s, free | s.reduced))), s)
-                     for ct, s in given]
-        known = [not x for x in linear]
-        out = iter(self.bind(
-            *compress(args, known), *(ct for ct, _ in given), olympuspr=body, out_specs=specs,
-            in_specs=(*compress(in_specs, known), *(s for _, s in given)), **params))
-        flags = iter(nonzero_out)
-        return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
-                if type(a) is Linear else None
-                for a in args]
+            cts = [ct if type(ct) is Zero else
+                   _divided(ct, manual.count(manual.others(s, free | s.reduced)))
+                   for ct, s in zip(cts, _of_cotangents(params["out_specs"]), strict=True)]
+        return super().transpose(cts, *args, **params)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
@@ -380,17 +322,6 @@ class ShardMap(Higher):
             body = varying_as(manual, body, specs)
         return self.bind(*args, olympuspr=body, in_specs=ins, out_specs=specs,
                          **params), out_dims
-
-    vmap_named = vmap
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        params = eqn.params
-        body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
-        return eqn.replace(
-            invars=list(compress(eqn.invars, used_in)), outvars=list(compress(eqn.outvars, used)),
-            params={**params, "olympuspr": body,
-                    "in_specs": tuple(compress(params["in_specs"], used_in)),
-                    "out_specs": tuple(compress(params["out_specs"], used))})
 
 
 shard_map_p = ShardMap("shard_map")

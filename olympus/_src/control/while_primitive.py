@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,81 +9,68 @@ import numpy as np
 
 from ..base.util import cut
 from ..core import tags
-from ..core.effects import input_effects, of_body
+from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Zero, spread_tangents
+from ..core.primitive import Axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
-from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.batching import batch_program
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import depends
 from ..lax.bits import bitwise_and
 from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
-from ..lax.shape import broadcast_in_dim, instantiate
+from ..lax.shape import broadcast_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .cond import cond_p, put_one
 from .elements import per_element
-from .fixpoint import carry_fixpoint, split_body
+from .groups import Groups, Loop, at_front
 
 __all__ = ["While", "loop", "while_p"]
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
 
-class While(Higher):
+class While(Loop):
     """params: cond_nconsts, cond_olympuspr, body_nconsts, body_olympuspr.
 
     Operands: consts of cond, consts of body, the carry.
     """
 
     programs = ("cond_olympuspr", "body_olympuspr")
+    body = "body_olympuspr"
+    roles = "cond_nconsts", "body_nconsts", None
     endless = True
 
-    def infer(self, *avals: Any, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return body_olympuspr.out_avals
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
+                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
+        # Condition and body share one carry: the condition takes new ones, too, and reads none.
+        cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
+        lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
+        cond = with_leading(cond, len(cond.invars), lead)
+        return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        # An effect on an input names its place: each program is told where its inputs are among
-        # ours.
-        nc, nb, n = params["cond_nconsts"], params["body_nconsts"], len(avals)
-        return (of_body(params["cond_olympuspr"], [*range(nc), *range(nc + nb, n)])
-                | of_body(params["body_olympuspr"], range(nc, n)))
+    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+        # What the condition does not read does not matter: the loop ends without it.
+        return dce_closed(params["cond_olympuspr"], (True,))[1]
 
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
-        c_consts, b_consts, carry = cut(avals, params["cond_nconsts"], params["body_nconsts"])
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        c_consts, b_consts, carry = cut(xs, params["cond_nconsts"], params["body_nconsts"])
         return [("the condition", params["cond_olympuspr"], [*c_consts, *carry]),
                 ("the body", params["body_olympuspr"], [*b_consts, *carry])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-        params = eqn.params
-        c_consts, b_consts, carry = cut(cells, params["cond_nconsts"], params["body_nconsts"])
-
-        def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
-            use.call(params["cond_olympuspr"], [*c_consts, *carry])
-            return use.call(params["body_olympuspr"], [*b_consts, *carry])
-
-        found = use.loop(step, carry)
-        use.call(params["cond_olympuspr"], [*c_consts, *found])     # which says that it is over
+        found = super().cells(use, cells, eqn)
+        # The condition says, once more, that it is over.
+        rest = [*cells[:len(cells) - len(found)], *found]
+        _, cond, its = self.applied(eqn.params, rest)[0]
+        use.call(cond, its)
         return found
-
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        nc, nb = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        c_consts, consts, start = map(tuple, cut(flags, nc, nb))
-
-        def step(carry: tuple[bool, ...]) -> Any:
-            if any(depends(eqn.params["cond_olympuspr"], (*c_consts, *carry))):
-                return None, (True,) * len(carry)
-            return None, depends(eqn.params["body_olympuspr"], (*consts, *carry))
-
-        return carry_fixpoint(start, step)[1]
 
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
@@ -96,13 +82,13 @@ class While(Higher):
 
         def step(*xs: Any) -> list[Any]:
             carry, _, b_consts = cut(xs, n, cond_nconsts)
-            carry = list(map(b.spread, carry, avals[-n:]))
+            carry = list(map(b.spread, carry, avals[len(args) - n:]))
             return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
 
-        # A carry has at least one value. One that never changes is still constrained in each
-        # iteration: see `Builder.while_loop`.
+        # A carry that never changes is still constrained in each iteration: see
+        # `Builder.while_loop`.
         n, avals = len(carry), b.avals_in
-        consts, const_avals = args[:-n], avals[:-n]
+        consts, const_avals = args[:len(args) - n], avals[:len(args) - n]
         if not any(e.ordered for e in cond_olympuspr.effects):
             return b.while_loop(carry, test, step, consts, const_avals)
         # A condition passes no token on: it is evaluated in front of the loop and in the body.
@@ -121,71 +107,6 @@ class While(Higher):
         while run(cond_olympuspr, *c_consts, *carry)[0]:
             carry = run(body_olympuspr, *b_consts, *carry)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, cond_nconsts: int,
-            cond_olympuspr: ClosedOlympuspr, body_nconsts: int, body_olympuspr: ClosedOlympuspr,
-            **params: Any) -> Any:
-        nc, nb = cond_nconsts, body_nconsts
-        c_consts, b_consts, carry = cut(primals, nc, nb)
-        _, t_consts, t_carry = cut(tangents, nc, nb)
-        # The condition is a bool: tangents of its consts do not matter.
-        nz_consts = tuple(type(t) is not Zero for t in t_consts)
-
-        def step(nz_carry: tuple[bool, ...]) -> Any:
-            found = jvp_program(body_olympuspr, (*nz_consts, *nz_carry), nz_carry)
-            return found, found[1]
-
-        (body, _), nz = carry_fixpoint(tuple(type(t) is not Zero for t in t_carry), step)
-        t_consts = [t for t in t_consts if type(t) is not Zero]
-        t_carry = [instantiate(t) for t, on in zip(t_carry, nz, strict=True) if on]
-        # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
-        #   jvp_program   c k | dc dk   ->   while   c dc | k dk
-        n = nb + len(carry)
-        consts, values, consts_dot, carry_dot = cut(
-            range(len(body.invars)), nb, len(carry), len(t_consts))
-        t_avals = [body.invars[i].aval for i in carry_dot]
-        body = body.rearranged([*consts, *consts_dot, *values, *carry_dot])
-        # Condition and body share one carry: the condition takes the tangents, and reads none.
-        cond = with_leading(cond_olympuspr, k := len(cond_olympuspr.invars), [*range(k), *t_avals])
-        out = self.bind(*c_consts, *b_consts, *t_consts, *carry, *t_carry, cond_nconsts=nc,
-                        cond_olympuspr=cond, body_nconsts=nb + len(t_consts), body_olympuspr=body,
-                        **params)
-        k = n - nb
-        return out[:k], spread_tangents(map(typeof, out[:k]), nz, out[k:])
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
-        """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
-        #   known loop      the known carries alone; no residuals: the number of rows is not known
-        #   recorded loop   everything, since the unknown carries are computed from the known ones
-        whole = tape.record(self, args, params)
-        known, uk = self.known_loop(args, unknown, **params)
-        if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
-            return whole    # what it changes is changed once
-        out = iter(known())
-        return [w if u else next(out) for w, u in zip(whole, uk, strict=True)]
-
-    def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], *, cond_nconsts: int,
-                   cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
-                   body_olympuspr: ClosedOlympuspr, **params: Any
-                   ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
-        """The loop of the carries that are known, and which are not.
-
-        None if its condition is not known.
-        """
-        uk_cond, uk_body, uk_start = map(tuple, cut(unknown, cond_nconsts, body_nconsts))
-        split, uk = split_body(body_olympuspr, uk_body, uk_start)
-        # An unknown that the condition does not read does not matter: the loop ends without it.
-        used = dce_closed(cond_olympuspr, (True,))[1]
-        if any(u and r for u, r in zip((*uk_cond, *uk), used, strict=True)):
-            return None, uk
-        num_known = len(uk) - sum(uk)
-        body, _ = dce_closed(split.known, [True] * num_known + [False] * split.num_computed)
-        cond = cond_olympuspr.rearranged([i for i, u in enumerate((*uk_cond, *uk)) if not u])
-        known = [a for a, u in zip(args, (*uk_cond, *uk_body, *uk), strict=True) if not u]
-        return functools.partial(
-            self.bind, *known, cond_nconsts=cond_nconsts - sum(uk_cond), cond_olympuspr=cond,
-            body_nconsts=body_nconsts - sum(uk_body), body_olympuspr=body, **params), uk
-
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(
             "while_loop: Reverse-mode differentiation does not work for lax.while_loop or "
@@ -193,35 +114,26 @@ class While(Higher):
             "be kept; give checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python "
             "ints as bounds, or forward mode (jvp, jacfwd).")
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             cond_nconsts: int, cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
-             body_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
-        nc, nb, size = cond_nconsts, body_nconsts, axis.size
-        c_consts, b_consts, carry = cut(args, nc, nb)
-        c_dims, b_dims, k_dims = cut(dims, nc, nb)
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        nc, nb, *_ = self.groups(params, len(args))
+        cond_olympuspr, body_olympuspr = params["cond_olympuspr"], params["body_olympuspr"]
+        c_dims, b_dims, _ = cut(dims, nc, nb)
 
-        def at_zero(mapped: Sequence[bool]) -> list[int | None]:
-            return [0 if m else None for m in mapped]
+        def batched(k_dims: Sequence[int | None], force: bool = False) -> Any:
+            return batch_program(cond_olympuspr, axis, [*c_dims, *k_dims], force)
 
         # If the condition is mapped, so is every carry: each element keeps what it ended with.
-        def step(mapped: tuple[bool, ...]) -> Any:
-            cond, (cond_dim,) = batch_program(cond_olympuspr, axis, [*c_dims, *at_zero(mapped)])
-            if cond_dim is not None:
-                mapped = (True,) * len(mapped)  # elements stop at different times
-            body, out = batch_program(body_olympuspr, axis, [*b_dims, *at_zero(mapped)], mapped)
-            return (cond_dim, body), tuple(
-                m or d is not None for m, d in zip(mapped, out, strict=True))
+        def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
+            return mapped if batched(at_front(mapped))[1] == (None,) else (True,) * len(mapped)
 
-        (cond_dim, body), mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
-        k_dims_new = at_zero(mapped)
-        # Once more, with the carry's final flags, and mapped if it was mapped in any round.
-        cond = batch_program(cond_olympuspr, axis, [*c_dims, *k_dims_new], cond_dim is not None)[0]
-        carry = [to_axis(x, d, 0, size) if m else x
-                 for x, d, m in zip(carry, k_dims, mapped, strict=True)]
-        if cond_dim is None:
-            out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
-                            body_nconsts=nb, body_olympuspr=body, **params)
-            return out, k_dims_new
+        new, args, k_dims = self.batched(axis, args, dims, params, kept)
+        cond, (dim,) = batched(k_dims)
+        if dim is None:
+            return self.bind(*args, **{**new, "cond_olympuspr": cond}), k_dims
+        body = new["body_olympuspr"]
+        cond, _ = batched(k_dims, True)
+        c_consts, b_consts, carry = cut(args, nc, nb)
         if input_effects(cond_olympuspr.effects | body_olympuspr.effects):
             raise ValueError("while_loop: mapped with a condition that differs by element, and a "
                              "body that changes an operand in place; elements that have stopped "
@@ -232,23 +144,21 @@ class While(Higher):
         # Effects of elements that have stopped must not happen: each runs under a `cond` of its
         # own. If elements see each other along this axis they cannot be run apart.
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
-                axis.name is not None and self.uses_axis(axis.name, {
-                    "cond_olympuspr": cond_olympuspr, "body_olympuspr": body_olympuspr})):
+                axis.name is not None and self.uses_axis(axis.name, params)):
             guarded = body_olympuspr.derived(
                 ("guarded", cond_olympuspr, nc, nb),
                 lambda: _guard(cond_olympuspr, body_olympuspr, nc, nb))
-            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims_new],
+            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
                                       [True] * (1 + len(carry)))
         else:
             frozen = body.derived(("frozen", cond, nc, *b_dims),
                                   lambda: _freeze(cond, body, nc, b_dims))
         test = frozen.derived(("any", nc + nb), lambda: stage(
             lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[nc + nb:]))
-        out = self.bind(*c_consts, *b_consts, *going, *carry, cond_nconsts=0,
-                        cond_olympuspr=test, body_nconsts=nc + nb, body_olympuspr=frozen, **params)
-        return out[1:], k_dims_new
-
-    vmap_named = vmap
+        out = self.bind(*c_consts, *b_consts, *going, *carry, **{
+            **params, "cond_nconsts": 0, "cond_olympuspr": test, "body_nconsts": nc + nb,
+            "body_olympuspr": frozen})
+        return out[1:], k_dims
 
 
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None]

@@ -159,7 +159,8 @@ def _body_problems(eqn: Any) -> Iterator[str]:
         except errors.OlympusprTypeError as error:
             yield f"has a body that fails: {error}"
     # What a body is applied to is not always the operands: scan passes slices of some.
-    for what, body, operands in prim.applied(eqn.params, [a.aval for a in eqn.invars]):
+    avals = prim.seen(eqn.params, [a.aval for a in eqn.invars])
+    for what, body, operands in prim.applied(eqn.params, avals):
         if len(operands) != len(body.in_avals):
             yield f"applies {what} of {len(body.in_avals)} inputs to {len(operands)} operands"
         for i, (have, want) in enumerate(zip(operands, body.in_avals, strict=False)):

@@ -290,13 +290,17 @@ class Primitive:
                 found += programs_in(param)
         return found
 
-    def applied(self, params: dict[str, Any], avals: Sequence[Any]
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]
                 ) -> list[tuple[str, Any, Sequence[Any]]]:
-        """What the checker compares: (what the body is called, the body, avals it is applied to).
+        """The bodies that run: (what each is called, the body, those of `xs` that it takes).
 
-        Bodies that are not among them are checked by `infer` alone.
+        There is one of `xs`, whatever they are, for each operand.
         """
         return []
+
+    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> Sequence[Any]:
+        """The types of operands as bodies see them, which may get parts of some."""
+        return avals
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         """The params that an equation is printed with: without those that its types say."""

@@ -26,7 +26,7 @@ from .context import ThreadState
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .trace import enter, leave
 
-__all__ = ["Cell", "Cells", "Use", "applied", "body", "broadcast", "chosen", "chosen_each",
+__all__ = ["Cell", "Cells", "Use", "applied", "broadcast", "chosen", "chosen_each",
            "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",
            "sliced", "summary", "tiled", "transposed", "used_at"]
 
@@ -402,8 +402,3 @@ sliced = _moved(lambda params, shape, x: x[tuple(map(
 def same(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
     """Of what gives its operands back."""
     return list(cells)
-
-
-def body(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
-    """Of what calls its first program on its operands."""
-    return use.call(eqn.primitive.bodies(eqn.params)[0], cells)

@@ -15,6 +15,7 @@ import numpy as np
 from ..backend.attributes import element_type
 from ..base import errors
 from ..base.typing import P, R
+from ..base.util import Noted
 from ..control.bodies import check_callable, flatten
 from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
@@ -78,14 +79,9 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         texts = {key: attribute_text(f"composite {name}: attribute {key}", value)
                  for key, value in attributes.items()}
         leaves, avals, tree = flatten(f"composite {name}", args)
-        out_tree: Any = None
-
-        def flat(*xs: Any) -> list[Any]:
-            nonlocal out_tree
-            out, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
-            return out
-
-        closed, tracers = closure_convert(stage(flat, avals, DebugInfo(name)))
+        noted = Noted(lambda *xs: tree_flatten(
+            decomposition(*tree_unflatten(tree, xs), **attributes)))
+        closed, tracers = closure_convert(stage(noted, avals, DebugInfo(name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "
@@ -94,7 +90,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         # Sorted, as the order of keywords does not make another operation; None is left out.
         outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
                                 attributes=tuple((k, v) for k, v in sorted(texts.items()) if v))
-        return tree_unflatten(out_tree, outs)
+        return tree_unflatten(noted.found, outs)
 
     return call
 

@@ -17,10 +17,10 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..core.effects import of_body
+from ..control.groups import Bodied
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Linear, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
@@ -157,7 +157,7 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     return converted, moved
 
 
-class LinearCall(Higher):
+class LinearCall(Bodied):
     """params: callee, transpose, num_callee_consts, num_transpose_consts, num_res.
 
     Operands: consts of callee, consts of transpose, residuals, the linear arguments.
@@ -165,23 +165,9 @@ class LinearCall(Higher):
 
     programs = ("callee", "transpose")
 
-    def infer(self, *avals: Any, callee: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return callee.out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        consts, _, rest = cut(range(len(avals)), params["num_callee_consts"],
-                              params["num_transpose_consts"])
-        return of_body(params["callee"], [*consts, *rest])
-
-    def lower(self, b: Any, *args: Any, callee: ClosedOlympuspr, num_callee_consts: int,
-              num_transpose_consts: int, **params: Any) -> list[Any]:
-        f_consts, _, rest = cut(args, num_callee_consts, num_transpose_consts)
-        return b.call_inline(callee, [*f_consts, *rest])
-
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, callee: ClosedOlympuspr,
-                     num_callee_consts: int, num_transpose_consts: int, **params: Any) -> None:
-        f_consts, _, rest = cut(args, num_callee_consts, num_transpose_consts)
-        run(callee, *f_consts, *rest)
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        consts, _, rest = cut(xs, params["num_callee_consts"], params["num_transpose_consts"])
+        return [("the function", params["callee"], [*consts, *rest])]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         nf, nt, nr = (params[k] for k in ("num_callee_consts", "num_transpose_consts", "num_res"))
@@ -226,8 +212,6 @@ class LinearCall(Higher):
                         num_callee_consts=num_callee_consts,
                         num_transpose_consts=num_transpose_consts, num_res=num_res)
         return out, [0] * num_out
-
-    vmap_named = vmap
 
 
 linear_call_p = LinearCall("linear_call")

@@ -151,9 +151,10 @@ class _StagedJvp(Rules):
         # calls.
         t_avals = [a.to_tangent_aval() for a in avals]
         self.still = [Zero(a) if is_float0(a) else None for a in t_avals]
-        run, self.still_out = packed(rule, len(avals), self.still)
+        run = packed(rule, len(avals), self.still)
         self.program, self._found = closure_convert(stage(
             run, [*avals, *(a for a in t_avals if not is_float0(a))]))
+        self.still_out = run.found
         return self._found
 
     def place(self, consts: Sequence[Any]) -> None:
@@ -177,13 +178,13 @@ class _BatchedJvp(Batched):
         # A tangent is mapped as its primal is.
         zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
                  for t, d in zip(tangents, self.dims, strict=True)]
-        run, still_out = packed(self.rules, len(primals), zeros)
+        run = packed(self.rules, len(primals), zeros)
         given = [(t, d) for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
         placed = self.place(*run_batched(self.trace, run, [*primals, *(t for t, _ in given)],
                                          [*self.dims, *(d for _, d in given)]))
-        outs = placed[:len(still_out)]
+        outs = placed[:len(run.found)]
         return outs, merged([z and Zero(typeof(x).to_tangent_aval())
-                             for x, z in zip(outs, still_out, strict=True)], placed[len(outs):])
+                             for x, z in zip(outs, run.found, strict=True)], placed[len(outs):])
 
 
 class _ChosenJvp(Chosen):

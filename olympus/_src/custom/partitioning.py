@@ -17,7 +17,7 @@ from ..backend.module import lower_part
 from ..backend.spreading import named
 from ..base import errors, lib
 from ..base.typing import P, R
-from ..base.util import name_of
+from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -119,12 +119,9 @@ class Parts:
         wanted_in = self._tilings(p.in_tree, in_shardings, args)
         wanted_out = self._tilings(p.out_tree, out_shardings, results)
         avals = [_part(x, t) for x, t in zip(args, wanted_in, strict=True)]
-        out_tree: Any = None
 
         def flat(*xs: Any) -> list[Any]:
-            nonlocal out_tree
-            found, out_tree = tree_flatten(fun(*tree_unflatten(p.in_tree, xs)))
-            return found
+            return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
             closed = stage(flat, avals, DebugInfo(f"{p.name}_part"))
@@ -267,25 +264,22 @@ class custom_partitioning(CustomFunction[P, R]):
         dynamic = tuple([x for i, x in enumerate(given) if i not in self.nondiff_argnums])
         leaves, in_tree = tree_flatten(dynamic)
         fun: Callable[..., Any] = self.fun
-        out_tree: Any = None
 
-        def flat(*xs: Any) -> list[Any]:
-            nonlocal out_tree
+        def flat(*xs: Any) -> tuple[list[Any], Any]:
             rest = iter(tree_unflatten(in_tree, xs))
-            outs, out_tree = tree_flatten(fun(*[
+            return tree_flatten(fun(*[
                 x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))
-            return outs
 
-        name = name_of(self.fun)
-        closed, tracers = closure_convert(stage(flat, [typeof(x) for x in leaves],
+        noted, name = Noted(flat), name_of(self.fun)
+        closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
                                                 DebugInfo(name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name}: the function closes over traced values; those are "
                 "operands, which `partition` spreads; pass them as arguments.")
         outs = custom_partitioning_p.bind(
-            *leaves, partitioner=Partitioner(self, closed, static, in_tree, out_tree))
-        return tree_unflatten(out_tree, outs)
+            *leaves, partitioner=Partitioner(self, closed, static, in_tree, noted.found))
+        return tree_unflatten(noted.found, outs)
 
 
 def _no_rule() -> None:

@@ -20,19 +20,17 @@ import numpy as np
 from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base.typing import P, R
-from ..base.util import name_of, wraps
+from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
-from ..core import reuse
+from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
-from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
-from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
+from ..core.primitive import Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import depends
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
@@ -498,21 +496,18 @@ class Chosen(Rules):
         return self.rules.closed_over()
 
 
-def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]
-           ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
+def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]) -> Noted:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; the list says of the latter what `zeros` does, once it ran.
+    are treated alike; noted is of the latter what `zeros` says.
     """
-    found: list[Zero | None] = []
-
-    def run(*args: Any) -> list[Any]:
+    def run(*args: Any) -> tuple[list[Any], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
-        found[:] = [t if type(t) is Zero else None for t in tangents]
-        return [*outs, *(t for t in tangents if type(t) is not Zero)]
+        return ([*outs, *(t for t in tangents if type(t) is not Zero)],
+                [t if type(t) is Zero else None for t in tangents])
 
-    return run, found
+    return Noted(run)
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[Any]) -> list[Any]:
@@ -630,7 +625,7 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
 #   an equation  bind_eqn: the same again from the top, with the body for `fun`
-class CustomCall(Higher, abstract=True):
+class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
@@ -644,8 +639,8 @@ class CustomCall(Higher, abstract=True):
     batched: Any = None
     shifted: Any = Shifted
     chosen: Any = None
-    programs = lowered = ("call_olympuspr",)
-    cells = staticmethod(reuse.body)
+    body = "call_olympuspr"
+    programs = lowered = (body,)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
@@ -653,29 +648,13 @@ class CustomCall(Higher, abstract=True):
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
 
-    def infer(self, *avals: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return call_olympuspr.out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["call_olympuspr"])
-
-    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        return depends(eqn.params["call_olympuspr"], flags)
-
-    def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
-        return b.call_inline(call_olympuspr, args)
-
-    def step_through(self, run: Callable[..., list[Any]], *args: Any,
-                     call_olympuspr: ClosedOlympuspr, **params: Any) -> None:
-        run(call_olympuspr, *args)
-
     def transpose(self, cts: Sequence[Any], *args: Any, call_olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         body, _ = transpose_program(call_olympuspr, linear, nonzero)
         out = iter(eval_closed(body, *[a for a in args if type(a) is not Linear],
-                               *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz]))
+                               *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:

@@ -23,9 +23,9 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..core.effects import of_body
+from ..control.groups import Bodied
 from ..core.evaluate import eval_closed
-from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
+from ..core.primitive import Axis, Linear, Zero, not_linear
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
@@ -39,7 +39,7 @@ from .rules import results
 __all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
 
 
-class LinearSolve(Higher):
+class LinearSolve(Bodied):
     """params: const_lengths (of matvec, solve, transpose_solve), olympusprs (the three programs).
 
     Operands: the consts of each, then b. Results: x, then what the solver returns besides.
@@ -47,21 +47,9 @@ class LinearSolve(Higher):
 
     programs = ("olympusprs",)
 
-    def infer(self, *avals: Any, olympusprs: tuple, **params: Any) -> list[Any]:
-        return olympusprs[1].out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        _, consts, _, rhs = cut(range(len(avals)), *params["const_lengths"])
-        return of_body(params["olympusprs"][1], [*consts, *rhs])
-
-    def lower(self, b: Any, *args: Any, const_lengths: tuple, olympusprs: tuple) -> list[Any]:
-        _, consts, _, rhs = cut(args, *const_lengths)
-        return b.call_inline(olympusprs[1], [*consts, *rhs])
-
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, const_lengths: tuple,
-                     olympusprs: tuple) -> None:
-        _, consts, _, rhs = cut(args, *const_lengths)
-        run(olympusprs[1], *consts, *rhs)
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        _, consts, _, rhs = cut(xs, *params["const_lengths"])
+        return [("the solver", params["olympusprs"][1], [*consts, *rhs])]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, const_lengths: tuple,
             olympusprs: tuple) -> Any:
@@ -118,8 +106,6 @@ class LinearSolve(Higher):
         out = self.bind(*[x for group in consts for x in group], *rhs, const_lengths=const_lengths,
                         olympusprs=programs)
         return out, [0] * len(out)
-
-    vmap_named = vmap
 
 
 linear_solve_p = LinearSolve("custom_linear_solve")

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.errors import UnexpectedTracerError
 from ..base.typing import P, R
-from ..base.util import cut, name_of
+from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
@@ -248,17 +248,18 @@ class _StagedVjp(Rules):
     def stage(self, rules: Rules, avals: Sequence[Any]) -> list[Any]:
         """Stage the rules for arguments of these avals; the tracers that they close over."""
         # One program serves all calls: every argument may have a tangent.
-        forward, rest = _forward(rules, [True] * len(avals))
+        forward = _forward(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
         # After `forward`: only then is it known how many residuals there are, and of which
         # structure.
-        self.num_outs, bwd = rest
+        self.num_outs, bwd = forward.found
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
         ct_avals = [a.to_tangent_aval() for a in outs]
-        backward, self.still = _backward(bwd, len(res_avals), [
+        backward = _backward(bwd, len(res_avals), [
             Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
             stage(backward, [*res_avals, *(a for a in ct_avals if not is_float0(a))]))
+        self.still = backward.found
         self._found = of_fwd, of_bwd
         return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
 
@@ -284,24 +285,16 @@ class _StagedVjp(Rules):
         return outs, [*primals[:n], *res], bwd
 
 
-def _forward(rules: Callable[..., Any], perturbed: Sequence[bool]
-             ) -> tuple[Callable[..., list[Any]], list[Any]]:
-    """The rules as a function of primals to outs and residuals.
-
-    The list holds how many outs there are, and bwd, once it ran.
-    """
-    rest: list[Any] = []
-
-    def forward(*primals: Any) -> list[Any]:
+def _forward(rules: Callable[..., Any], perturbed: Sequence[bool]) -> Noted:
+    """The rules as a function of primals to outs and residuals; noted: how many outs, and bwd."""
+    def forward(*primals: Any) -> tuple[list[Any], tuple[int, Any]]:
         outs, res, bwd = rules(primals, perturbed)
-        rest[:] = len(outs), bwd
-        return [*outs, *res]
+        return [*outs, *res], (len(outs), bwd)
 
-    return forward, rest
+    return Noted(forward)
 
 
-def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero | None]
-              ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
+def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero | None]) -> Noted:
     """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
     return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
 
@@ -319,9 +312,9 @@ class _BatchedVjp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        forward, rest = _forward(self.rules, perturbed)
+        forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
-        num_outs, bwd = rest
+        num_outs, bwd = forward.found
         outs = self.place(vals[:num_outs], dims[:num_outs])
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
@@ -334,7 +327,7 @@ class _BatchedVjp(Batched):
     def backward(self, bwd: Callable[..., list[Any]], res: Sequence[Any],
                  res_dims: Sequence[int | None], cts: Sequence[Any], in_avals: Sequence[Any]
                  ) -> list[Any]:
-        run, still = _backward(bwd, len(res), [
+        run = _backward(bwd, len(res), [
             Zero(unbatched(ct.aval, self.out_dim)) if type(ct) is Zero else None for ct in cts])
         given = [ct for ct in cts if type(ct) is not Zero]
         vals, dims = run_batched(self.trace, run, [*res, *given],
@@ -343,7 +336,7 @@ class _BatchedVjp(Batched):
         size = self.trace.axis.size
         return [Zero(aval) if z else
                 sum_or_move(*next(rest), want, size, self.mapped or want is not None)
-                for z, want, aval in zip(still, self.dims, in_avals, strict=True)]
+                for z, want, aval in zip(run.found, self.dims, in_avals, strict=True)]
 
 
 def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_element: Any) -> Any:
@@ -395,11 +388,11 @@ class CustomVjpCall(CustomCall):
 def _apart(fun: Callable[..., Any], rules: Rules, primals: Sequence[Any],
            perturbed: Sequence[bool]) -> Any:
     """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
-    forward, rest = _forward(rules, perturbed)
+    forward = _forward(rules, perturbed)
     avals = list(map(typeof, primals))
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))
-    n, bwd = rest
+    n, bwd = forward.found
     # Bodies of equations hold no tracers, and either must be able to stand for the other.
     if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
         return rules(primals, perturbed)
@@ -426,8 +419,6 @@ class CustomFwd(Defined):
                         for body in (olympuspr, call_olympuspr))
         out = self.bind(*args, olympuspr=whole, call_olympuspr=alone, name=name)
         return out, [0] * len(out)
-
-    vmap_named = vmap
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         # Residuals are read: an ordinary call of fwd. None is: an ordinary call of the function.
@@ -493,11 +484,11 @@ class CustomLin(Primitive):
         def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             zeros = [Zero(a) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
-            run, still = _backward(bwd, len(res), zeros)
+            run = _backward(bwd, len(res), zeros)
             given = [ct for ct in cts if type(ct) is not Zero]
             vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
             # A zero of one element, widened to all.
-            wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in still]
+            wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in run.found]
             return merged(wide, [to_axis(x, d, 0, size)
                                  for x, d in zip(vals, out_dims, strict=True)])
 

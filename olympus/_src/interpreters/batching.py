@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
@@ -164,19 +165,15 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
                    force: tuple[bool, ...], avals: Sequence[Any] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
-    # Which outputs are mapped is found out by tracing: `body` leaves it in `out_dims`.
-    out_dims: tuple[int | None, ...] = ()
-
-    def body(*args: Any) -> list[Any]:
-        nonlocal out_dims
+    # Which outputs are mapped is found out by tracing.
+    def body(*args: Any) -> tuple[list[Any], tuple[int | None, ...]]:
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x
                 for x, d, f in zip(outs, found, force, strict=True)]
-        out_dims = tuple(0 if f else d for d, f in zip(found, force, strict=True))
-        return outs
+        return outs, tuple(0 if f else d for d, f in zip(found, force, strict=True))
 
     if avals is None:
         avals = [v.aval if d is None else v.aval.with_axis(d, axis.size, axis.mesh_axis)
                  for v, d in zip(closed.olympuspr.invars, dims, strict=True)]
-    program = stage(body, avals, closed.olympuspr.debug_info)
-    return program, out_dims
+    noted = Noted(body)
+    return stage(noted, avals, closed.olympuspr.debug_info), noted.found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import user_frame
+from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
@@ -223,19 +224,17 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
 def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
                  instantiate_out: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
-    # Which tangents are zero is found out by tracing: `jvp_body` leaves it in `nonzero_out`.
-    n, nonzero_out = len(pr.invars), ()
-    in_avals = [v.aval for v in pr.invars]
+    n, in_avals = len(pr.invars), [v.aval for v in pr.invars]
 
-    def jvp_body(*args: Any) -> list[Any]:
-        nonlocal nonzero_out
+    # Which tangents are zero is found out by tracing.
+    def jvp_body(*args: Any) -> tuple[list[Any], tuple[bool, ...]]:
         tangents = spread_tangents(in_avals, nonzero, args[n:])
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
         out_tangents = [instantiate(t) if force else t
                         for t, force in zip(out_tangents, instantiate_out, strict=True)]
         nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
-        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)], nonzero_out
 
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
-    program = stage(jvp_body, [*in_avals, *tangent_avals], pr.debug_info)
-    return program, nonzero_out
+    noted = Noted(jvp_body)
+    return stage(noted, [*in_avals, *tangent_avals], pr.debug_info), noted.found

@@ -11,9 +11,9 @@ up, and `transpose` walks them backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.context import ROOT
 from ..core.effects import input_effects
@@ -26,8 +26,9 @@ from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
-__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "depends", "partial_eval_program",
-           "reached", "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
+__all__ = ["PartialVal", "Residual", "Split", "TapeTrace", "TapeTracer", "depends",
+           "partial_eval_program", "reached", "trace_to_olympuspr_dynamic",
+           "trace_to_olympuspr_nounits"]
 
 
 class TapeTracer(StagingTracer):
@@ -126,12 +127,23 @@ class TapeTrace(StagingTrace):
         self.touched.update([(id(args[e.index]), args[e.index]) for e in input_effects(effects)])
 
 
+class Residual(NamedTuple):
+    """Where the unknown half finds a value that it takes from the known one.
+
+    kind: "input", a known input itself; "computed", one of those that the known half returns. Loops
+    have kinds of their own.
+    index: which one of its kind.
+    """
+
+    kind: str
+    index: int
+
+
 class Split:
     """A program cut in two by what is known.
 
     known:    known inputs -> known outputs, then residuals that are computed
     unknown:  residuals, then unknown inputs -> unknown outputs
-    residuals[i]: an int k: the k-th known input itself; None: the next computed one
     """
 
     # known inputs ───┬──►  known  ──────────► known outputs
@@ -147,7 +159,7 @@ class Split:
     __slots__ = ("known", "unknown", "unknown_out", "residuals")
 
     def __init__(self, known: ClosedOlympuspr, unknown: ClosedOlympuspr,
-                 unknown_out: tuple[bool, ...], residuals: tuple[int | None, ...]) -> None:
+                 unknown_out: tuple[bool, ...], residuals: tuple[Residual, ...]) -> None:
         self.known, self.unknown = known, unknown
         self.unknown_out, self.residuals = unknown_out, residuals
 
@@ -160,16 +172,16 @@ class Split:
         lead = len(self.unknown.consts)
         places = [e.index - lead for e in input_effects(self.unknown.effects)]
         found = [self.residuals[i] for i in places if 0 <= i < len(self.residuals)]
-        return [inputs[r] for r in found if r is not None]
+        return [inputs[r.index] for r in found if r.kind == "input"]
 
     @property
     def num_computed(self) -> int:
-        return self.residuals.count(None)
+        return len([r for r in self.residuals if r.kind == "computed"])
 
     def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """The residuals, in the order that `unknown` takes them."""
-        rest = iter(computed)
-        return [next(rest) if r is None else known_args[r] for r in self.residuals]
+        sources = {"input": known_args, "computed": computed}
+        return [sources[r.kind][r.index] for r in self.residuals]
 
 
 def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],
@@ -204,9 +216,8 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
             mine = isinstance(value, StagingTracer) and value._trace is staging
             (values if mine else fixed).append((var, value))
-        positions = {id(t): i for i, t in enumerate(known_in)}
-        residuals = tuple(positions.get(id(value)) for _, value in values)
-        computed = [value for (_, value), r in zip(values, residuals, strict=True) if r is None]
+        residuals, computed = _residuals([id(value) for _, value in values], map(id, known_in))
+        computed = [values[i][1] for i in computed]
         known_outs = [o for o, u in zip(outs, unknown_out, strict=True) if not u]
         known = staging.close([*known_outs, *computed])
         pr = unknown.olympuspr.replace(
@@ -218,6 +229,20 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         leave(outer)
         tape.end()
         staging.end()
+
+
+def _residuals(values: Iterable[Any], inputs: Iterable[Any]
+               ) -> tuple[tuple[Residual, ...], list[int]]:
+    """What values are as residuals of a program of these inputs; the places of those computed."""
+    positions = {x: i for i, x in enumerate(inputs)}
+    found, computed = [], []
+    for i, x in enumerate(values):
+        if x in positions:
+            found.append(Residual("input", positions[x]))
+        else:
+            found.append(Residual("computed", len(computed)))
+            computed.append(i)
+    return tuple(found), computed
 
 
 def _narrow(split: Split) -> Split:
@@ -232,13 +257,11 @@ def _narrow(split: Split) -> Split:
     made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
     if made.keys().isdisjoint(pr.outvars[first:]):
         return split
-    position = {v: i for i, v in enumerate(pr.invars)}
-    computed = iter(pr.outvars[first:])
     # What the unknown half takes (by the known half's variables), and under which name.
     taken: dict[Any, Any] = {}
     remade: list[OlympusprEqn] = []
 
-    values = [pr.invars[r] if r is not None else next(computed) for r in split.residuals]
+    values = split.residual_values(pr.invars, pr.outvars[first:])
     # Those that stay, first: a broadcast of one of them takes its name instead of one more
     # residual. (`later.invars` goes on with the unknown inputs, hence not strict.)
     for v, name in zip(values, later.invars, strict=False):
@@ -256,8 +279,8 @@ def _narrow(split: Split) -> Split:
             remade.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
                                        eqn.source, eqn.ctx))
             x = out
-    residuals = tuple(position.get(v) for v in taken)
-    outs = [*pr.outvars[:first], *(v for v, r in zip(taken, residuals, strict=True) if r is None)]
+    residuals, computed = _residuals(taken, pr.invars)
+    outs = [*pr.outvars[:first], *map([*taken].__getitem__, computed)]
     known, _ = dce_closed(split.known.replace(olympuspr=pr.replace(outvars=outs)),
                           (True,) * len(outs))
     later = later.replace(invars=[*taken.values(), *later.invars[len(split.residuals):]],

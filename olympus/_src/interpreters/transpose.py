@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.source import user_frame
+from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Olympuspr, numbers, read
@@ -175,12 +176,10 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
                        nonzero_ct: tuple[bool, ...], instantiate_out: bool
                        ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
-    nonzero_out: tuple[bool, ...] = ()
-    # Which cotangents are zero is found out by tracing: `body` leaves it in `nonzero_out`.
     num_known = len(linear_in) - sum(linear_in)
 
-    def body(*args: Any) -> list[Any]:
-        nonlocal nonzero_out
+    # Which cotangents are zero is found out by tracing.
+    def body(*args: Any) -> tuple[list[Any], tuple[bool, ...]]:
         known, given = iter(args[:num_known]), iter(args[num_known:])
         ins = [Linear(v.aval) if lin else next(known)
                for v, lin in zip(pr.invars, linear_in, strict=True)]
@@ -190,12 +189,13 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]
         if instantiate_out:
             out = [instantiate(ct) for ct in out]
-        nonzero_out = tuple(type(ct) is not Zero for ct in out)
-        return [ct for ct in out if type(ct) is not Zero]
+        return ([ct for ct in out if type(ct) is not Zero],
+                tuple(type(ct) is not Zero for ct in out))
 
     known_avals = [v.aval for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
     ct_avals = [v.aval.to_cotangent_aval()
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
-    program, tracers = closure_convert(stage(body, [*known_avals, *ct_avals]))
+    noted = Noted(body)
+    program, tracers = closure_convert(stage(noted, [*known_avals, *ct_avals]))
     assert not tracers, "a program carried by a primitive closes over no tracers"
-    return program, nonzero_out
+    return program, noted.found

@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
 
-from ..base.util import cut
+from ..base.util import cut, merged
 from ..control.cond import cond
-from ..control.fixpoint import carry_fixpoint, split_body
+from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
-from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
-from ..core.reuse import Cells, Use
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Higher, Linear
 from ..core.staging import stage
-from ..core.trace import literal, typeof
-from ..interpreters.batching import batch_flat, batch_program, to_axis
+from ..core.trace import literal
+from ..interpreters.batching import batch_flat
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
 from ..interpreters.transpose import transpose_program
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, sub
@@ -52,21 +50,19 @@ def _int(value: int) -> Any:
 class CheckpointedWhile(While):
     """params: those of while, and checkpoints: how many carries reverse mode stores."""
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     checkpoints: int, **params: Any) -> list[Any]:
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
         # Where the condition reads an unknown, or an operand is changed in place, the loop cannot
         # be counted first: it stays one loop, which has no transpose.
-        known, uk = self.known_loop(args, unknown, checkpoints=checkpoints, **params)
-        if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
-            return tape.record(self, args, {**params, "checkpoints": checkpoints})
+        known, uk = self.known_loop(args, unknown, params)
+        if known is None:
+            return tape.record(self, args, params)
         count, *out = self._counting(*known.args, **known.keywords)
-        nc = params["cond_nconsts"]
         # From the start again, without the condition: the count stands for it.
-        whole = tape.record(counted_while_p, [count, *args[nc:]], {
+        whole = tape.record(counted_while_p, [count, *args[params["cond_nconsts"]:]], {
             "olympuspr": params["body_olympuspr"], "num_consts": params["body_nconsts"],
-            "checkpoints": checkpoints})
-        rest = iter(out)
-        return [w if u else next(rest) for w, u in zip(whole, uk, strict=True)]
+            "checkpoints": params["checkpoints"]})
+        return merged(uk, compress(whole, uk), out)
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(
@@ -93,22 +89,13 @@ class CheckpointedWhile(While):
                 step, [*b_avals[:nb], INDEX, *b_avals[nb:]])), **params)
 
 
-class CountedWhile(Higher):
+class CountedWhile(Loop):
     """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
 
-    programs = ("olympuspr",)
+    roles = 1, "num_consts", None
     endless = True
-
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return olympuspr.out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["olympuspr"], range(1, len(avals)))
-
-    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-        consts, carry = cut(cells[1:], eqn.params["num_consts"])
-        return use.loop(lambda i, carry: use.call(eqn.params["olympuspr"], [*consts, *carry]),
-                        carry)
+    # It is made on tapes, where nothing reads those of its results that are known.
+    depends = Higher.depends
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:
@@ -134,117 +121,65 @@ class CountedWhile(Higher):
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
         return b.traced(functools.partial(self._as_while, **params), args, b.avals_in)
 
-    # The count is an integer: it has no tangent.
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            num_consts: int, checkpoints: int) -> Any:
-        (count, *primals), tangents = primals, tangents[1:]
-        nz_consts, nz_start = map(tuple, cut([type(t) is not Zero for t in tangents], num_consts))
-
-        def step(nz: tuple[bool, ...]) -> Any:
-            return jvp_program(olympuspr, (*nz_consts, *nz), nz)
-
-        body, nz = carry_fixpoint(nz_start, step)
-        t_consts = [t for t in tangents[:num_consts] if type(t) is not Zero]
-        t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz, strict=True) if on]
-        n, k = len(primals), len(t_consts)
-        #   jvp_program   c k | dc dk   ->   this loop   c dc | k dk
-        body = body.rearranged([*range(num_consts), *range(n, n + k), *range(num_consts, n),
-                                *range(n + k, n + k + len(t_carry))])
-        out = self.bind(count, *primals[:num_consts], *t_consts, *primals[num_consts:], *t_carry,
-                        olympuspr=body, num_consts=num_consts + k, checkpoints=checkpoints)
-        n = len(nz)
-        return out[:n], spread_tangents(map(typeof, out[:n]), nz, out[n:])
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
-        """Run what is known; the unknown part repeats the whole loop: it keeps nothing of it."""
-        whole = tape.record(self, args, params)
-        if unknown[0] or input_effects(self.effects([typeof(a) for a in args], params)):
-            return whole
-        num_consts, closed = params["num_consts"], params["olympuspr"]
-        uk_consts, uk_start = map(tuple, cut(unknown[1:], num_consts))
-        split, uk = split_body(closed, uk_consts, uk_start)
-        body, _ = dce_closed(split.known, [True] * uk.count(False) + [False] * split.num_computed)
-        known = [a for a, u in zip(args, (False, *uk_consts, *uk), strict=True) if not u]
-        out = iter(self.bind(*known, **{**params, "olympuspr": body,
-                                        "num_consts": uk_consts.count(False)}))
-        return [w if u else next(out) for w, u in zip(whole, uk, strict=True)]
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> Any:
-        params = {"num_consts": num_consts, "checkpoints": checkpoints}
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
         # Elements differ in their number of iterations: that takes a while loop.
         if dims[0] is not None:
-            return batch_flat(lambda *xs: self._as_while(*xs, olympuspr=olympuspr, **params),
-                              axis, args, dims)
-        c_dims, k_dims = dims[1:num_consts + 1], dims[num_consts + 1:]
-
-        def step(mapped: tuple[bool, ...]) -> Any:
-            body, out = batch_program(
-                olympuspr, axis, [*c_dims, *(0 if m else None for m in mapped)], mapped)
-            return body, tuple(d is not None for d in out)
-
-        body, mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
-        carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(args[num_consts + 1:], k_dims, mapped, strict=True)]
-        out = self.bind(*args[:num_consts + 1], *carry, olympuspr=body, **params)
-        return out, [0 if m else None for m in mapped]
-
-    vmap_named = vmap
+            return batch_flat(functools.partial(self._as_while, **params), axis, args, dims)
+        return super().vmap(axis, args, dims, **params)
 
     def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, checkpoints: int) -> list[Any]:
         linear = tuple(type(a) is Linear for a in args)
         back, lin_carry = olympuspr.derived(
             ("walk back", linear, num_consts, checkpoints),
-            lambda: _walk_back_program(olympuspr, linear, num_consts, checkpoints))
+            lambda: self._walk_back_program(olympuspr, linear, num_consts, checkpoints))
         # A carry may start as known zeros and become linear in the body: the program counts it
         # among the linear ones, but its operand wants no cotangent.
         lin = (*linear[:num_consts], *lin_carry)
         known = [a for a, on in zip(args, lin, strict=True) if not on]
         ct = [instantiate(c) for c, on in zip(cts, lin_carry, strict=True) if on]
-        out = iter(eval_closed(back, n, *known, *ct))
-        found = [next(out) if on else None for on in lin]
+        found = merged(lin, eval_closed(back, n, *known, *ct), repeat(None))
         return [None, *(d if on else None for d, on in zip(found, linear, strict=True))]
 
+    def _walk_back_program(self, olympuspr: ClosedOlympuspr, linear: Sequence[bool],
+                           num_consts: int, checkpoints: int
+                           ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+        """iterations, known consts, known carry, cotangents -> cotangents of the linear ones.
 
-def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_consts: int,
-                       checkpoints: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """iterations, known consts, known carry, cotangents -> cotangents of linear consts and carry.
+        And which carries are linear.
+        """
+        lin_consts = tuple(linear[:num_consts])
+        (split,), lin_carry = self.split({"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
+        num_known, num_state = lin_consts.count(False), lin_carry.count(False)
+        num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
+        back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
+                                    [True] * sum(lin_carry))
+        # `forward` steps the known state, `split.known` gives residuals, too: those of one
+        # iteration are computed when it is undone, and never kept.
+        forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
+        avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
+        acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
 
-    And which carries are linear.
-    """
-    lin_consts = tuple(linear[:num_consts])
-    split, lin_carry = split_body(olympuspr, lin_consts, tuple(linear[num_consts:]))
-    num_known, num_state = lin_consts.count(False), lin_carry.count(False)
-    num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
-    back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
-                                [True] * sum(lin_carry))
-    # `forward` steps the known state, `split.known` gives residuals, too: those of one iteration
-    # are computed when it is undone, and never kept.
-    forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
-    avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
-    acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
+        def whole(n: Any, *values: Any) -> list[Any]:
+            consts, state, ct = cut(values, num_known, num_state)
 
-    def whole(n: Any, *values: Any) -> list[Any]:
-        consts, state, ct = cut(values, num_known, num_state)
+            def advance(state: Sequence[Any]) -> list[Any]:
+                return eval_closed(forward, *consts, *state)
 
-        def advance(state: Sequence[Any]) -> list[Any]:
-            return eval_closed(forward, *consts, *state)
+            def take_back(state: Sequence[Any], acc: Sequence[Any], ct: Sequence[Any]) -> Any:
+                known = [*consts, *state]
+                computed = eval_closed(split.known, *known)[num_state:]
+                out = eval_closed(back, *split.residual_values(known, computed), *ct)
+                d_consts, d_carry = cut(out, sum(lin_consts))
+                return [*map(add, acc, d_consts)], d_carry
 
-        def take_back(state: Sequence[Any], acc: Sequence[Any], ct: Sequence[Any]) -> Any:
-            known = [*consts, *state]
-            computed = eval_closed(split.known, *known)[num_state:]
-            out = eval_closed(back, *split.residual_values(known, computed), *ct)
-            d_consts, d_carry = cut(out, sum(lin_consts))
-            return [*map(add, acc, d_consts)], d_carry
+            acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
+                                checkpoints)
+            return [*acc, *ct]
 
-        acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
-                            checkpoints)
-        return [*acc, *ct]
-
-    ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
-    return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
+        ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
+        return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
 
 
 checkpointed_while_p = CheckpointedWhile("checkpointed_while")

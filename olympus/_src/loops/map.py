@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree
+from ..base.util import Noted
 from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -78,14 +79,8 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
 def _batched(f: Callable[[Any], Any], xs: Any) -> Any:
     """`vmap(f)(xs)` along axis 0."""
     leaves, tree = tree_flatten(xs)
-    out_tree: Any = None
-
-    def flat(*slices: Any) -> list[Any]:
-        nonlocal out_tree
-        out, out_tree = tree_flatten(f(tree_unflatten(tree, slices)))
-        return out
-
+    flat = Noted(lambda *slices: tree_flatten(f(tree_unflatten(tree, slices))))
     axis = Axis(typeof(leaves[0]).shape[0])
     outs, dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return tree_unflatten(out_tree, [to_axis(x, d, 0, axis.size)
+    return tree_unflatten(flat.found, [to_axis(x, d, 0, axis.size)
                                      for x, d in zip(outs, dims, strict=True)])

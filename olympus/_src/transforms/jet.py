@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree
+from ..base.util import Noted
 from ..core.primitive import Primitive
 from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
@@ -89,17 +90,16 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     order = lengths.pop() if lengths else 0
     arrays = as_arrays(leaves)
     scaled = [_scaled(terms, x, factorial_scaled) for x, terms in zip(arrays, given, strict=True)]
-    out_tree: Any = None
 
-    def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree
+    def flat(*xs: Any) -> tuple[list[Any], Any]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
-        return as_arrays(outs)
+        return as_arrays(outs), out_tree
 
-    outs, found = jet_flat(flat, arrays, scaled, order)
+    noted = Noted(flat)
+    outs, found = jet_flat(noted, arrays, scaled, order)
     if not factorial_scaled:
         found = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in found]
-    return tree_unflatten(out_tree, outs), tree_unflatten(out_tree, found)
+    return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 
 
 def _series_of(i: int, tree: Any, terms: Any) -> list[Any]:

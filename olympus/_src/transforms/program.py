@@ -15,7 +15,7 @@ from ..backend.dumps import dump
 from ..backend.nans import debugging
 from ..base import config, source
 from ..base.logs import timed
-from ..base.util import Memo, Owned
+from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import closure_convert, stage
@@ -151,12 +151,9 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
 def trace_program(signature: Signature, call: Call, keep_unused: bool,
                   options: dict[str, Any] | None, hold: str | None) -> Program:
     """Run the function on tracers of the call's types."""
-    out_tree: Any = None
-    paths: tuple[str, ...] = ()
-    ins, out_shardings, out_layouts = signature.input_shardings(call), [], []
+    ins = signature.input_shardings(call)
 
-    def flat(*leaves: Any) -> list[Any]:
-        nonlocal out_tree, paths, out_shardings, out_layouts
+    def flat(*leaves: Any) -> tuple[list[Any], Any]:
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
@@ -168,11 +165,12 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
             outs = [constrain("jit out_shardings", *pair) for pair in zip(outs, out_shardings)]
         paths = tuple(f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0])
         out_layouts = signature.output_layouts(out_tree, list(map(typeof, outs)), paths)
-        return outs
+        return outs, (out_tree, paths, out_shardings, out_layouts)
 
-    name, names = signature.name, signature.leaf_names(call)
+    noted, name, names = Noted(flat), signature.name, signature.leaf_names(call)
     with timed(name, log="tracing", event="olympuspr_trace"):
-        closed = stage(flat, call.avals, DebugInfo(name, names))
+        closed = stage(noted, call.avals, DebugInfo(name, names))
+    out_tree, paths, out_shardings, out_layouts = noted.found
     closed.olympuspr.debug_info = DebugInfo(name, names, paths)
     if config.enable_checks.value:
         check_olympuspr(closed.olympuspr)

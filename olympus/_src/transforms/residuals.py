@@ -50,10 +50,9 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     inputs = {v: f"from the argument {name}" for v, name in zip(known.invars, names)}
     inputs.update((v, "from a constant") for v in known.constvars)
     made = {v: eqn for eqn in known.eqns for v in eqn.outvars}
-    computed = iter(known.outvars[len(known.outvars) - split.num_computed:])
+    computed = known.outvars[len(known.outvars) - split.num_computed:]
     found = [(typeof(c), "from a constant") for c in split.unknown.consts]
-    for r in split.residuals:
-        v = next(computed) if r is None else known.invars[r]
+    for v in split.residual_values(known.invars, computed):
         if type(v) is Literal:
             found.append((v.aval, "from a literal"))
         else:

@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 from ..base import lib
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import PyTree
-from ..base.util import name_of, wraps
+from ..base.util import Noted, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import stage
@@ -47,11 +47,8 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
                             f"to the function at path {name}.\nIt is {leaf!r:.60}; an array, or "
                             "anything with shape and dtype, is required; bind other values with "
                             "functools.partial.") from None
-    out_tree: Any = None
-    paths: tuple[str, ...] = ()
 
-    def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree, paths
+    def flat(*xs: Any) -> tuple[list[Any], Any]:
         given, named = in_tree.unflatten(xs)
         rest = iter(given)
         full = [args[i] if i in statics else next(rest) for i in range(len(args))]
@@ -59,9 +56,11 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
         outs, out_tree = tree_flatten(out)
         check_results(what, fun, out, outs)
         paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
-        return outs
+        return outs, (out_tree, paths)
 
-    closed = stage(flat, avals, DebugInfo(name_of(fun), names))
+    noted = Noted(flat)
+    closed = stage(noted, avals, DebugInfo(name_of(fun), names))
+    out_tree, paths = noted.found
     closed.olympuspr.debug_info = DebugInfo(name_of(fun), names, paths)
     return closed, out_tree
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.source import filter_traceback
 from ..base.typing import P, PyTree, R
-from ..base.util import name_of, wraps
+from ..base.util import Noted, name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -104,17 +104,17 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
                                                         axis.size)
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
-    out_tree: Any = None
 
-    def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree
+    def flat(*xs: Any) -> tuple[list[Any], Any]:
         full, named = in_tree.unflatten(xs)
         out = fun(*full, **named)
         outs, out_tree = tree_flatten(out)
         check_results("vmap", fun, out, outs)
-        return outs
+        return outs, out_tree
 
-    outs, found = batch_flat(under("vmap", flat), axis, leaves, dims)
+    noted = Noted(flat)
+    outs, found = batch_flat(under("vmap", noted), axis, leaves, dims)
+    out_tree = noted.found
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
     def path(i: int) -> str:

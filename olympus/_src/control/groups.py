@@ -1,0 +1,358 @@
+"""What is derived of a primitive with bodies from one description of its operands.
+
+A primitive says which of its operands each of its programs takes (`applied`); one that runs a body
+again and again, or one of several, which roles they have (`Groups`). What follows from that is
+here; a class keeps what is its own.
+
+    role     called once    iterations                              branches
+    own                     a count, consts of a condition          the index
+    read     all            the same in each                        all others
+    carry                   what one returns, the next one takes
+    each                    a row for each
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from ..base.util import cut, merged
+from ..core.effects import input_effects, of_body
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.primitive import Axis, Higher, Zero, spread_tangents
+from ..core.reuse import Cells, Use
+from ..core.trace import typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import jvp_program
+from ..interpreters.partial_eval import Split, depends, partial_eval_program
+from ..lax.shape import instantiate
+
+__all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
+
+
+class Bodied(Higher, abstract=True):
+    """A primitive that says by `applied` which operands each of its programs takes.
+
+    Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
+    """
+
+    body = "olympuspr"      # the param
+    programs = (body,)
+
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        return [("the program", params[self.body], xs)]
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        # An effect on an input names its place: each program is told where its inputs are among
+        # ours.
+        found = [of_body(body, its) for _, body, its in self.applied(params, range(len(avals)))]
+        return found[0] if len(found) == 1 else frozenset().union(*found)
+
+    def infer(self, *avals: Any, **params: Any) -> list[Any]:
+        (_, body, _), = self.applied(params, avals)
+        return body.out_avals
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        (_, body, its), = self.applied(eqn.params, cells)
+        return use.call(body, its)
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        (_, body, its), = self.applied(eqn.params, flags)
+        return depends(body, its)
+
+    def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
+        (_, body, its), = self.applied(params, args)
+        return b.call_inline(body, its)
+
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+        (_, body, its), = self.applied(params, args)
+        run(body, *its)
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
+                   **params: Any) -> Any:
+        return self.vmap(axis, args, dims, **params)
+
+
+class Groups(NamedTuple):
+    """How many operands have each role, in the order in which they come.
+
+    Bodies take those that are not `own`; they return the carry, then the other results, of which a
+    loop makes rows.
+    """
+
+    own: int
+    read: int
+    carry: int
+    each: int
+
+
+class Runs(Bodied, abstract=True):
+    """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
+
+    A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
+    run, it has in all.
+    """
+
+    # How many operands are its own, are read, are carried: a number, the param that holds it, or
+    # None for all that are left. Others come as rows.
+    roles: tuple[Any, Any, Any]
+    rows = 0    # how many axes results, and operands by rows, have that a run does not see
+
+    def groups(self, params: dict[str, Any], count: int) -> Groups:
+        """The roles of `count` operands."""
+        own, read, carry = self.roles
+        own = params[own] if isinstance(own, str) else own
+        read = params[read] if isinstance(read, str) else read
+        carry = params[carry] if isinstance(carry, str) else carry
+        if carry is None:
+            carry = count - own - read
+        if read is None:
+            read = count - own - carry
+        return Groups(own, read, carry, count - own - read - carry)
+
+    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
+                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
+        """The params with other bodies, of so many consts.
+
+        `carry` says of each of their carries which one of ours it is, or the aval of a new one;
+        `own` which of the operands that are not theirs are left.
+        """
+        counts = zip(self.roles, (len(own), read, len(carry)), strict=True)
+        one = type(params[self.body]) is ClosedOlympuspr
+        return {**params, **{role: n for role, n in counts if type(role) is str},
+                self.body: bodies[0] if one else tuple(bodies)}
+
+    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+        """Of the operands that are not the bodies', then of carries: what says which run, and how
+        often.
+        """
+        return *(True,) * groups.own, *(False,) * groups.carry
+
+    def decided(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
+        """Whether that depends on what is flagged."""
+        groups = Groups(len(own), 0, len(carry), 0)
+        return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
+
+    def cut(self, params: dict[str, Any], xs: Sequence[Any]) -> list[list[Any]]:
+        """One thing for each operand, by group."""
+        return cut(xs, *self.groups(params, len(xs))[:3])
+
+    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+        # Effects are asked for at each equation: this is short.
+        bodies, own = params[self.body], self.roles[0]
+        its = xs[params[own] if isinstance(own, str) else own:]
+        if type(bodies) is ClosedOlympuspr:
+            return [("the body", bodies, its)]
+        return [(f"branch {i}", body, its) for i, body in enumerate(bodies)]
+
+    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
+        *groups, each = self.cut(params, avals)
+        return [*(a for group in groups for a in group), *(a.without_axis(0) for a in each)]
+
+    def alike(self, params: dict[str, Any]) -> tuple[ClosedOlympuspr, ...]:
+        """The bodies: the param is one, or a tuple of them."""
+        bodies = params[self.body]
+        return bodies if type(bodies) is tuple else (bodies,)
+
+    def infer(self, *avals: Any, **params: Any) -> list[Any]:
+        return self.alike(params)[0].out_avals
+
+    def agreed(self, params: dict[str, Any], start: Sequence[bool], make: Callable[..., Any],
+               flags: Callable[[Any], Sequence[bool]] = operator.itemgetter(1)
+               ) -> tuple[list[Any], tuple[bool, ...]]:
+        """What `make(body, flags of carries, flags of results)` makes of each body, and which
+        results have a property.
+
+        Args:
+          start: which carries come in with it.
+          make: the flags say which carries come in with it, and which results must have it.
+          flags: reads off what was made which results have it.
+        """
+        bodies, nk = self.alike(params), len(start)
+        count = len(bodies[0].outvars)
+        n = count if len(bodies) > 1 else nk    # rows of a loop are what they are
+
+        def step(have: tuple[bool, ...]) -> Any:
+            forced = (*have, *(False,) * (count - n))
+            found = [make(body, have[:nk], forced) for body in bodies]
+            each = tuple(map(any, zip(*map(flags, found), strict=True)))
+            return (found, each[n:]), each[:n]
+
+        (found, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
+        return found, (*have, *rest)
+
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
+        return self.reached(eqn.params, flags)
+
+    def reached(self, params: dict[str, Any], flags: Sequence[bool]) -> Sequence[bool]:
+        """Which results are computed from what is flagged; a carry is, throughout."""
+        own, read, start, each = self.cut(params, flags)
+        _, found = self.agreed(params, start, lambda body, carry, _: depends(
+            body, (*read, *carry, *each)), tuple)
+        return [True] * len(found) if self.decided(params, own, found[:len(start)]) else found
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        own, *p = self.cut(params, primals)
+        t = self.cut(params, tangents)[1:]
+        nz_read, nz_start, nz_each = [[type(x) is not Zero for x in g] for g in t]
+        made, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
+            body, (*nz_read, *carry, *nz_each), force))
+        avals = self.alike(params)[0].in_avals
+        (nr, nk, _), n, m = map(len, p), len(avals), len(nz)
+        # A carry that gets a tangent in the body must come in with one.
+        t[1] = [instantiate(x) if on else x for x, on in zip(t[1], nz, strict=False)]
+        t = [[x for x in group if type(x) is not Zero] for group in t]
+        #   jvp_program   r k e | dr dk de     ->  k y | dk dy      (read, carry, each, others)
+        #   the body      r dr | k dk | e de   ->  k dk | y dy
+        ins, outs = range(n + sum(map(len, t))), range(m + sum(nz))
+        order = (woven(cut(ins[:n], nr, nk), cut(ins[n:], *map(len, t[:2]))),
+                 woven(cut(outs[:m], nk), cut(outs[m:], len(t[1]))))
+        t_avals = [a.to_tangent_aval() for a in compress(avals[nr:], nz[:nk])]
+        found = self.bind(*own, *woven(p, t), **self.regrouped(
+            params, [body.rearranged(*order) for body, _ in made], nr + len(t[0]),
+            [*range(nk), *t_avals], range(len(own))))
+        carry, t_carry, ys, t_ys = cut(found, nk, len(t_avals), m - nk)
+        found = [*carry, *ys]
+        return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
+
+    def split(self, params: dict[str, Any], read: Sequence[bool], start: Sequence[bool] = (),
+              each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
+        """The bodies cut in two, given what is unknown; which results are."""
+        return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
+            body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
+
+    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
+                params: dict[str, Any], more: Callable[[Any], Any] = lambda mapped: mapped
+                ) -> tuple[dict[str, Any], list[Any], list[int | None]]:
+        """Params with mapped bodies, operands mapped as these want, and where results are mapped.
+
+        Given which carries are mapped, `more` says which ones are for another reason, too.
+        """
+        own, read, carry, each = self.cut(params, args)
+        _, d_read, d_start, d_each = self.cut(params, dims)
+        nk = len(carry)
+
+        # Rows are along axis 0, and the mapped axis is the next one: in the body axis 0.
+        def make(body: ClosedOlympuspr, mapped: Sequence[bool], force: Sequence[bool]) -> Any:
+            mapped = more(mapped)
+            return batch_program(body, axis, [
+                *d_read, *at_front(mapped), *(None if d is None else 0 for d in d_each)],
+                (*mapped, *force[nk:]))
+
+        found, mapped = self.agreed(params, [d is not None for d in d_start], make,
+                                    lambda made: [d is not None for d in made[1]])
+        carry = [to_axis(x, d, 0, axis.size) if m else x
+                 for x, d, m in zip(carry, d_start, mapped, strict=False)]
+        each = [x if d is None else to_axis(x, d, self.rows, axis.size)
+                for x, d in zip(each, d_each, strict=True)]
+        return self.regrouped(params, [body for body, _ in found], len(read), range(nk),
+                              range(len(own))), [*own, *read, *carry, *each], [
+            *at_front(mapped[:nk]), *(None if d is None else d + self.rows
+                                      for d in found[0][1][nk:])]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        params, args, out = self.batched(axis, args, dims, params)
+        return self.bind(*args, **params), out
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        params = eqn.params
+        groups = self.groups(params, len(eqn.invars))
+        no, nr, nk, _ = groups
+        own, deciding = cut(self.deciding(params, groups), no)
+        start, rest = cut(used, nk)
+
+        # A carry that nobody reads at the end may feed what is read, a run later.
+        def step(carry: tuple[bool, ...]) -> Any:
+            found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
+            keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
+            return ([body for body, _ in found], keep), keep[nr:nr + nk]
+
+        (bodies, keep), carry = fixpoint(tuple(map(operator.or_, start, deciding)), step)
+        keep = [*keep[:nr], *carry, *keep[nr + nk:]]
+        return eqn.replace(
+            invars=[*compress(eqn.invars, (*own, *keep))],
+            outvars=[*compress(eqn.outvars, (*carry, *rest))],
+            params=self.regrouped(params, [body.rearranged(places(keep)) for body in bodies],
+                                  sum(keep[:nr]), places(carry), places(own)))
+
+
+class Loop(Runs, abstract=True):
+    """Iterations of one body, of which nobody knows how many there will be."""
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        own, read, start, _ = self.cut(eqn.params, cells)
+
+        def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
+            return [use.call(body, its)
+                    for _, body, its in self.applied(eqn.params, [*own, *read, *carry])][-1]
+
+        return use.loop(step, start)
+
+    def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], params: dict[str, Any]
+                   ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
+        """The loop of the carries that are known, and which are not.
+
+        None if it is not known how often that runs, or it changes an operand in place.
+        """
+        own, read, start, _ = self.cut(params, unknown)
+        (split,), uk = self.split(params, read, start)
+        if self.decided(params, own, uk) or input_effects(
+                self.effects(list(map(typeof, args)), params)):
+            return None, uk
+        carry = places(uk, False)
+        body, _ = dce_closed(split.known, [True] * len(carry) + [False] * split.num_computed)
+        known = [a for a, u in zip(args, (*own, *read, *uk), strict=True) if not u]
+        return functools.partial(self.bind, *known, **self.regrouped(
+            params, [body], read.count(False), carry, places(own, False))), uk
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
+        #   known loop      the known carries alone; no residuals: the number of rows is not known
+        #   recorded loop   everything, since the unknown carries are computed from the known ones
+        whole = tape.record(self, args, params)
+        known, uk = self.known_loop(args, unknown, params)
+        return whole if known is None else merged(uk, compress(whole, uk), known())
+
+
+def fixpoint(start: tuple[bool, ...],
+             step: Callable[[tuple[bool, ...]], tuple[Any, tuple[bool, ...]]]
+             ) -> tuple[Any, tuple[bool, ...]]:
+    """Iterate `step(flags in) -> (result, flags out)` until nothing is added.
+
+    Flags only ever turn on, so at most as many rounds as there are flags. Returns the last result
+    with the flags that hold for what goes in and for what comes out.
+    """
+    # At the end what comes out is among what goes in, but may be less. A step that makes a body
+    # therefore forces the flags it is given onto its outputs, so that a carry keeps its types.
+    flags = start
+    while True:
+        result, out = step(flags)
+        grown = tuple(a or b for a, b in zip(flags, out, strict=True))
+        if grown == flags:
+            return result, flags
+        flags = grown
+
+
+def woven(*rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """What several rows have of each group, group by group.
+
+    >>> woven([[1], [2, 3]], [[10], [20]])
+    [1, 10, 2, 3, 20]
+    """
+    return [x for groups in zip(*rows, strict=True) for group in groups for x in group]
+
+
+def places(flags: Sequence[bool], wanted: bool = True) -> list[int]:
+    """Where the flags are as wanted."""
+    return [i for i, flag in enumerate(flags) if bool(flag) is wanted]
+
+
+def at_front(mapped: Sequence[bool]) -> list[int | None]:
+    """The mapped axes of values that have one in front, or none."""
+    return [0 if m else None for m in mapped]
