@@ -620,6 +620,8 @@ CACHES = {
         "process, or the operation's body | 1024",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
     # what lowering makes again and again
+    ("backend/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
+        "Context | process | 512",
     ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("backend/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
     ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",

@@ -22,8 +22,8 @@ from ..types.shape import SymbolicDim, static_int
 from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "location", "module_context", "number_attr", "pairs",
-           "quoted_name", "tensor_type"]
+           "element_type", "i64s", "known_location", "known_type", "location", "module_context",
+           "number_attr", "pairs", "quoted_name", "tensor_type"]
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -31,6 +31,9 @@ _json: Any = lazy_module("json")
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
+# What they have already, without a frame: the hot path of lowering. A location's key is its name
+# and, if it is at a line, the id and offset of that line's code; beside it is the line.
+known_type, known_location = _types.get, _locations.get
 _ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
 _MOST_BYTES = 32 << 20
 
@@ -252,10 +255,9 @@ def constant_attr(array: Any) -> Any:
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
 
 
-def number_attr(key: tuple[type, str, Any], value: Any) -> Any:
-    """The dense attribute of one number, by its type, its `repr` and the dtype that it is to have.
-    """
-    # The `repr` of Python's numbers tells all of them apart but those that are NaN.
+def number_attr(key: tuple[type, Any, Any], value: Any) -> Any:
+    """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
+    # It tells all of Python's numbers apart but those that are NaN.
     exact = key[0] in (bool, int, float, complex) and value == value
     found = _attrs.get(key) if exact else None
     if found is None:

@@ -16,9 +16,7 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
-from ..core.context import Scope
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.shape import SymbolicDim, is_static, prod
@@ -34,6 +32,8 @@ from .attributes import (
     dot_numbers,
     element_type,
     i64s,
+    known_location,
+    known_type,
     location,
     number_attr,
     pairs,
@@ -41,19 +41,19 @@ from .attributes import (
     tensor_type,
 )
 from .manual import ManualAxes, groups_attr
+from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
+from .platforms import Mark, PlatformOpen, per_platform, rule_of
+from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from .module import ModuleContext
 
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
+OWN: Any = object()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
-
-
-def _as_list(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 class Block:
@@ -67,7 +67,7 @@ class Block:
 
     def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
         self.ip, self.sizes = ip, sizes
-        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, repr, dtype)
+        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
         # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
         self.repeated: dict[Any, Any] = {}
         self.token: Any = None              # of the last ordered effect, if there was one
@@ -94,10 +94,12 @@ class Builder:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held")
+                 "where", "held", "line")
 
-    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any) -> None:
+    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
+                 line: Any = OWN) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
+        self.line = line    # the source of all equations, None for none, or OWN: each one's
         self.avals_in: Sequence[Any] = ()
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
@@ -106,7 +108,7 @@ class Builder:
 
     def physical(self) -> Builder:
         """For the same equation, on the arrays that its keys are made of."""
-        b = Builder(self.module, self.block, self.prefix, self.loc)
+        b = Builder(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
         b.eqn, b.where = self.eqn, self.where
@@ -119,6 +121,11 @@ class Builder:
         if platform is None:
             raise PlatformOpen
         return platform
+
+    @property
+    def source(self) -> Any:
+        """The user's line that the equation is from."""
+        return self.eqn.source if self.line is OWN else self.line
 
     # Types and attributes
 
@@ -154,7 +161,7 @@ class Builder:
             types: Sequence[Any], regions: int = 0) -> Any:
         """Emit an operation as it is."""
         if self.where is not None:
-            attributes = {_FRONTEND: self.where, **(attributes or {})}
+            attributes = {FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
@@ -164,9 +171,11 @@ class Builder:
         if self.block.sizes is not None and name in dims.DYNAMIC:
             return self.ops(name, operands, attributes,
                             avals=[self.avals_out[0] if aval is None else aval]).result
-        kind = tensor_type(self.avals_out[0] if aval is None else aval)
+        if aval is None:
+            aval = self.avals_out[0]
+        kind = known_type(aval) or tensor_type(aval)
         if self.where is not None:
-            attributes = {_FRONTEND: self.where, **(attributes or {})}
+            attributes = {FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                         self.block.ip).result
 
@@ -179,8 +188,10 @@ class Builder:
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        key = (type(value), repr(value), dtype)
-        scalars = self.block.scalars
+        # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
+        kind, scalars = type(value), self.block.scalars
+        exact = kind is float and value == value != 0
+        key = (kind, value if exact else repr(value), dtype)
         if key not in scalars:
             if isinstance(value, SymbolicDim):
                 size, aval = dims.size(self, value), make_aval((), dtype)
@@ -216,10 +227,9 @@ class Builder:
 
     def expand(self, xs: Sequence[Any]) -> list[Any]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
-        shape = self.avals_out[0].shape
+        shape, found = self.avals_out[0].shape, list(xs)
         if not shape:
-            return list(xs)
-        found = list(xs)
+            return found
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))
@@ -284,10 +294,32 @@ class Builder:
     def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
         aval = make_aval((), self.avals_out[0].dtype)
-        kind = tensor_type(aval)
-        op = self.ops("stablehlo.reduce", [x, self.scalar(init, aval.dtype)],
-                      {"dimensions": i64s(axes)}, regions=1)
-        self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, aval)])
+        return self.reduce_by(combiner, x, init, axes, aval,
+                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+
+    def reduce_by(self, combiner: Any, x: Any, init: Any, axes: Sequence[int], aval: ShapedArray,
+                  body: Callable[..., Sequence[Any]]) -> Any:
+        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+
+        One like it is copied at a third of the price: what combines is at nobody's line.
+        """
+        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        plain = block.sizes is None and self.where is None
+        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        op = module.reductions.get(key)
+        if op is not None:
+            op = op.clone(block.ip)
+            op.location, operands = self.loc, op.operands
+            operands[0], operands[1] = x, start
+            module.nest.reach(self.eqn, 0)
+            return op.result
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        outer = self.loc, self.line
+        self.loc, self.line = location("", None), None
+        self.region(op, 0, [start.type] * 2, body)
+        self.loc, self.line = outer
+        if plain:
+            module.reductions[key] = op
         return op.result
 
     @property
@@ -650,12 +682,12 @@ class Builder:
     def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[Any], compute_type: str,
                        options: str | None) -> list[Any]:
         """Call a program that runs elsewhere than the rest, with XLA's options as JSON."""
-        return self.call_marked(closed, args, "compute_on", _elsewhere(compute_type, options))
+        return self.call_marked(closed, args, "compute_on", elsewhere(compute_type, options))
 
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
-        self.where = _dictionary(marks)
+        self.where = dictionary(marks)
         symbol, types = self.module.function(closed, name, self.eqn)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
@@ -665,7 +697,7 @@ class Builder:
         out = mlir.ir.Operation.create(
             "func.call", [x.type], [x], {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
-                _FRONTEND: _dictionary(_KEPT)}, None, 0, self.loc, self.block.ip).result
+                FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
@@ -677,7 +709,7 @@ class Builder:
         if any(e.ordered for e in closed.effects) or (
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
-        self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.source)
         # Where they are computed: a hold behind the call would leave them to their readers within.
         held, self.held = self.held, ()
         symbol, types = self.module.function(closed, name, self.eqn, held)
@@ -694,9 +726,9 @@ class Builder:
         """Call a program that XLA:CPU may not mix with what is around the call."""
         around = self.where
         marks = {} if around is None else {a.name: a.attr.value for a in around}
-        self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.eqn.source)
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.source)
         with self.module.aside():
-            return self.call_marked(closed, args, "checkpoint", {**marks, **_KEPT})
+            return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
     @property
     def dim_args(self) -> list[Any]:
@@ -733,101 +765,43 @@ class Builder:
         `part` says which of the equation's programs it is: they are named within it.
         """
         path = f"{self.eqn.ctx.path}{part}/" if part else self.eqn.ctx.path
-        inner = Builder(self.module, self.block, self.prefix + path, self.loc)
+        inner = Builder(self.module, self.block, self.prefix + path, self.loc, self.line)
         inner.where = self.where
         return lower_equations(inner, closed, args)
 
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
-        # Holds are chosen among equations: what one is written out in is part of it.
-        module, hold = self.module, self.module.hold
-        module.hold = "off"
+        with self.module.holding("off"):
+            return self._written_out(staged(fun, avals), xs)
+
+    def by_rule(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
+                ) -> list[Any]:
+        """`traced`, where the primitive, the params and the operands' avals say what `fun` does.
+
+        So its program serves every such equation, and a long one is one function of the module.
+        """
+        module, eqn = self.module, self.eqn
+        closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
+        with module.holding("off"):
+            if len(closed.eqns) <= LONG or self.where is not None or not module.calls_rules:
+                return self._written_out(closed, xs)
+            symbol, types = module.function(closed, eqn.primitive.name, eqn, line=None)
+            return list(self.raw("func.call", xs, {
+                "callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
+
+    def _written_out(self, closed: ClosedOlympuspr, xs: Sequence[Any]) -> list[Any]:
+        """Emit a rule's program here: its equations are at the line of the one being lowered."""
+        outer, self.line = self.line, self.source
         try:
-            return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
+            return self.call_inline(closed, xs)
         finally:
-            module.hold = hold
+            self.line = outer
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
-        """The equation, by `fun(*xs, **params)`, a function of lax operations."""
-        outs = self.traced(functools.partial(fun, **params), xs, self.avals_in)
+        """The equation, by `fun(*xs, **params)`, a function of lax operations, as `by_rule`."""
+        outs = self.by_rule(functools.partial(fun, **params), xs, self.avals_in)
         return outs if self.eqn.primitive.multiple_results else outs[0]
-
-
-_FRONTEND = "mhlo.frontend_attributes"
-_KEPT = {"inlineable": "false"}     # a call that XLA may not make part of its caller
-_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
-
-
-class PlatformOpen(Exception):
-    """A rule asks for the platform in a module of several: it is to be run for each of them."""
-
-
-def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
-    """The equation as a choice between what each platform has for it."""
-    module, eqn, prim = b.module, b.eqn, b.eqn.primitive
-    avals_in, avals_out = b.avals_in, b.avals_out
-
-    def emit(platform: str) -> list[Any]:
-        module.platform = platform
-        b.eqn, b.avals_in, b.avals_out = eqn, avals_in, avals_out
-        try:
-            rule = module.rules.get(prim, prim.platform_rules.get(platform)) or prim.lower
-            out = rule(b, *ins, **eqn.params)
-        finally:
-            module.platform = None
-        return list(out) if prim.multiple_results else [out]
-
-    assert b.block.sizes is not None    # the number of the platform is among them
-    index = b.convert(b.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
-    outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
-                  [b.type(a) for a in avals_out])
-    return outs if prim.multiple_results else outs[0]
-
-
-class _Mark:
-    """Where a block ends and what it knows, so that what a rule had begun can be taken back."""
-
-    __slots__ = ("block", "last", "known")
-
-    def __init__(self, block: Block) -> None:
-        self.block, ops = block, block.ip.block.operations
-        self.last = len(ops)
-        assert block.sizes is not None
-        tables = block.scalars, block.repeated, block.sizes.values, block.sizes.vectors
-        self.known = [(table, len(table)) for table in tables]
-
-    def restore(self) -> None:
-        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
-            op.operation.erase()
-        for table, count in self.known:
-            for key in list(table)[count:]:
-                del table[key]
-
-
-def _elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
-    """What XLA is told of operations that run elsewhere than the rest of their program."""
-    if compute_type.startswith("gpu_stream:"):
-        found = {"_xla_stream_annotation": compute_type.split(":")[1], **_KEPT}
-    else:
-        found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
-    return found if options is None else {**found, "backend_config": options}
-
-
-def _marks(scope: Scope, around: Any) -> Any:
-    """What XLA is told of the operations of a scope, within a program of which it is told `around`.
-    """
-    given = {} if around is None else {
-        a.name: a.attr.value for a in around
-        if scope.metadata is None or a.name.startswith("_xla")}
-    if scope.compute_type is not None:
-        given = _elsewhere(scope.compute_type)
-    return _dictionary({**given, **dict(scope.metadata or ())})
-
-
-def _dictionary(marks: dict[str, Any]) -> Any:
-    ir = mlir.ir
-    return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None
 
 
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
@@ -838,34 +812,43 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     """
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
-    rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
+    around, open_platform, own = b.where, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
+    scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
+    where, known = around, dict[Any, Any]()     # name there and its rule
+    # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
+        if eqn.ctx is not scope:
+            scope = eqn.ctx
+            where = around if scope.compute_type is None and scope.metadata is None else (
+                marks_of(scope, around))
+            known = {}
+        b.where = where
         ins, avals = [], []
-        scope, prim, outvars = eqn.ctx, eqn.primitive, eqn.outvars
-        b.where = around if scope.compute_type is None and scope.metadata is None else (
-            _marks(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        b.eqn, b.avals_in = eqn, avals
-        several = prim.multiple_results     # else without comprehensions, which are frames
-        b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
+        prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
+        if found is None:
+            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim)
+        name, lower = found
+        several = prim.multiple_results
+        b.eqn, b.avals_in, b.avals_out = eqn, avals, (
+            [v.aval for v in outvars] if several else [outvars[0].aval])
+        line = eqn.source if own else b.line
+        at = None if line is None else known_location((name, id(line[0]), line[1]))
+        b.loc = location(name, line) if at is None else at[0]
         if held:
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
-        b.loc = location(f"{b.prefix}{scope.path}{prim.name}", eqn.source)
-        mark: Any = _Mark(b.block) if open_platform else None
+        mark: Any = Mark(b.block) if open_platform else None
         try:
-            rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
-            if rules:
-                rule = rules.get(prim, rule)
-            out = (rule or prim.lower)(b, *ins, **eqn.params)
+            out = lower(b, *ins, **eqn.params)
         except PlatformOpen:
             mark.restore()
-            out = _per_platform(b, ins)
+            out = per_platform(b, ins)
         if several:
             if True in [a.tagged for a in b.avals_out]:
                 out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
@@ -874,9 +857,10 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                        for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
             env.update(zip(outvars, out))
         else:
-            if b.avals_out[0].tagged:
-                out = b.spread(out, b.avals_out[0])
-            env[outvars[0]] = b.hold(out, b.avals_out[0]) if b.held else out
+            var = outvars[0]
+            if var.aval.tagged:
+                out = b.spread(out, var.aval)
+            env[var] = b.hold(out, var.aval) if b.held else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

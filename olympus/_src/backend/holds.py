@@ -104,8 +104,7 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
     """
     pr = closed.olympuspr
-    if len(pr.outvars) < 2 and max(map(_kind, {eqn.primitive for eqn in pr.eqns}),
-                                   default=_FUSED) < _MOVES:
+    if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
         return {}       # One kernel computes it all.
     # What is fused is not kept: it takes more than the program.
     return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
@@ -129,12 +128,12 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
 
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
-    eqns = closed.olympuspr.eqns
-    calls = {prim for prim in {eqn.primitive for eqn in eqns} if isinstance(prim, Higher)}
+    pr = closed.olympuspr
+    calls = {prim for prim in pr.primitives if isinstance(prim, Higher)}
     if not calls:
         return frozenset()
     return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in eqns if eqn.primitive in calls]))
+        _apart(eqn) for eqn in pr.eqns if eqn.primitive in calls]))
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
@@ -152,7 +151,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> froz
                 for x in eqn.params.values():
                     if type(x) is NamedSharding:
                         found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
-        if "shard_map" in {prim.name for prim in {eqn.primitive for eqn in pr.eqns}}:
+        if "shard_map" in {prim.name for prim in pr.primitives}:
             for eqn in pr.eqns:
                 if eqn.primitive.name == "shard_map":
                     found.update(_cut_by_parts(eqn))
@@ -201,12 +200,6 @@ def _kind(prim: Any) -> int:
     return kind
 
 
-def _is_long(eqn: OlympusprEqn) -> bool:
-    """Whether a reduction goes over more elements than one window."""
-    shape = _shape(eqn.invars[0].aval)
-    return True in [less(_WINDOW, shape[axis]) for axis in eqn.params["axes"]]
-
-
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
     """Whether an equation moves elements along an axis of such a size, or combines those there."""
     name, params = eqn.primitive.name, eqn.params
@@ -235,6 +228,15 @@ def _positions(kinds: bytearray, kind: int) -> Iterator[int]:
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     """The program that an equation calls, which XLA makes part of the caller."""
     return eqn.primitive.bodies(eqn.params)[0]
+
+
+class _Long(dict[tuple[Any, Sequence[int]], bool]):
+    """By aval and axes, whether a reduction goes over more elements than one window."""
+
+    def __missing__(self, key: tuple[Any, Sequence[int]]) -> bool:
+        shape, axes = _shape(key[0]), key[1]
+        found = self[key] = True in [less(_WINDOW, shape[axis]) for axis in axes]
+        return found
 
 
 class _Sizes(dict[Any, tuple[int, Any]]):
@@ -318,13 +320,14 @@ class _Fusion:
     def _kinds(self, cut: frozenset[int]) -> bytearray:
         eqns = self.pr.eqns
         prims = [eqn.primitive for eqn in eqns]
-        known = {prim: _kind(prim) for prim in {*prims}}
+        known = {prim: _kind(prim) for prim in self.pr.primitives}
         kinds = bytearray(map(known.__getitem__, prims))
         for n in _positions(kinds, _CALLS):
             called = self.called[n] = _called(_program(eqns[n]), cut)
             kinds[n] = _MIXED if called.opaque else _CALLS
+        long = _Long()
         for n in _positions(kinds, _REDUCES):
-            if _is_long(eqns[n]):
+            if long[eqns[n].invars[0].aval, eqns[n].params["axes"]]:
                 kinds[n] = _OPAQUE
         for kind in (_MOVES, _SPLITS, _REDUCES) if cut else ():
             for n in _positions(kinds, kind):
@@ -338,7 +341,7 @@ class _Fusion:
         # The hot path: for one result that is fused there are no calls, most of the time.
         kinds, readers, homes, trees, leaves = (
             self.kinds, self.readers, self.homes, self.trees, self.leaves)
-        get, n = readers.get, len(self.pr.eqns)
+        get, note, n = readers.get, readers.setdefault, len(self.pr.eqns)
         nearest = n     # the next equation whose result is in memory
         readers.update(dict.fromkeys(variables(self.pr.outvars), n))
         for eqn, kind in zip(reversed(self.pr.eqns), kinds[-2::-1], strict=True):
@@ -373,15 +376,13 @@ class _Fusion:
                     trees[home] |= _BITS[n % _CYCLE] if kind != _LONG else _several(_OPERATIONS, n)
             for x in operands:
                 if type(x) is Var:
-                    of = get(x)
-                    if of is None:
-                        readers[x] = n
-                    elif type(of) is int:
-                        if of != n:
+                    of = note(x, n)
+                    if of != n:
+                        if type(of) is int:
                             readers[x] = [of, n]
-                    elif of[-1] != n:
-                        of.append(n)
-            if _CALLS <= kind <= _MIXED:
+                        elif of[-1] != n:
+                            of.append(n)
+            if kind > _REDUCES and kind < _OPAQUE:
                 self._note_call(n)
 
     def _note_call(self, n: int) -> None:

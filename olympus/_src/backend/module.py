@@ -26,13 +26,13 @@ from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
-from .builder import Block, Builder, lower_equations
+from .builder import OWN, Block, Builder, lower_equations
 from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart
 from .manual import ManualAxes
-from .nest import Nest
+from .nest import LOADABLE, Nest
 from .spreading import named
 from .uneven import uneven_sizes
 
@@ -86,7 +86,8 @@ class ModuleContext:
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "by_others", "distinct")
+                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
+                 "distinct")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -127,6 +128,7 @@ class ModuleContext:
         self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
+        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -148,6 +150,22 @@ class ModuleContext:
         """
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(_names_devices, self.alone.olympuspr))
+
+    @property
+    def calls_rules(self) -> bool:
+        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
+        before all else, unless deep in a nest, which it bounds.
+        """
+        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
+
+    @contextlib.contextmanager
+    def holding(self, hold: str) -> Iterator[None]:
+        """Holds are chosen among equations: what one is written out in is part of it."""
+        outer, self.hold = self.hold, hold
+        try:
+            yield
+        finally:
+            self.hold = outer
 
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
@@ -405,11 +423,11 @@ class ModuleContext:
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
 
-    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = ()
-                 ) -> tuple[str, list[Any]]:
+    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = (),
+                 line: Any = OWN) -> tuple[str, list[Any]]:
         """The private function of a program that `eqn` calls, emitted once for equal ones.
 
-        Results at `held` are computed once there, however many read them.
+        Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
 
         Returns:
           Its symbol and its result types.
@@ -418,7 +436,7 @@ class ModuleContext:
         key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform, held
         found = self.functions.get(key) or self.functions.get((key, self.is_aside))
         if found is None and (first := self.distinct.first(closed, name)) is not closed:
-            return self.function(first, name, eqn, held)
+            return self.function(first, name, eqn, held, line)
         if found is None:
             convolutions = self.convolutions
             symbol = self.symbol(name)
@@ -426,7 +444,8 @@ class ModuleContext:
             nest, outer = self.nest, self.nest.deepest
             nest.enter(eqn)
             nest.deepest = level = len(nest.eqns)
-            emit_function(self, closed, symbol, "private", "", held=held)  # XLA adds its callers'
+            # Without a prefix: XLA adds its callers'.
+            emit_function(self, closed, symbol, "private", "", held=held, line=line)
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)
@@ -497,7 +516,8 @@ def _storage(aval: Any) -> Any:
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = ()) -> tuple[Any, list[Any]]:
+                  wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
+                  ) -> tuple[Any, list[Any]]:
     """Emit a program as a function of the module; return the `func.func` and what it returns.
 
     Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
@@ -525,7 +545,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
         locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else \
             [loc] * len(ins)
         block = fn.add_entry_block(locs)
-    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc)
+    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
     sizes, given_tokens, args = cut(list(block.arguments), len(dims), ordered)
     if module.dim_names:
         given = dict(zip(dims, sizes, strict=True))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..base import lib
@@ -83,12 +84,15 @@ def input_effects(effects: frozenset[Any]) -> list[InputEffect]:
     return [e for e in effects if isinstance(e, InputEffect)]
 
 
+_effects = attrgetter("effects")
+
+
 def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
     """The effects of a program: those of its equations; an input's by its place among `inputs`.
 
     What an equation does to a value that another equation made is the program's own affair.
     """
-    effects = frozenset().union(*(eqn.effects for eqn in eqns if eqn.effects))
+    effects = frozenset().union(*filter(None, map(_effects, eqns)))
     # As a rule none names an input, and the union is all.
     if not input_effects(effects):
         return effects

@@ -29,6 +29,7 @@ __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn",
            "NO_EFFECTS", "numbers", "read", "variables"]
 
 _DERIVED_LIMIT = 256
+_primitive = attrgetter("primitive")
 NO_EFFECTS: frozenset[Any] = frozenset()
 
 
@@ -233,7 +234,7 @@ class Olympuspr:
     """
 
     __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "height",
-                 "cache", "__weakref__")
+                 "cache", "_primitives", "__weakref__")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Any],
                  eqns: Sequence[OlympusprEqn], effects: frozenset[Any] = NO_EFFECTS,
@@ -242,6 +243,7 @@ class Olympuspr:
         self.eqns, self.effects, self.debug_info = list(eqns), effects, debug_info
         self.height = height
         self.cache = Memo(_DERIVED_LIMIT)
+        self._primitives: frozenset[Any] | None = None
 
     @property
     def in_avals(self) -> list[Any]:
@@ -250,6 +252,14 @@ class Olympuspr:
     @property
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
+
+    @property
+    def primitives(self) -> frozenset[Any]:
+        """What the equations bind: a few of many, which says what a pass need not look for."""
+        found = self._primitives
+        if found is None:
+            found = self._primitives = frozenset(map(_primitive, self.eqns))
+        return found
 
     def replace(self, **changes: Any) -> Olympuspr:
         """A copy with the named fields changed and an empty cache; effects follow from them."""

@@ -6,6 +6,7 @@ bar of its own, through a linear identity in the carry whose transpose makes the
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import threading
@@ -105,7 +106,7 @@ class Tick(DueTick):
         return call
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
-        b.inline(self._when_due, *xs, **params)
+        b.traced(functools.partial(self._when_due, **params), xs, b.avals_in)
         return []
 
     # In the program: iterations that are not due do not wait for Python.

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..core.trace import typeof
-from ..types import dtypes
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
 from .bits import bitwise_not
@@ -40,9 +39,9 @@ class MendedElementwise(Elementwise):
 
     def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
         out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
-        if not dtypes.is_complex(aval.dtype):
+        if aval.dtype.kind != "c":
             return out
-        return b.traced(self._mended, [x, out], [aval, aval])[0]
+        return b.by_rule(self._mended, [x, out], [aval, aval])[0]
 
     def _mended(self, z: Any, out: Any) -> Any:
         return complex(*self.mend(real(z), imag(z), real(out), imag(out)))

@@ -155,7 +155,9 @@ class Elementwise(Primitive):
         return make_aval(shape, dtype, all(a.weak_type for a in avals))
 
     def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
-        return b.op(self.op, b.expand(xs), accuracy_attributes(b, accuracy))
+        # What is alone has the shape of the result.
+        return b.op(self.op, b.expand(xs) if len(xs) > 1 else xs,
+                    None if accuracy is None else accuracy_attributes(b, accuracy))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)

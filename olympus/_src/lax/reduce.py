@@ -85,10 +85,8 @@ class Reduction(Primitive, abstract=True):
     def lower(self, b: Any, x: Any, *, axes: Dims) -> Any:
         scalar = make_aval((), b.avals_in[0].dtype)
         body = b.module.combiner(self.combine, scalar)
-        op = b.ops("stablehlo.reduce", [x, b.scalar(self.identity(scalar.dtype), scalar.dtype)],
-                   {"dimensions": b.i64s(axes)}, regions=1)
-        b.region(op, 0, [b.type(scalar)] * 2, lambda p, q: b.call_inline(body, [p, q]))
-        return op.result
+        return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, scalar,
+                           lambda p, q: b.call_inline(body, [p, q]))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axes: Dims
              ) -> Any:

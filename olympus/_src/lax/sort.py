@@ -80,7 +80,7 @@ class Sort(Primitive):
     def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
         alone = len(xs) == 1 and dtypes.scalar_kind(b.avals_in[0].dtype) in "iu"
         if not alone and _may_sort_words(b, dimension):
-            return b.traced(functools.partial(_by_words, dimension=dimension, num_keys=num_keys),
+            return b.by_rule(functools.partial(_by_words, dimension=dimension, num_keys=num_keys),
                             xs, b.avals_in)
         scalars = [make_aval((), a.dtype) for a in b.avals_in]
         op = b.ops("stablehlo.sort", xs, {
@@ -252,7 +252,7 @@ class TopK(Primitive):
     def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
         aval = b.avals_in[0]
         if aval.dtype != FLOAT32 and _may_sort_words(b, axis):  # XLA:CPU sorts all of others
-            return b.traced(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
+            return b.by_rule(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
         count = {"k": k if isinstance(k, SymbolicDim) else b.attr(f"{k} : i64")}
         if dtypes.itemsize_bits(aval.dtype) >= 8:
             outs = list(b.ops("chlo.top_k", [x], count).results)

@@ -142,8 +142,8 @@ class SelectAndScatterAdd(Selection):
 def _untyped(b: Any, fun: Callable[..., Any], xs: Sequence[Any], params: dict[str, Any]) -> Any:
     """The equation by a function of arrays, within which XLA chooses how they are cut."""
     with use_abstract_mesh(NO_MESH):
-        return b.traced(functools.partial(fun, **params), xs,
-                        [a.update(sharding=None) for a in b.avals_in])[0]
+        return b.by_rule(functools.partial(fun, **params), xs,
+                         [a.update(sharding=None) for a in b.avals_in])[0]
 
 
 def _read_places(tangents: Any, operand: Any, **params: Any) -> Any:

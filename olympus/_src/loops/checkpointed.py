@@ -119,7 +119,7 @@ class CountedWhile(Loop):
             carry = run(olympuspr, *consts, *carry)
 
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
-        return b.inline(self._as_while, *args, **params)
+        return b.traced(functools.partial(self._as_while, **params), args, b.avals_in)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:

@@ -7,6 +7,7 @@ element's derivative whatever the number of times; the result is linear in the t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,9 +67,9 @@ class ScatterApply(Primitive):
               update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
               **params: Any) -> list[Any]:
         if len(xs) > 1:
-            return b.inline(_by_counting, indices, *xs, olympuspr=olympuspr,
-                            update_shape=update_shape, dimension_numbers=dimension_numbers,
-                            **params)
+            return b.traced(functools.partial(
+                _by_counting, olympuspr=olympuspr, update_shape=update_shape,
+                dimension_numbers=dimension_numbers, **params), [indices, *xs], b.avals_in)
         index, x = b.avals_in
         updates = make_aval(update_shape, x.dtype)
         return emit_scatter(

@@ -143,7 +143,7 @@ class RandomGamma(Primitive):
                 return run(keys, a)
             flat = [reshape(x, (prod(shape),)) for x in (keys, a)]
             return reshape(map_(lambda pair: run(*pair), flat), shape)
-        return b.inline(draw, keys, a)
+        return own.dtype.impl.emit(b, draw, keys, a)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:
         keys, a = primals

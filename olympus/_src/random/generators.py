@@ -65,6 +65,10 @@ class Generator:
     def __repr__(self) -> str:
         return self.tag
 
+    def emit(self, b: Any, fun: Callable[..., Any], *xs: Any) -> Any:
+        """An equation of such keys, by `fun`."""
+        return b.inline(fun, *xs)
+
 
 def _stacked(words: Sequence[Any]) -> Any:
     """Words [*s] as the last axis of one array."""
@@ -272,6 +276,10 @@ class Defined(Generator):
 
     def __reduce__(self) -> tuple:
         return Defined, self._fields
+
+    def emit(self, b: Any, fun: Callable[..., Any], *xs: Any) -> Any:
+        """Recorded anew: what a user's function does may change, and it is not to be kept."""
+        return b.traced(fun, xs, b.avals_in)[0]
 
     def _each(self, name: str, fun: Callable[..., Any], shape: Dims, dtype: Any, *args: Any) -> Any:
         """The function of each of the operands, mapped over as many axes as the last one has left.

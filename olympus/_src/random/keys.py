@@ -278,7 +278,6 @@ class OfKeys(Primitive, abstract=True):
              ) -> Any:
         return self.bind(*align(axis, args, dims, 0)[0], **params), 0
 
-
 class Wrap(OfKeys):
     """Key words uint32[*s, *key_shape] -> keys of shape s: the same buffer."""
 
@@ -317,7 +316,7 @@ class Seed(OfKeys):
         return make_aval(seeds.shape, KeyType(impl))
 
     def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
-        return b.inline(impl.seed, x)
+        return impl.emit(b, impl.seed, x)
 
 
 class Drawn(OfKeys, abstract=True):
@@ -334,7 +333,7 @@ class Drawn(OfKeys, abstract=True):
     def lower(self, b: Any, x: Any, *, partitionable: bool, **params: Any) -> Any:
         impl = b.avals_in[0].dtype.impl
         with config.threefry_partitionable(partitionable):
-            return b.inline(lambda k: self.draw(impl, random_unwrap_p.bind(k), **params), x)
+            return impl.emit(b, lambda k: self.draw(impl, random_unwrap_p.bind(k), **params), x)
 
 
 class SplitKeys(Drawn):
@@ -371,7 +370,7 @@ class FoldIn(OfKeys):
 
     def lower(self, b: Any, x: Any, y: Any) -> Any:
         impl = b.avals_in[0].dtype.impl
-        return b.inline(lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
+        return impl.emit(b, lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
 
 
 class RandomBits(Drawn):

@@ -296,7 +296,7 @@ class Qr(MatrixOperation):
         return [*found, ((n,), INT32)] if pivoting else found
 
     def lower(self, b: Any, x: Any, **params: Any) -> list[Any]:
-        return b.traced(lambda x: _composed(x, **params), [x], b.avals_in)
+        return b.by_rule(lambda x: _composed(x, **params), [x], b.avals_in)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         q, r, *order = self.bind(*primals, **params)

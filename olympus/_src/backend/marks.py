@@ -1,0 +1,39 @@
+"""What XLA is told of operations and calls besides what they compute: frontend attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.lib import mlir
+from ..core.context import Scope
+
+__all__ = ["FRONTEND", "KEPT", "dictionary", "elsewhere", "marks_of"]
+
+FRONTEND = "mhlo.frontend_attributes"
+KEPT = {"inlineable": "false"}      # a call that XLA may not make part of its caller
+_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
+
+
+def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
+    """What XLA is told of operations that run elsewhere than the rest of their program."""
+    if compute_type.startswith("gpu_stream:"):
+        found = {"_xla_stream_annotation": compute_type.split(":")[1], **KEPT}
+    else:
+        found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
+    return found if options is None else {**found, "backend_config": options}
+
+
+def marks_of(scope: Scope, around: Any) -> Any:
+    """What XLA is told of the operations of a scope, within a program of which it is told `around`.
+    """
+    given = {} if around is None else {
+        a.name: a.attr.value for a in around
+        if scope.metadata is None or a.name.startswith("_xla")}
+    if scope.compute_type is not None:
+        given = elsewhere(scope.compute_type)
+    return dictionary({**given, **dict(scope.metadata or ())})
+
+
+def dictionary(marks: dict[str, Any]) -> Any:
+    ir = mlir.ir
+    return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None

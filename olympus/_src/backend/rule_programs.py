@@ -1,0 +1,54 @@
+"""The programs that lowering rules are made of, kept: what a rule says of an equation is said once.
+
+A rule may emit its equation by a function of other operations. Recording that costs more than
+emitting it, so what is recorded serves every equation of the same primitive, params and types.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any
+
+from ..base.util import Memo
+from ..core.context import current_context
+from ..core.ir import ClosedOlympuspr
+from ..core.staging import stage
+
+__all__ = ["LONG", "rule_program", "staged"]
+
+# Of more equations than these, a program is emitted as a function that is called. A function costs
+# a module as much as ten operations, and a call of it as much as one.
+LONG = 12
+
+_programs: Memo = Memo(512)
+
+
+def staged(fun: Callable[..., Any], avals: Sequence[Any]) -> ClosedOlympuspr:
+    """The program of a function that returns one value or a sequence of them."""
+    def flat(*args: Any) -> list[Any]:
+        out = fun(*args)
+        return list(out) if isinstance(out, (list, tuple)) else [out]
+
+    return stage(flat, avals)
+
+
+def rule_program(eqn: Any, avals_in: Sequence[Any], platform: str | None, fun: Callable[..., Any],
+                 avals: Sequence[Any]) -> ClosedOlympuspr:
+    """The program of `fun` on values of `avals`, by which an equation on `avals_in` is emitted."""
+    code = _code(fun)
+    # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
+    key = (eqn.primitive, *eqn.params.items(), *avals_in, None, *avals, platform, id(code),
+           current_context())
+    found = _programs.get(key)
+    if found is None:
+        found = _programs[key] = staged(fun, avals), code
+    return found[0]
+
+
+def _code(fun: Any) -> CodeType:
+    """What a rule runs: one rule may have several functions."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return fun.__code__
