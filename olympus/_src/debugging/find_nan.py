@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -129,24 +130,23 @@ def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: 
 
 def _report(op: Operation, index: tuple[int, ...]) -> NanFound:
     values = [_at(x, index) for x in op.operands]
-    shape = np.shape(op.results[0])
     forward = None if op.transposed is None else (
         f"{op.transposed.primitive} at {source.summarize(op.transposed.source)}")
     zero = any(type(x) is WatchTracer and x.made is not None and x.made.transposed is not None
                and value == 0 for x, value in zip(op.operands, values, strict=True))
     return NanFound(str(op.primitive), op.line, forward, op.time, index, values,
-                    _ADVICE if forward and zero else "", _history(op, index, shape))
+                    _ADVICE if forward and zero else "", _history(op, index))
 
 
 def _at(x: Any, index: tuple[int, ...]) -> Any:
     """The element of an operand that goes into the result's; the whole where shapes differ."""
     value = host(x)
-    if value.ndim == len(index) and all(i < n for i, n in zip(index, value.shape)):
+    with contextlib.suppress(IndexError, ValueError):
         return value[index].item()
     return value.item() if value.size == 1 else f"{typeof(x).str_short()}"
 
 
-def _history(op: Operation, index: tuple[int, ...], shape: tuple[int, ...]) -> list[str]:
+def _history(op: Operation, index: tuple[int, ...]) -> list[str]:
     """The operations that operands come from, nearest first."""
     lines, left, seen = [], list(op.operands), set()
     while left and len(lines) < _SHOWN:
