@@ -13,7 +13,7 @@ import pytest
 
 import olympus
 from olympus import lax
-from olympus._src.backend import launch
+from olympus._src.job import launch
 
 pmap_in_processes = str(Path(__file__).parent / "pmap_in_processes.py")
 

@@ -1,7 +1,7 @@
 """`python -m olympus.distributed`: `launch` starts the processes of a job, `doctor` looks at one.
 """
 
-from .._src.backend.commands import main as _main
+from .._src.command_line.distributed import main as _main
 
 __all__ = []
 

@@ -17,8 +17,8 @@ from ...version import __version__
 from ..base import config, lib, source
 from ..base.typing import Device
 from ..base.util import clear_all
+from ..job.state import current as job
 from ..types.shape import static_int
-from .job import current as job
 
 __all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "backends",
            "clear_backends", "client", "default_backend", "default_device", "device_count",
@@ -26,13 +26,8 @@ __all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "back
            "local_devices", "print_environment_info", "process_count", "process_index",
            "process_indices", "register_backend_factory"]
 
-_clients: dict[str, Any] = {}
+_clients = job.clients
 _lock = threading.RLock()
-
-
-def started() -> bool:
-    """Whether any backend was made, after which it is too late to join a job."""
-    return bool(_clients)
 
 
 def _make_cpu_client() -> Any:

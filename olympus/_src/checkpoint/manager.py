@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backend.devices import process_count, process_index
-from ..backend.job import current
 from ..base import monitoring
 from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
 from ..base.typing import DTypeLike
+from ..job.state import current
 from . import store
 
 __all__ = ["AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..backend.devices import process_count, process_index
-from ..backend.job import current
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 from ..base.typing import PyTree
 from ..export.nodes import Unregistered, decode_tree, encode_tree
+from ..job.state import current
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format

@@ -11,13 +11,13 @@ from ..backend.array import HOLDERS, array_from_numpy, numpy_value, parts_of, pu
 from ..backend.compile import drop_programs, relaid
 from ..backend.devices import client
 from ..backend.eager import argument_array
-from ..backend.job import current
 from ..base import lib
 from ..base.config import transfer_guard
 from ..base.source import api_boundary
 from ..base.typing import Array, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
+from ..job.state import current
 from ..lax.layout import lay_out
 from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding
 from ..lax.slicing import slice as slice_of

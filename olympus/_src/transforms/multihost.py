@@ -16,11 +16,11 @@ import numpy as np
 
 from ..backend.array import HOLDERS
 from ..backend.devices import devices, process_count, process_index
-from ..backend.job import current
 from ..base import lib
 from ..base.source import api_boundary
 from ..base.typing import Device, PyTree
 from ..base.util import memoize
+from ..job.state import current
 from ..types.mesh import AxisType, Mesh, restore_mesh, swap_mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten

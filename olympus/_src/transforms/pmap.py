@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..backend import devices as backends
-from ..backend.job import current
 from ..base.typing import Device, PyTree
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
+from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
 from ..types.mesh import Mesh, get_abstract_mesh
 from ..types.sharding import PartitionSpec

@@ -3,7 +3,7 @@
 Process 0 of the job starts it, by its path: it imports nothing of Olympus. C++ ends every process
 that is connected to a service when that goes (`client.h` of PJRT's distributed runtime: LOG(FATAL),
 SIGABRT); alone, it outlives process 0, and each of the job can end as it likes. It ends when the
-last of them has, which it sees from their pulses (`backend.rollcall`).
+last of them has, which it sees from their pulses (`job.rollcall`).
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....backend.job import current as global_state
+from ....job.state import current as global_state
 
 __all__ = ["global_state"]
 HOMES = ("olympus.distributed",)

@@ -20,6 +20,7 @@ class Job:
     def __init__(self) -> None:
         self.process_id, self.num_processes = 0, 1
         self.coordinator_address: str | None = None
+        self.clients: dict[str, Any] = {}       # of XLA in this process, by platform
         self.client: Any = None         # of the distributed runtime; None before and after
         self.service: Any = None        # its coordinator's process; in process 0 only
         self.shutdown_timeout = 0

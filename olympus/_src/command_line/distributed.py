@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from ..job.launch import launch
 from .doctor import doctor
-from .launch import launch
 
 __all__ = ["main"]
 

@@ -8,12 +8,12 @@ import socket
 import sys
 
 from ...version import __version__
+from ..backend import devices
 from ..base import config, lib
-from . import devices
-from .clusters import CLUSTERS
-from .distributed import initialize
-from .job import current
-from .rollcall import reachable
+from ..job.clusters import CLUSTERS
+from ..job.distributed import initialize
+from ..job.rollcall import reachable
+from ..job.state import current
 
 __all__ = ["doctor"]
 

@@ -17,7 +17,7 @@ from ..base import lib
 from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
 from ..base.util import lazy_module
-from .job import current
+from .state import current
 
 if TYPE_CHECKING:
     import hashlib
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:       # with OpenSSL, sockets and JSON, which a process alone does not need
     hashlib = lazy_module("hashlib")
     futures = lazy_module("concurrent.futures")
-    rollcall = lazy_module("olympus._src.backend.rollcall")
+    rollcall = lazy_module("olympus._src.job.rollcall")
 
 __all__ = ["LEFT", "check_same_program", "explain_collective", "spans_processes", "watch_others"]
 

@@ -19,8 +19,7 @@ from ..base.logs import LOGGER
 from . import rollcall
 from .agreement import LEFT, explain_collective, watch_others
 from .clusters import detect
-from .devices import started
-from .job import current
+from .state import current
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
@@ -69,7 +68,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     """
     if current.client is not None:
         raise RuntimeError(f"{_WHAT}: called again; it should only be called once in a process.")
-    if started():
+    if current.clients:
         raise RuntimeError(f"{_WHAT}: called after a backend was started; it must be called before "
                            "any computation and before olympus.devices(), device_put and the like.")
     if slice_index is not None:
