@@ -12,10 +12,20 @@ with _collector_at_rest():      # What these make stays: to look for cycles is a
 from ._src.base.util import publish as _publish
 from ._src.base.util import submodules as _submodules
 from ._src.base.util import when_named as _when_named
-from ._src.backend.array import Shard
-from ._src.backend.devices import (
-    default_backend, device_count, devices, host_count, host_id, host_ids, local_device_count,
-    local_devices, print_environment_info, process_count, process_index, process_indices,
+from ._src.devices.array import Shard
+from ._src.devices.devices import (
+    default_backend,
+    device_count,
+    devices,
+    host_count,
+    host_id,
+    host_ids,
+    local_device_count,
+    local_devices,
+    print_environment_info,
+    process_count,
+    process_index,
+    process_indices,
 )
 from ._src.base.config import (
     CompilerEffortLevel, allow_f16_reductions, array_garbage_collection_guard, auto_pcast,

@@ -73,6 +73,6 @@ def test_shapes_that_do_not_fit_are_refused(match, call):
 
 
 def test_importing_olympus_does_not_import_it():
-    code = ("import sys, olympus; assert 'olympus._src.transforms.mesh_utils' not in sys.modules; "
+    code = ("import sys, olympus; assert 'olympus._src.devices.mesh_utils' not in sys.modules; "
             "olympus.experimental.mesh_utils.create_device_mesh")
     subprocess.run([sys.executable, "-c", code], check=True)

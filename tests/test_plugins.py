@@ -7,9 +7,9 @@ import types
 import pytest
 
 import olympus
-from olympus._src.backend import devices
 from olympus._src.base import config
 from olympus._src.base.lib import clients
+from olympus._src.devices import devices
 
 
 def test_an_installed_plugin_without_a_device_gives_way_to_the_cpu(monkeypatch):

@@ -1,10 +1,13 @@
 """XLA's clients, one for each platform."""
 
-from .._src.backend.devices import (
-    backend_xla_version, backends, clear_backends, register_backend_factory,
+from .._src.devices.devices import (
+    backend_xla_version,
+    backends,
+    clear_backends,
+    register_backend_factory,
 )
-from .._src.backend.devices import client as get_backend
-from .._src.backend.devices import default_device as get_default_device
+from .._src.devices.devices import client as get_backend
+from .._src.devices.devices import default_device as get_default_device
 from .._src.base.lib import get_compile_options
 from .._src.base.util import publish as _publish
 from .._src.base.util import register_backend_cache

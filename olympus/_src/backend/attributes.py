@@ -16,10 +16,10 @@ import numpy as np
 from ..base import lib, source
 from ..base.lib import mlir
 from ..base.util import Memo, known_cache, lazy_module
+from ..devices.devices import check_process, client
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
-from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
            "element_type", "i64s", "known_location", "known_type", "location", "module_context",

@@ -17,12 +17,12 @@ from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
 from ..core.ir import ClosedOlympuspr, Literal
+from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec
 from . import dims
-from .array import stored
 from .attributes import (
     attr,
     call_aliases,

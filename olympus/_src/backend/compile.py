@@ -21,6 +21,14 @@ from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
+from ..devices.array import (
+    array_from_numpy,
+    layout_of,
+    numpy_value,
+    put_array,
+    refuse_masked_arrays,
+)
+from ..devices.devices import check_process, client
 from ..job.agreement import check_same_program, spans_processes
 from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
@@ -33,8 +41,6 @@ from ..types.sharding import (
     demanded_memory,
     entry_of,
 )
-from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
-from .devices import check_process, client
 from .dumps import dump
 from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging

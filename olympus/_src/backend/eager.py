@@ -27,11 +27,11 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
+from ..devices.array import HOLDERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import dispatch_registry
-from .array import HOLDERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from .compile import Executable, compile_program
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of

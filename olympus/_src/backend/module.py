@@ -20,6 +20,7 @@ from ..core.identity import Firsts
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.staging import stage
+from ..devices.devices import device_count, incompatible
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -27,7 +28,6 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import OWN, Block, Builder, lower_equations
-from .devices import device_count, incompatible
 from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
 from .hold_report import HoldReport, hold_report
 from .holds import cut_sizes, holds_of, kept_of, read_apart

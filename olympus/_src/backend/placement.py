@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
+from ..devices import devices
+from ..devices.array import layout_of, stored
 from ..types.avals import ShapeDtypeStruct
 from ..types.mesh import AbstractMesh, Mesh, mesh_around, mesh_of
 from ..types.sharding import NamedSharding, demanded_memory, device_tuple
-from . import devices
-from .array import layout_of, stored
 from .compile import Placement
 
 __all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_of"]

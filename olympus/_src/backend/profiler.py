@@ -22,8 +22,8 @@ from ..base import lib
 from ..base.lib import profiler as xla
 from ..base.logs import LOGGER
 from ..base.util import lazy_module, name_of, wraps
+from ..devices.devices import client
 from ..types.shape import static_int
-from .devices import client
 
 __all__ = ["ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane",
            "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",

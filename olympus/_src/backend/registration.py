@@ -19,10 +19,10 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..devices.devices import PLATFORMS
 from ..types import dtypes
 from .attributes import constant_attr, element_type, tensor_type
 from .builder import Builder
-from .devices import PLATFORMS
 from .linking import fresh_symbols, link
 from .tokens import TokenSet
 

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backend.devices import process_count, process_index
 from ..base import monitoring
 from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
 from ..base.typing import DTypeLike
+from ..devices.devices import process_count, process_index
 from ..job.state import current
 from . import store
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.devices import process_count, process_index
 from ..base import lib
 from ..base.typing import DTypeLike
 from ..base.util import quoted
+from ..devices.devices import process_count, process_index
 from ..transforms.assembly import make_array_from_single_device_arrays
 from ..transforms.device import device_put
 from ..types import dtypes

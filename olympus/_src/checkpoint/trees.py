@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.devices import process_count, process_index
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 from ..base.typing import PyTree
+from ..devices.devices import process_count, process_index
 from ..export.nodes import Unregistered, decode_tree, encode_tree
 from ..job.state import current
 from ..types import dtypes

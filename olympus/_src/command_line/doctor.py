@@ -8,8 +8,8 @@ import socket
 import sys
 
 from ...version import __version__
-from ..backend import devices
 from ..base import config, lib
+from ..devices import devices
 from ..job.clusters import CLUSTERS
 from ..job.distributed import initialize
 from ..job.rollcall import reachable

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..backend import disk_cache
-from ..backend.devices import print_environment_info
 from ..base import config, source
+from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
 from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree

@@ -17,7 +17,6 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base.typing import P, R
 from ..base.util import Noted, name_of, wraps
@@ -29,6 +28,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.transpose import transpose_program

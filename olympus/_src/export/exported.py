@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from ..backend.attributes import attr
-from ..backend.devices import default_backend
 from ..backend.linking import external
 from ..base import config
 from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
 from ..custom.vjp import custom_vjp
+from ..devices.devices import default_backend
 from ..transforms.autodiff import vjp
 from ..transforms.jit import jit
 from ..transforms.stages import Traced, Wrapped

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import devices
-from ..backend.array import stored
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.typing import PyTree
@@ -25,6 +23,8 @@ from ..core import effects, reuse, tags
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
+from ..devices import devices
+from ..devices.array import stored
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..types import dtypes

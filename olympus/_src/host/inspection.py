@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backend.array import stored
 from ..base.typing import PyTree
 from ..core import effects
 from ..core.primitive import Axis
+from ..devices.array import stored
 from ..types.sharding import Sharding
 from ..types.tree import tree_leaves
 from .callbacks import DebugCallback

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.array import register_holder
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..devices.array import register_holder
 from ..types.avals import Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]

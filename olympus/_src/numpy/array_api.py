@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import devices
-from ..backend.array import array_from_numpy, share_numpy
-from ..backend.exchange import CPU, CUDA, PINNED, ROCM
 from ..base import lib
 from ..base.typing import Array, Device, DTypeLike
 from ..core.trace import Tracer
+from ..devices import devices
+from ..devices.array import array_from_numpy, share_numpy
+from ..devices.exchange import CPU, CUDA, PINNED, ROCM
 from ..lax.sharding import resolve_sharding
 from ..transforms.device import device_put
 from ..types import dtypes

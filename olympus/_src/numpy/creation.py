@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import HOLDERS, array_from_numpy, share_numpy
 from ..backend.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..base import lib
 from ..base.spelling import array_method
@@ -17,6 +16,7 @@ from ..core import tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
+from ..devices.array import HOLDERS, array_from_numpy, share_numpy
 from ..lax import arithmetic, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape

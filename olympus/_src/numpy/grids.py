@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
+from ..devices.array import array_from_numpy
 from ..lax import arithmetic, slicing, transcendental
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape

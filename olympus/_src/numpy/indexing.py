@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
 from ..backend.eager import BASE, FAILURES, number_array
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64
@@ -25,6 +24,7 @@ from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.templates import by_identity
 from ..core.trace import Tracer, ctx, describe, literal, typeof
+from ..devices.array import array_from_numpy
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
 from ..lax.arithmetic import div, mul, rem, sub

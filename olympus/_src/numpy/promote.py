@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
 from ..backend.eager import result_array
 from ..base import config, lib, source
 from ..base.spelling import array_method
@@ -22,6 +21,7 @@ from ..core import templates
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, typeof
+from ..devices.array import array_from_numpy
 from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p

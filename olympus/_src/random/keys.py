@@ -14,12 +14,12 @@ from typing import Any, NewType
 
 import numpy as np
 
-from ..backend.array import Shard, register_holder
 from ..base import config, lib, source
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import ctx, typeof
+from ..devices.array import Shard, register_holder
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import HOLDERS, numpy_value, stored
 from ..base import errors, lib
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Device, DTypeLike, PyTree
 from ..core.trace import Tracer, typeof
+from ..devices.array import HOLDERS, numpy_value, stored
 from ..lax.sharding import resolve_sharding
 from ..types import dtypes
 from ..types.avals import make_aval, physical_aval

@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backend.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..backend.compile import drop_programs, relaid
-from ..backend.devices import client
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.config import transfer_guard
@@ -17,6 +15,8 @@ from ..base.source import api_boundary
 from ..base.typing import Array, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
+from ..devices.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
+from ..devices.devices import client
 from ..job.state import current
 from ..lax.layout import lay_out
 from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding

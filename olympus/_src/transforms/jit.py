@@ -16,8 +16,6 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
-from ..backend import devices
-from ..backend.array import stored
 from ..backend.compile import Placement
 from ..backend.eager import (
     argument_array,
@@ -39,6 +37,8 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
+from ..devices import devices
+from ..devices.array import stored
 from ..lax.sharding import constrain
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import demanded_layout

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import HOLDERS
-from ..backend.devices import devices, process_count, process_index
 from ..base import lib
 from ..base.source import api_boundary
 from ..base.typing import Device, PyTree
 from ..base.util import memoize
+from ..devices.array import HOLDERS
+from ..devices.devices import devices, process_count, process_index
 from ..job.state import current
 from ..types.mesh import AxisType, Mesh, restore_mesh, swap_mesh
 from ..types.sharding import NamedSharding, PartitionSpec

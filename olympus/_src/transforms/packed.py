@@ -8,9 +8,10 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..backend import compile, devices
+from ..backend import compile
 from ..backend.compile import Executable, Placement
 from ..base import lib
+from ..devices import devices
 from ..types.sharding import NamedSharding
 from .program import Program
 from .stages import Compiled

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import devices as backends
 from ..base.typing import Device, PyTree
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
+from ..devices import devices as backends
 from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
 from ..types.mesh import Mesh, get_abstract_mesh

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..backend.array import layout_of, stored
 from ..backend.compile import Executable, Placement, load_lowered, relaid
-from ..backend.devices import client
 from ..backend.eager import argument_array, deleted_error, run_program, shard_fallback
 from ..backend.linking import external, internal
 from ..backend.module import lower_program
@@ -24,6 +22,8 @@ from ..base.logs import timed
 from ..base.util import lazy_module
 from ..core import reuse
 from ..core.trace import Tracer, typeof
+from ..devices.array import layout_of, stored
+from ..devices.devices import client
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten

@@ -24,7 +24,7 @@ HloSharding: Any = xla_client.HloSharding
 _ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 _COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
-# C++'s own, before `backend.array` puts the guarded ones over them.
+# C++'s own, before `devices.array` puts the guarded ones over them.
 _buffer_pointer, _platform = ArrayImpl.unsafe_buffer_pointer, ArrayImpl.platform
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # What this jaxlib can do; see the feature tests' reasons where they are used.

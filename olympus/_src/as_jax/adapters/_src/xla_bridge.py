@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....backend.devices import _clients
+from ....devices.devices import _clients
 
 __all__ = []
 HOMES = ("olympus", "olympus.extend.backend")

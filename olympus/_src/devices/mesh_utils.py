@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.devices import devices as all_devices
 from ..base.typing import Device
 from ..types.shape import canonical_shape, prod, sequence
+from .devices import devices as all_devices
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 

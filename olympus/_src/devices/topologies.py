@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.devices import client
 from ..base import lib
 from ..base.typing import Device
 from ..types.mesh import Mesh
+from .devices import client
 from .mesh_utils import create_device_mesh
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
