@@ -620,15 +620,15 @@ CACHES = {
         "process, or the operation's body | 1024",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
     # what lowering makes again and again
-    ("backend/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
+    ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
         "Context | process | 512",
-    ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
-    ("backend/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
-    ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",
-    ("backend/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
+    ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
+    ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
+    ("lowering/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",
+    ("lowering/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
     ("base/lib/mlir.py", "_current"): "none | process | one context",
-    ("backend/module.py", "cut_sizes"): "none | the module that is lowered | one set",
-    ("backend/module.py", "uneven_sizes"): "none | the module that is lowered | one set",
+    ("lowering/module.py", "cut_sizes"): "none | the module that is lowered | one set",
+    ("lowering/module.py", "uneven_sizes"): "none | the module that is lowered | one set",
     ("backend/compile.py", "_copier"): "aval, device, layouts | process | 256",
     ("base/lib/partitioning.py", "_calls"): "name of the rule | weak",
     # constants

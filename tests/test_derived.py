@@ -11,8 +11,8 @@ import pytest
 import olympus
 from olympus import lax
 from olympus import numpy as onp
-from olympus._src.backend.module import ModuleContext
 from olympus._src.core.staging import StagingTrace
+from olympus._src.lowering.module import ModuleContext
 
 XS = onp.arange(1.0, 6.0)
 

@@ -15,9 +15,9 @@ from test_linear_time import calls
 import olympus
 import olympus.numpy as onp
 from olympus import lax, random
-from olympus._src.backend.holds import holds_of
 from olympus._src.base import config
 from olympus._src.export.module import drop_identities, read_module
+from olympus._src.lowering.holds import holds_of
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from ops import Refusal
 import olympus
 from olympus import grad, hessian, jit, jvp, linear_transpose, make_olympuspr, vmap
 from olympus import numpy as onp
-from olympus._src.backend.module import lower_program
+from olympus._src.lowering.module import lower_program
 from olympus.lax import linalg
 
 DTYPES = ("float32", "float64", "complex64", "complex128")

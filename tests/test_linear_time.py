@@ -16,9 +16,9 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend import module
 from olympus._src.core.ir import ClosedOlympuspr
 from olympus._src.core.staging import stage
+from olympus._src.lowering import module
 
 
 def calls(action):

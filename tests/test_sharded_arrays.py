@@ -13,10 +13,10 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend import spreading
-from olympus._src.backend.attributes import module_context
 from olympus._src.base import lib
 from olympus._src.custom.sharding_rules import parse_rule, rule_attribute
+from olympus._src.lowering import spreading
+from olympus._src.lowering.attributes import module_context
 from olympus.experimental import topologies
 from olympus.experimental.compute_on import compute_on, compute_on2
 from olympus.experimental.custom_partitioning import (

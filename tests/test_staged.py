@@ -8,7 +8,7 @@ import pytest
 import olympus
 from olympus import jit, lax, vmap
 from olympus import numpy as onp
-from olympus._src.backend.module import lower_program
+from olympus._src.lowering.module import lower_program
 from olympus._src.types.avals import Token, abstract_token
 
 X = np.arange(4.0, dtype="f4")

@@ -5,7 +5,7 @@
 Each program is compiled with `olympus_hold` "off" and "auto", in a process of its own. Compile time
 is CPU time of the process. The steps of both are run by turns, each as often as fits in three
 seconds, and the least wall time counts. The size is the number of instructions of the optimised
-module; temporaries are what its `memory_analysis` says. The rule of `backend/holds.py` was chosen
+module; temporaries are what its `memory_analysis` says. The rule of `lowering/holds.py` was chosen
 with this table: the sums are to be least, and no program slower by 3 % or larger by 5 %.
 """
 
@@ -25,8 +25,8 @@ from typing import Any
 import olympus
 import olympus.numpy as onp
 from olympus import grad, lax, nn, random
-from olympus._src.backend import holds
 from olympus._src.base import config
+from olympus._src.lowering import holds
 from olympus.scipy import special
 
 Made = tuple[Callable[..., Any], tuple[Any, ...]]

@@ -33,8 +33,8 @@ import sharded_programs
 from collectives_table import OPERATION
 
 import olympus
-from olympus._src.backend import holds
 from olympus._src.base import config
+from olympus._src.lowering import holds
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 
 PARTS = 4

@@ -1,13 +1,32 @@
 """Lowering: how a primitive becomes StableHLO. Importing this module loads MLIR."""
 
 from .._src.base.util import publish as _publish
-from .._src.backend.builder import Builder as LoweringRuleContext
-from .._src.backend.registration import (
-    LoweringRule, TokenSet, Value, aval_to_ir_type, aval_to_ir_types, core_call_lowering,
+from .._src.lowering.builder import Builder as LoweringRuleContext
+from .._src.lowering.registration import (
+    LoweringRule,
+    TokenSet,
+    Value,
+    aval_to_ir_type,
+    aval_to_ir_types,
+    core_call_lowering,
     dense_int_array,
-    dense_int_elements, dtype_to_ir_type, flatten_ir_types, flatten_ir_values, i32_attr, i64_attr,
-    ir, ir_attribute, ir_constant, ir_constants, lower_fun, make_ir_context,
-    merge_mlir_modules, module_to_bytecode, module_to_string, register_lowering, token_type,
+    dense_int_elements,
+    dtype_to_ir_type,
+    flatten_ir_types,
+    flatten_ir_values,
+    i32_attr,
+    i64_attr,
+    ir,
+    ir_attribute,
+    ir_constant,
+    ir_constants,
+    lower_fun,
+    make_ir_context,
+    merge_mlir_modules,
+    module_to_bytecode,
+    module_to_string,
+    register_lowering,
+    token_type,
     unflatten_ir_values_like_types,
 )
 from .._src.host.callbacks import emit_python_callback

@@ -30,6 +30,9 @@ from ..devices.array import (
 )
 from ..devices.devices import check_process, client
 from ..job.agreement import check_same_program, spans_processes
+from ..lowering.module import Interface, ModuleContext, concrete, lower_program
+from ..lowering.nest import LOADABLE
+from ..lowering.spreading import named
 from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
@@ -42,10 +45,7 @@ from ..types.sharding import (
     entry_of,
 )
 from .dumps import dump
-from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging
-from .nest import LOADABLE
-from .spreading import named
 
 __all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
            "drop_programs", "load_lowered", "load_program", "relaid", "release", "user_error"]

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backend.linking import external
 from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
+from ..lowering.linking import external
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.tree import tree_unflatten

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.attributes import element_type
 from ..base import errors
 from ..base.typing import P, R
 from ..base.util import Noted
@@ -21,6 +20,7 @@ from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
+from ..lowering.attributes import element_type
 from ..types import dtypes
 from ..types.shape import is_static
 from ..types.tree import tree_flatten, tree_unflatten

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.module import lower_part
-from ..backend.spreading import named
 from ..base import errors, lib
 from ..base.typing import P, R
 from ..base.util import Noted, name_of
@@ -24,6 +22,8 @@ from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..lowering.module import lower_part
+from ..lowering.spreading import named
 from ..types.avals import ShapeDtypeStruct, make_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec

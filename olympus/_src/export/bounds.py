@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.attributes import constant_attr, i64s, module_context
-from ..backend.linking import operations
 from ..base.lib import mlir
+from ..lowering.attributes import constant_attr, i64s, module_context
+from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of
 
 __all__ = ["guard_indices"]

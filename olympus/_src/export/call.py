@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.attributes import element_type, tensor_type
-from ..backend.linking import Linked, external, levels, link
 from ..base import lib
 from ..base.lib import mlir
 from ..base.util import cut
@@ -18,6 +16,8 @@ from ..core.primitive import Axis, Primitive
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
 from ..lax.sharding import reshard
+from ..lowering.attributes import element_type, tensor_type
+from ..lowering.linking import Linked, external, levels, link
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import evaluated

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from ..backend.attributes import attr
-from ..backend.linking import external
 from ..base import config
 from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
 from ..custom.vjp import custom_vjp
 from ..devices.devices import default_backend
+from ..lowering.attributes import attr
+from ..lowering.linking import external
 from ..transforms.autodiff import vjp
 from ..transforms.jit import jit
 from ..transforms.stages import Traced, Wrapped
@@ -36,7 +36,7 @@ __all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deseri
            "maximum_supported_calling_convention_version",
            "minimum_supported_calling_convention_version"]
 
-_registration: Any = lazy_module("olympus._src.backend.registration")   # it loads MLIR
+_registration: Any = lazy_module("olympus._src.lowering.registration")   # it loads MLIR
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 

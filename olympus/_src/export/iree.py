@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.attributes import i64s, module_context
-from ..backend.linking import fresh_symbols, link, operations
 from ..base.lib import mlir
+from ..lowering.attributes import i64s, module_context
+from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
 from .bounds import guard_indices
 from .files import replacing

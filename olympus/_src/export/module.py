@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..backend.attributes import module_context
-from ..backend.linking import operations
 from ..base import lib
 from ..base.lib import mlir
+from ..lowering.attributes import module_context
+from ..lowering.linking import operations
 
 __all__ = ["ANY_PLATFORM", "check_custom_calls", "check_in_child", "check_single",
            "custom_calls", "drop_assertions", "drop_identities", "portable", "read_all",

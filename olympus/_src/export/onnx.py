@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...version import __version__
-from ..backend.attributes import module_context
 from ..base.lib import mlir
+from ..lowering.attributes import module_context
 from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, drop_identities, read_module
 from .onnx_model import DTYPES, Graph, Node, Value, write

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..backend.module import lower_program
 from ..base import lib, source
 from ..base.lib import mlir
 from ..base.util import Memo
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 from ..devices.devices import client
+from ..lowering.module import lower_program
 
 __all__ = ["CostLine", "CostTable", "cost_table", "operation_cost"]
 

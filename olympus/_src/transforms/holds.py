@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backend.hold_report import HoldReport
+from ..lowering.hold_report import HoldReport
 from .jit import jit
 
 __all__ = ["holds"]

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..backend.compile import Executable, Placement, load_lowered, relaid
 from ..backend.eager import argument_array, deleted_error, run_program, shard_fallback
-from ..backend.linking import external, internal
-from ..backend.module import lower_program
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
@@ -24,6 +22,8 @@ from ..core import reuse
 from ..core.trace import Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
+from ..lowering.linking import external, internal
+from ..lowering.module import lower_program
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
