@@ -10,8 +10,8 @@ import numpy as np
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend import disk_cache
 from olympus._src.base import lib
+from olympus._src.runtime import disk_cache
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 

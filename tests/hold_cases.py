@@ -11,7 +11,7 @@ from eight_devices import names, report
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend.compile import _program_key
+from olympus._src.runtime.compile import _program_key
 from olympus.sharding import AxisType, Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
 

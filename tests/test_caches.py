@@ -17,11 +17,11 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend import compile
 from olympus._src.base import config, lib, util
 from olympus._src.core import context
 from olympus._src.core.context import current_context
 from olympus._src.lax.transcendental import tan_p
+from olympus._src.runtime import compile
 from olympus.interpreters import mlir
 
 x3 = onp.array([0.5, 1.5, 2.5])
@@ -599,19 +599,19 @@ CACHES = {
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, what it reads, "
         "Context | the function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
-    ("backend/eager.py", "_programs"): "primitive and params | process | 16384",
+    ("runtime/eager.py", "_programs"): "primitive and params | process | 16384",
     ("interpreters/compiled_rules.py", "_rules"): "rule, primitive, avals, which operands are one, "
         "params, Context | process | 4096",
-    ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
-    ("backend/compile.py", "known"): "digest, devices, options | weak",
-    ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
-    ("backend/compile.py", "programs"): "identity, Context, devices, options | process"
+    ("runtime/compile.py", "_executables"): "digest, devices, options | process | see its two",
+    ("runtime/compile.py", "known"): "digest, devices, options | weak",
+    ("runtime/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
+    ("runtime/compile.py", "programs"): "identity, Context, devices, options | process"
         " | 4096",
-    ("backend/disk_cache.py", "_cpu_features"): "none | process | one",
-    ("backend/disk_cache.py", "_directory"): "path, bounds | process | 8",
-    ("backend/disk_cache.py", "_libraries"): "directory | process | as many as are set",
-    ("backend/disk_cache.py", "_calls"): "none: what the thread is to write | process | 64 MiB",
-    ("backend/disk_cache.py", "faults"): "none: what went wrong there | process | 64",
+    ("runtime/disk_cache.py", "_cpu_features"): "none | process | one",
+    ("runtime/disk_cache.py", "_directory"): "path, bounds | process | 8",
+    ("runtime/disk_cache.py", "_libraries"): "directory | process | as many as are set",
+    ("runtime/disk_cache.py", "_calls"): "none: what the thread is to write | process | 64 MiB",
+    ("runtime/disk_cache.py", "faults"): "none: what went wrong there | process | 64",
     ("core/identity.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
@@ -629,10 +629,10 @@ CACHES = {
     ("base/lib/mlir.py", "_current"): "none | process | one context",
     ("lowering/module.py", "cut_sizes"): "none | the module that is lowered | one set",
     ("lowering/module.py", "uneven_sizes"): "none | the module that is lowered | one set",
-    ("backend/compile.py", "_copier"): "aval, device, layouts | process | 256",
+    ("runtime/compile.py", "_copier"): "aval, device, layouts | process | 256",
     ("base/lib/partitioning.py", "_calls"): "name of the rule | weak",
     # constants
-    ("backend/eager.py", "scalars"): "aval, type, bits, device | process | 4096 scalars",
+    ("runtime/eager.py", "scalars"): "aval, type, bits, device | process | 4096 scalars",
     # types and plans
     ("core/context.py", "_contexts"): "options, axes | weak",
     ("core/context.py", "_scopes"): "names | weak",
@@ -683,7 +683,7 @@ CACHES = {
     ("base/logs.py", "_loud"): "none | process | the loggers that are named",
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "excluded"): "none | process | files that libraries name",
-    ("backend/compile.py", "before_compiling"): "none | process | one for `as_jax`",
+    ("runtime/compile.py", "before_compiling"): "none | process | one for `as_jax`",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
     ("transforms/roofline.py", "_rules"): "primitive | process | rules that users gave",

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus._src.backend import disk_cache
 from olympus._src.base import config
 from olympus._src.command_line import main as command_line
 from olympus._src.command_line.arguments import CommandError, specs, values
 from olympus._src.command_line.main import main
+from olympus._src.runtime import disk_cache
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "command_line.md").read_text()

@@ -19,8 +19,8 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.backend import disk_cache
 from olympus._src.base import config, lib
+from olympus._src.runtime import disk_cache
 from olympus.experimental.compilation_cache import compilation_cache
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 

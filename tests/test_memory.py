@@ -16,8 +16,8 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus._src.backend import compile
 from olympus._src.base.collector import collector_at_rest
+from olympus._src.runtime import compile
 
 ROOT = Path(__file__).parent.parent
 COUNT = 10_000

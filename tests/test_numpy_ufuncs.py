@@ -8,7 +8,6 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus._src.backend import eager  # noqa: F401  (installs evaluation)
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
     conditions,
@@ -26,6 +25,7 @@ from olympus._src.numpy import (
     ufuncs,
 )
 from olympus._src.numpy.linalg import norms as linalg
+from olympus._src.runtime import eager  # noqa: F401  (installs evaluation)
 from olympus._src.transforms.autodiff import grad
 
 MODULES = (ufuncs, logic, elementary, trigonometry, conditions, predicates, reductions, statistics,

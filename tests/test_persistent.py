@@ -17,10 +17,10 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus._src.backend import compile as program_cache
-from olympus._src.backend import disk_cache
 from olympus._src.base import config, lib
 from olympus._src.devices import devices
+from olympus._src.runtime import compile as program_cache
+from olympus._src.runtime import disk_cache
 from olympus._src.transforms import persistent, program
 from olympus._src.transforms.stable_key import StableKey, UnstableError
 

@@ -9,7 +9,7 @@ import scipy.ndimage as sn
 import scipy.signal as ss
 
 import olympus
-from olympus._src.backend.eager import EvalTrace
+from olympus._src.runtime.eager import EvalTrace
 from olympus.scipy import fft, ndimage, signal
 from olympus.scipy.signal import windows
 from olympus.scipy.sparse.linalg import bicgstab, cg, gmres

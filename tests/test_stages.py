@@ -5,8 +5,8 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus._src.backend import compile
 from olympus._src.base import lib
+from olympus._src.runtime import compile
 from olympus.experimental.layout import Format, Layout
 
 X, Y = onp.ones((2, 3)), onp.ones((3, 2))

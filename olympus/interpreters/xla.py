@@ -1,7 +1,7 @@
 """Evaluation: operations compiled by XLA and run."""
 
 from .._src.base.util import publish as _publish
-from .._src.backend.eager import apply_primitive
+from .._src.runtime.eager import apply_primitive
 from .._src.base.lib import Client as Backend
 
 __all__ = ["Backend", "apply_primitive"]

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import disk_cache
 from ..base import config, source
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
@@ -23,6 +22,7 @@ from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
+from ..runtime import disk_cache
 from ..transforms.device import block_until_ready
 from ..types.tree import keystr, tree_flatten_with_path
 from .arguments import CommandError, function, specs, values

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.nans import debugging
 from ..base import config
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
@@ -27,6 +26,7 @@ from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
+from ..runtime.nans import debugging
 from ..types.mesh import Mesh
 from ..types.sharding import PartitionSpec
 from .shard_map import Manual, cut_by_vmap, shard_map_p

@@ -5,7 +5,7 @@ A primitive is bound in the current trace and nowhere else:
     prim.bind(*args, **params)  ->  ctx.trace.process(prim, args, params)
 
 Transformations put their own trace into `ctx.trace` while they run the user's function and put the
-outer one back after. The base trace, which evaluates, is installed by `backend.eager`.
+outer one back after. The base trace, which evaluates, is installed by `runtime.eager`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ TRACING = lib.Config("olympus_tracing", False, include_in_jit_key=True)
 
 
 def install_base_trace(trace: Trace) -> None:
-    """Make `trace` the one that every thread starts with. Called once, by `backend.eager`."""
+    """Make `trace` the one that every thread starts with. Called once, by `runtime.eager`."""
     ThreadState.trace = trace
 
 

@@ -17,7 +17,6 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ..backend.eager import result_array
 from ..base.typing import P, R
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
@@ -34,6 +33,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
+from ..runtime.eager import result_array
 from ..types.avals import is_float0
 from ..types.tree import (
     tree_flatten,

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.eager import argument_array
 from ..base import lib
 from ..base.typing import PyTree
 from ..base.util import name_of
@@ -27,6 +26,7 @@ from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
+from ..runtime.eager import argument_array
 from ..types import dtypes
 from ..types.avals import make_aval, physical_aval
 from ..types.sharding import PartitionSpec, ShardingLike

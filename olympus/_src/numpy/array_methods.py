@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.eager import FAILURES
 from ..base import lib
 from ..base.spelling import array_method
 from ..core.ir import Literal
@@ -21,6 +20,7 @@ from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
+from ..runtime.eager import FAILURES
 from ..transforms.device import device_put
 from ..transforms.fused import begin_with
 from ..types import dtypes

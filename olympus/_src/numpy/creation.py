@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..base import lib
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
@@ -22,6 +21,7 @@ from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
+from ..runtime.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..transforms.device import device_put
 from ..transforms.fused import begin_with, named
 from ..transforms.jit import make_jit

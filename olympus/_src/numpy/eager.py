@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F, R
 from ..core import templates
 from ..core.trace import ctx
 from ..lax import slicing
+from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..transforms.fused import begin_with, fused
 from ..transforms.jit import make_jit
 from ..types import dtypes

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, number_array
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64
 from ..base.typing import Array, ArrayLike
@@ -34,6 +33,7 @@ from ..lax.families import add
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain, settled
+from ..runtime.eager import BASE, FAILURES, number_array
 from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.eager import FAILURES
 from ..base import errors, lib
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
@@ -16,6 +15,7 @@ from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.creation import broadcasted_iota
 from ..lax.sharding import constrain, settled
+from ..runtime.eager import FAILURES
 from ..transforms.device import device_put
 from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes

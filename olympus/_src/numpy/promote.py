@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backend.eager import result_array
 from ..base import config, lib, source
 from ..base.spelling import array_method
 from ..base.util import Memo, memoize
@@ -26,6 +25,7 @@ from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p, broadcast_scalar
+from ..runtime.eager import result_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.memory import Space

@@ -11,12 +11,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, number_array
 from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
 from ..lax import creation, cumulative
+from ..runtime.eager import BASE, FAILURES, number_array
 from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import (

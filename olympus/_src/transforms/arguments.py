@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.eager import argument_array
 from ..base import lib
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.trace import Tracer, typeof
+from ..runtime.eager import argument_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path

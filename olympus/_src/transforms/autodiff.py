@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 from typing import Literal as Exactly
 
-from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import AxisName, P, PyTree, R
 from ..base.util import name_of, wraps
@@ -36,6 +35,7 @@ from ..interpreters.transpose import apply_transpose, backward_pass
 from ..lax.barriers import stop_gradient
 from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
+from ..runtime.eager import result_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, has_tangent, is_float0, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backend.compile import drop_programs, relaid
-from ..backend.eager import argument_array
 from ..base import lib
 from ..base.config import transfer_guard
 from ..base.source import api_boundary
@@ -21,6 +19,8 @@ from ..job.state import current
 from ..lax.layout import lay_out
 from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding
 from ..lax.slicing import slice as slice_of
+from ..runtime.compile import drop_programs, relaid
+from ..runtime.eager import argument_array
 from ..types.avals import make_aval
 from ..types.dtypes import is_float0
 from ..types.layout import AUTO, Format, Layout, demanded_layout

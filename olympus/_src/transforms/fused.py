@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Container
 from typing import Any, cast, overload
 
-from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.spelling import array_method
@@ -24,6 +23,7 @@ from ..core import templates
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
 from ..devices.array import HOLDERS
+from ..runtime.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..types import dtypes
 from ..types.tree import tree_leaves
 from .jit import make_jit

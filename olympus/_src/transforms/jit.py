@@ -16,17 +16,6 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
-from ..backend.compile import Placement
-from ..backend.eager import (
-    argument_array,
-    check_deleted,
-    deleted_error,
-    placed,
-    run_program,
-    shard_fallback,
-)
-from ..backend.nans import debugging
-from ..backend.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
 from ..base import config, lib, source
 from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
@@ -40,6 +29,17 @@ from ..core.staging import recorder
 from ..devices import devices
 from ..devices.array import stored
 from ..lax.sharding import constrain
+from ..runtime.compile import Placement
+from ..runtime.eager import (
+    argument_array,
+    check_deleted,
+    deleted_error,
+    placed,
+    run_program,
+    shard_fallback,
+)
+from ..runtime.nans import debugging
+from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import demanded_layout
 from ..types.mesh import current_mesh, mesh_around

@@ -8,10 +8,10 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..backend import compile
-from ..backend.compile import Executable, Placement
 from ..base import lib
 from ..devices import devices
+from ..runtime import compile
+from ..runtime.compile import Executable, Placement
 from ..types.sharding import NamedSharding
 from .program import Program
 from .stages import Compiled

@@ -19,13 +19,13 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backend import disk_cache
-from ..backend.compile import Placement
 from ..base import config, lib, source
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
 from ..devices.array import stored
+from ..runtime import disk_cache
+from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, trace_program
 from .signature import Call, Signature

@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from ..backend.compile import Executable, Placement, load_program, release
-from ..backend.dumps import dump
-from ..backend.nans import debugging
 from ..base import config, source
 from ..base.logs import timed
 from ..base.util import Memo, Noted, Owned
@@ -22,6 +19,9 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..lax.sharding import constrain
+from ..runtime.compile import Executable, Placement, load_program, release
+from ..runtime.dumps import dump
+from ..runtime.nans import debugging
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.shape import is_static

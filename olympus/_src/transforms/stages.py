@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..backend.compile import Executable, Placement, load_lowered, relaid
-from ..backend.eager import argument_array, deleted_error, run_program, shard_fallback
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
@@ -24,6 +22,8 @@ from ..devices.array import layout_of, stored
 from ..devices.devices import client
 from ..lowering.linking import external, internal
 from ..lowering.module import lower_program
+from ..runtime.compile import Executable, Placement, load_lowered, relaid
+from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten

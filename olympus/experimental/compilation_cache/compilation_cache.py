@@ -1,6 +1,6 @@
 """The directory of compiled programs: names only."""
 
-from ..._src.backend.disk_cache import reset_cache, set_cache_dir
+from ..._src.runtime.disk_cache import reset_cache, set_cache_dir
 from ..._src.base.util import publish as _publish
 
 __all__ = ["reset_cache", "set_cache_dir"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ....backend.compile import before_compiling
+from ....runtime.compile import before_compiling
 
 __all__ = ["backend_compile_and_load"]
 

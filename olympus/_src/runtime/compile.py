@@ -37,20 +37,14 @@ from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physic
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import prod
-from ..types.sharding import (
-    NamedSharding,
-    PartitionSpec,
-    axes_of,
-    demanded_memory,
-    entry_of,
-)
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, demanded_memory, entry_of
 from .dumps import dump
 from .nans import debugging
 
 __all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
            "drop_programs", "load_lowered", "load_program", "relaid", "release", "user_error"]
 
-disk_cache: Any = util.lazy_module("olympus._src.backend.disk_cache")  # who turns it off, spares it
+disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
