@@ -49,9 +49,13 @@ from ._src.transforms.device import (
     block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
     make_mesh,
 )
-from ._src.transforms.jit import Inline, jit
-from ._src.transforms.tracing import (
-    ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
+from ._src.jit.jit import Inline, jit
+from ._src.jit.tracing import (
+    ensure_compile_time_eval,
+    eval_shape,
+    make_olympuspr,
+    named_call,
+    named_scope,
 )
 from ._src.transforms.vmap import vmap
 from ._src.lax.meshes import get_mesh, set_mesh

@@ -9,7 +9,7 @@ from ._src.core.ir import NO_EFFECTS as no_effects
 from ._src.core.introspection import Effects, ParamDict, Value, eval_context, max_dim, min_dim
 from ._src.core.ir import Atom, DropVar
 from ._src.core.trace import Trace, Tracer
-from ._src.transforms.tracing import ensure_compile_time_eval
+from ._src.jit.tracing import ensure_compile_time_eval
 from ._src.types.avals import AbstractValue, ShapedArray, abstract_token
 
 __all__ = [

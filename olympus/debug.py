@@ -9,7 +9,7 @@ from ._src.host.debug import callback, log, print
 from ._src.host.debugger import breakpoint
 from ._src.host.inspection import inspect_array_sharding
 from ._src.host.pictures import visualize_array_sharding, visualize_sharding
-from ._src.transforms.holds import holds
+from ._src.jit.holds import holds
 
 __all__ = ["Amplification", "DebugEffect", "NanFound", "OrderedDebugEffect", "Parting", "Precision",
            "Recording", "Step", "bisect", "breakpoint", "callback", "find_nan", "holds",

@@ -8,7 +8,7 @@ from ._src.export.exported import (
 from ._src.export.iree import to_iree
 from ._src.export.nodes import register_namedtuple_serialization, register_pytree_node_serialization
 from ._src.export.onnx import to_onnx
-from ._src.transforms.symbolic_args import symbolic_args_specs
+from ._src.export.symbolic_args import symbolic_args_specs
 from ._src.types.scopes import SymbolicScope, symbolic_dim_bounds, symbolic_shape
 from ._src.types.symbolic import is_symbolic_dim
 

@@ -21,9 +21,9 @@ from olympus._src.command_line.main import main
 from olympus._src.core.staging import StagingTrace
 from olympus._src.export import files
 from olympus._src.host.callbacks import FlatCallback
+from olympus._src.jit import persistent, stages
 from olympus._src.lowering import builder, module
 from olympus._src.runtime import compile, disk_cache
-from olympus._src.transforms import persistent, stages
 from olympus.experimental import io_callback
 from olympus.experimental.array_serialization import pytree_serialization as serialization
 

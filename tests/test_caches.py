@@ -592,7 +592,7 @@ def test_wraps_does_not_carry_programs_along():
 
 CACHES = {
     # programs and code
-    ("transforms/program.py", "programs_of"): "types, tree, statics by bits, Context | the "
+    ("jit/program.py", "programs_of"): "types, tree, statics by bits, Context | the "
         "function | 4096, code in all 2 GiB",
     ("base/lib/executables.py", "shared_signatures"): "options, types, tree, statics | the "
         "function | 8192",
@@ -690,15 +690,15 @@ CACHES = {
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
-    ("transforms/jit.py", "_made"): "code of functions that are traced | weak",
-    ("transforms/recompiles.py", "_told"): "code of functions that were warned of | weak",
+    ("jit/jit.py", "_made"): "code of functions that are traced | weak",
+    ("jit/recompiles.py", "_told"): "code of functions that were warned of | weak",
     ("transforms/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
-    ("transforms/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
+    ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
         "the jitted function | 4096",
-    ("transforms/stable_key.py", "_globals_read"): "code | process | 4096",
-    ("transforms/stable_key.py", "software"): "none | process | one",
+    ("jit/stable_key.py", "_globals_read"): "code | process | 4096",
+    ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
     ("base/lib/host.py", "_waiting"): "none | process | one thread",

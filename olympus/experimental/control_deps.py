@@ -1,7 +1,7 @@
 """Dependencies that tell XLA in which order to compute: names only."""
 
 from .._src.base.util import publish as _publish
-from .._src.transforms.xla_metadata import control_dep, schedule
+from .._src.jit.xla_metadata import control_dep, schedule
 
 __all__ = ["control_dep", "schedule"]
 

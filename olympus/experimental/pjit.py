@@ -1,7 +1,7 @@
 """`jit` by an older name: names only."""
 
 from .._src.base.util import publish as _publish
-from .._src.transforms.jit import pjit
+from .._src.jit.jit import pjit
 
 __all__ = ["pjit"]
 

@@ -1,7 +1,7 @@
 """Groups of operations that XLA schedules together: names only."""
 
 from .._src.base.util import publish as _publish
-from .._src.transforms.xla_metadata import scheduling_group, xla_metadata_call, xla_metadata_call_p
+from .._src.jit.xla_metadata import scheduling_group, xla_metadata_call, xla_metadata_call_p
 
 __all__ = ["scheduling_group", "xla_metadata_call", "xla_metadata_call_p"]
 

@@ -1,7 +1,7 @@
 """What XLA is told of operations besides what they compute: names only."""
 
 from .._src.base.util import publish as _publish
-from .._src.transforms.xla_metadata import set_xla_metadata, xla_metadata_call
+from .._src.jit.xla_metadata import set_xla_metadata, xla_metadata_call
 
 __all__ = ["set_xla_metadata", "xla_metadata_call"]
 

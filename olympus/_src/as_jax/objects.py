@@ -11,7 +11,7 @@ from ..base.config import compatible
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..core.trace import ctx
-from ..transforms.stages import Traced
+from ..jit.stages import Traced
 from ..types.avals import AbstractValue
 from ..types.sharding import Sharding, device_tuple
 from ..types.symbolic import Dimension

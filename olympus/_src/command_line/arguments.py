@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from ..jit.jit import jit
+from ..jit.stages import Wrapped
 from ..random.keys import GENERATORS, key_dtype
-from ..transforms.jit import jit
-from ..transforms.stages import Wrapped
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape

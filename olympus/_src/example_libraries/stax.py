@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..base.typing import Axes, Shape
+from ..jit.tracing import eval_shape
 from ..lax import arithmetic, reduce
 from ..lax.conv import conv_general_dilated
 from ..lax.conv_variants import conv_transpose
@@ -29,7 +30,6 @@ from ..numpy.selection import where
 from ..numpy.trigonometry import tanh
 from ..random.discrete import bernoulli
 from ..random.keys import split
-from ..transforms.tracing import eval_shape
 from ..types.avals import ShapeDtypeStruct
 from ..types.shape import definitely_equal, prod
 

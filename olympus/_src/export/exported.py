@@ -16,11 +16,11 @@ from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
 from ..custom.vjp import custom_vjp
 from ..devices.devices import default_backend
+from ..jit.jit import jit
+from ..jit.stages import Traced, Wrapped
 from ..lowering.attributes import attr
 from ..lowering.linking import external
 from ..transforms.autodiff import vjp
-from ..transforms.jit import jit
-from ..transforms.stages import Traced, Wrapped
 from ..types.avals import ShapedArray, is_float0
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh

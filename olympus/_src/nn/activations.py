@@ -13,6 +13,7 @@ from ..base import config
 from ..base.typing import Array, ArrayLike, Axis
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.barriers import stop_gradient
 from ..lax.shape import broadcast_in_dim, squeeze
@@ -28,7 +29,6 @@ from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, promote_dtypes, to_array, unary_inexact
 from ..numpy.selection import where as choose
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_axis, entries, floor_div, mod, prod
 

@@ -13,6 +13,7 @@ from typing import Literal as Exactly
 
 from ..base.typing import Array, ArrayLike
 from ..custom.jvp import custom_jvp
+from ..jit.fused import fused
 from ..lax.creation import broadcasted_iota, iota
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, transpose
 from ..numpy import elementary as el
@@ -23,7 +24,6 @@ from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, convert, promote_dtypes
 from ..numpy.selection import where
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal, entries, floor_div, is_static, mod, static_int
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, Shape
+from ..jit.fused import fused, unasked
 from ..lax.creation import iota
 from ..lax.precision import Precision, PrecisionLike
 from ..numpy import reductions
@@ -26,7 +27,6 @@ from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, to_array
 from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
-from ..transforms.fused import fused, unasked
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,

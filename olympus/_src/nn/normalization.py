@@ -6,6 +6,7 @@ from typing import Any
 
 from ..base import source
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..jit.fused import fused
 from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
@@ -17,7 +18,6 @@ from ..numpy.manipulation import astype
 from ..numpy.promote import to_array, unary_inexact
 from ..numpy.statistics import mean as average
 from ..numpy.statistics import var
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_dim, entries
 from ..types.sharding import ShardingLike

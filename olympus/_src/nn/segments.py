@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..jit.fused import fused
 from ..lax.creation import iota
 from ..lax.indexing import GatherScatterMode
 from ..lax.reduce import highest, lowest
@@ -15,7 +16,6 @@ from ..numpy import reductions
 from ..numpy.creation import full
 from ..numpy.indexing import concrete, write
 from ..numpy.promote import array_args
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_dim, floor_div
 from ..types.sharding import ShardingLike

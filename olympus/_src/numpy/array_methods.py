@@ -17,12 +17,12 @@ from ..base import lib
 from ..base.spelling import array_method
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
+from ..jit.fused import begin_with
 from ..lax import arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
 from ..transforms.device import device_put
-from ..transforms.fused import begin_with
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import NamedSharding

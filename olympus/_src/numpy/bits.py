@@ -8,13 +8,13 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_and
 from ..lax.comparison import ne
 from ..lax.creation import full
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, floor_div, less, maximum, static_int
 from .logic import as_bool

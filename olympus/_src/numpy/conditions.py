@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..jit.fused import fused, named
+from ..jit.jit import jit
 from ..lax import arithmetic
 from ..lax.arithmetic import imag, real
 from ..lax.comparison import eq
-from ..transforms.fused import fused, named
-from ..transforms.jit import jit
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar

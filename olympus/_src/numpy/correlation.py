@@ -9,6 +9,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
+from ..jit.fused import fused
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import div, imag, mul, sub
@@ -16,7 +17,6 @@ from ..lax.comparison import gt, lt
 from ..lax.conv import conv_general_dilated
 from ..lax.precision import PrecisionLike
 from ..lax.transcendental import sqrt
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal, floor_div, known_less, maximum, minimum, mod
 from . import reductions

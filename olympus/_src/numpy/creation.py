@@ -16,6 +16,8 @@ from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..devices.array import HOLDERS, array_from_numpy, share_numpy
+from ..jit.fused import begin_with, named
+from ..jit.jit import make_jit
 from ..lax import arithmetic, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
@@ -23,8 +25,6 @@ from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
 from ..runtime.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..transforms.device import device_put
-from ..transforms.fused import begin_with, named
-from ..transforms.jit import make_jit
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.mesh import mesh_around

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
+from ..jit.fused import fused, named
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.arithmetic import integer_pow
 from ..lax.comparison import clamp, eq, ge
 from ..lax.families import add
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_dim,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
-from ..transforms.fused import unasked
+from ..jit.fused import unasked
 from ..types import dtypes
 from . import elementary, trigonometry, ufuncs
 from .creation import asarray, is_sequence

@@ -20,10 +20,10 @@ from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F, R
 from ..core import templates
 from ..core.trace import ctx
+from ..jit.fused import begin_with, fused
+from ..jit.jit import make_jit
 from ..lax import slicing
 from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
-from ..transforms.fused import begin_with, fused
-from ..transforms.jit import make_jit
 from ..types import dtypes
 from ..types.avals import scalar_aval
 from .options import with_options

@@ -12,11 +12,11 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import Memo, lazy_module, memoize
 from ..core.trace import typeof
+from ..jit.fused import fused, named
 from ..lax import contract
 from ..lax import shape as lax_shape
 from ..lax.precision import PrecisionLike
 from ..lax.sharding import settled
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import bound_or, definitely_equal
 from ..types.sharding import ShardingLike

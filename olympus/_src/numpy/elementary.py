@@ -14,6 +14,7 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
+from ..jit.fused import fused, named
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import (
     RoundingMethod,
@@ -39,7 +40,6 @@ from ..lax.comparison import clamp, eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
 from ..lax.families import add
 from ..lax.transcendental import logistic
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
 from .eager import eager_binary, eager_named, eager_unary

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
+from ..jit.fused import fused, named
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import conj, mul, sub
 from ..lax.barriers import optimization_barrier
@@ -23,7 +24,6 @@ from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
 from ..lax.slicing import pad, slice_in_dim
 from ..transforms.device import device_put
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,

@@ -14,6 +14,7 @@ from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
 from ..devices.array import array_from_numpy
+from ..jit.fused import begin_with, fused, named
 from ..lax import arithmetic, slicing, transcendental
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
@@ -22,7 +23,6 @@ from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, lt
 from ..lax.families import add
 from ..lax.transcendental import exp, log
-from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import (
     SymbolicDim,

@@ -10,12 +10,12 @@ import numpy as np
 from ..base.config import compatible
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer, literal, typeof
+from ..jit.fused import fused, named
 from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import optimization_barrier
 from ..lax.comparison import eq
 from ..lax.creation import full, iota
 from ..lax.families import add
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod, sequence, static_int
 from . import reductions

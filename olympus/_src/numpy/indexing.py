@@ -24,6 +24,7 @@ from ..core.ir import Literal
 from ..core.templates import by_identity
 from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..devices.array import array_from_numpy
+from ..jit.fused import fused, named
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
 from ..lax.arithmetic import div, mul, rem, sub
@@ -34,7 +35,6 @@ from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDim
 from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain, settled
 from ..runtime.eager import BASE, FAILURES, number_array
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     SymbolicDim,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer, literal, typeof
+from ..jit.fused import fused, named
 from ..lax import arithmetic, slicing
 from ..lax.arithmetic import div, imag, mul, neg, real, sub
 from ..lax.bits import bitwise_and
@@ -15,7 +16,6 @@ from ..lax.comparison import eq, gt, lt
 from ..lax.cumulative import cumsum
 from ..lax.families import add
 from ..lax.sort import sort as lax_sort
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import canonical_axis, definitely_equal
 from .indexing import take

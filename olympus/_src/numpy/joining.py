@@ -13,11 +13,11 @@ from ..base.source import warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
+from ..jit.fused import fused, named
 from ..lax import creation, cumulative, slicing
 from ..lax import shape as lax_shape
 from ..lax.sharding import constrain, settled
 from ..lax.sort import sort_key_val
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     SymbolicDim,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
-from ..transforms.fused import named
+from ..jit.fused import named
 from ..types import dtypes
 from ..types.shape import sequence
 from .creation import asarray

@@ -11,13 +11,13 @@ from ..base import errors, lib
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import begin_with, fused, named
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.creation import broadcasted_iota
 from ..lax.sharding import constrain, settled
 from ..runtime.eager import FAILURES
 from ..transforms.device import device_put
-from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
 from ..types.shape import (

@@ -17,8 +17,8 @@ from ..base.lib import ArrayImpl
 from ..base.typing import R
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal
+from ..jit.fused import fused
 from ..lax.shape import expand_dims, transpose
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes
 from .promote import BOOL, array_args, broadcast_to, choose, convert, flag, refuse_option, to_array

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..jit.fused import fused, named
 from ..lax import creation, slicing
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_axis,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..base.util import lazy_module, real_number
+from ..jit.fused import fused, named
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import neg
@@ -19,7 +20,6 @@ from ..lax.cumulative import cumsum
 from ..lax.reduce import reduce_prod
 from ..lax.transcendental import sqrt
 from ..loops.scan import scan
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     bound_or,

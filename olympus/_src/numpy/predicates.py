@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
+from ..jit.fused import fused, named
 from ..lax import arithmetic
 from ..lax.arithmetic import imag, mul, sub
 from ..lax.bits import bitwise_and, bitwise_or
@@ -15,7 +16,6 @@ from ..lax.comparison import eq, le, ne
 from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.reduce import reduce_and
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .creation import asarray

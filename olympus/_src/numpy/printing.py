@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..base.util import by_numpy
-from ..transforms.fused import named
+from ..jit.fused import named
 from .creation import asarray
 
 __all__ = ["array2string", "array_repr", "array_str", "format_float_positional",

@@ -8,11 +8,11 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
+from ..jit.fused import fused
 from ..lax import contract, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import mul, sub
 from ..lax.precision import PrecisionLike
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
     broadcast_shapes,

@@ -15,13 +15,13 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
+from ..jit.fused import fused
 from ..lax import arithmetic, cumulative, reduce, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import mul, real
 from ..lax.comparison import eq, ne
 from ..lax.families import add
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of

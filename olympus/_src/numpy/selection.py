@@ -15,9 +15,9 @@ from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
+from ..jit.fused import begin_with, fused, named
 from ..lax import creation, cumulative
 from ..runtime.eager import BASE, FAILURES, number_array
-from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,

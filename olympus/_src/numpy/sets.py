@@ -13,9 +13,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..jit.fused import fused, named
 from ..lax import creation, cumulative
 from ..lax import shape as lax_shape
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     bound_or,

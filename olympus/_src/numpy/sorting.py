@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
+from ..jit.fused import fused, named
 from ..lax import creation
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
@@ -16,7 +17,6 @@ from ..lax.arithmetic import imag, real
 from ..lax.comparison import ne
 from ..lax.sharding import constrain
 from ..loops.while_loop import fori_loop
-from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     bit_length,

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.config import compatible
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
+from ..jit.fused import fused
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import RoundingMethod, div, imag, mul, real, rem, sub
@@ -21,7 +22,6 @@ from ..lax.indexing import take_along
 from ..lax.sharding import constrain
 from ..lax.sort import sort
 from ..lax.transcendental import sqrt
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
     broadcast_shapes,

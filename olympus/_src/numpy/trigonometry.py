@@ -11,13 +11,13 @@ from typing import Any
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
+from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, imag, mul, real, sub
 from ..lax.comparison import eq, lt
 from ..lax.families import add
 from ..lax.special import classical as special
 from ..lax.transcendental import atan2_p
-from ..transforms.fused import fused
 from ..types import dtypes
 from .eager import eager_binary, eager_unary
 from .elementary import filled, promote_real, scalar

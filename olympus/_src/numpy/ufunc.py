@@ -18,14 +18,14 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..control.bodies import check_callable
 from ..core.trace import Tracer, literal, typeof
+from ..jit.fused import fused, named
+from ..jit.tracing import eval_shape
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..loops.associative_scan import associative_scan
 from ..loops.scan import scan
 from ..loops.while_loop import fori_loop
-from ..transforms.fused import fused, named
-from ..transforms.tracing import eval_shape
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int

@@ -15,6 +15,7 @@ from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
 from ..core.trace import literal
+from ..jit.fused import fused
 from ..lax import arithmetic, bits, families, transcendental
 from ..lax.arithmetic import (
     RoundingMethod,
@@ -35,7 +36,6 @@ from ..lax.barriers import stop_gradient
 from ..lax.bits import and_p, or_p, shift_right_logical
 from ..lax.comparison import eq, eq_p, ge_p, gt_p, le_p, lt, lt_p, ne, ne_p
 from ..lax.families import add_p
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .eager import as_ufunc, eager_binary, eager_named, eager_unary

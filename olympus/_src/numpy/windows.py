@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import div, mul, sub
 from ..lax.special.classical import bessel_i0e
 from ..lax.transcendental import exp
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import static_int
 from .creation import asarray

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.config import debug_key_reuse
 from ..core.reuse import summary
-from ..transforms.tracing import make_olympuspr
+from ..jit.tracing import make_olympuspr
 
 __all__ = ["check_key_reuse"]
 

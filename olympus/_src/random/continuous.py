@@ -14,6 +14,7 @@ import numpy as np
 from ..base.config import high_dynamic_range_gumbel
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.accuracy import AccuracyMode
 from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
@@ -28,7 +29,6 @@ from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, log1p, sqrt, tan
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.sharding import ShardingLike

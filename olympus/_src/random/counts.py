@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import div, floor, mul, neg
 from ..lax.barriers import random_clone_p
@@ -21,7 +22,6 @@ from ..lax.sharding import constrain
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, expm1, log, log1p, sqrt
 from ..loops.while_loop import while_loop
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, draw_shape, integer_dtype, parameter

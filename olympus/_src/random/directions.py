@@ -10,6 +10,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
+from ..jit.fused import fused
 from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
@@ -20,7 +21,6 @@ from ..lax.special import classical as special
 from ..lax.transcendental import atan, exp, log, sin, sqrt, tan
 from ..loops.while_loop import while_loop
 from ..numpy.ufuncs import mod
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, parameter

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import div, floor, mul, rem
 from ..lax.bits import bitwise_and
@@ -27,7 +28,6 @@ from ..numpy import promote
 from ..numpy.indexing import take, take_along_axis
 from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import (

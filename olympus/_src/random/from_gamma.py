@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, sub
 from ..lax.comparison import select
@@ -20,7 +21,6 @@ from ..lax.sharding import constrain
 from ..lax.transcendental import exp, sqrt
 from ..numpy import promote
 from ..numpy.reductions import sum as total
-from ..transforms.fused import fused
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of

@@ -16,6 +16,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, neg
 from ..lax.barriers import random_clone_p
@@ -31,7 +32,6 @@ from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
 from ..loops.map import map as map_
 from ..loops.while_loop import while_loop
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod

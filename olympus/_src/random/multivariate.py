@@ -6,6 +6,7 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax.arithmetic import mul, sign
 from ..lax.bits import bitwise_and
 from ..lax.comparison import ge, lt, select
@@ -24,7 +25,6 @@ from ..numpy import promote
 from ..numpy.einsum import einsum
 from ..numpy.linalg.norms import diagonal
 from ..numpy.manipulation import swapaxes
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape, less, static_int
 from ..types.sharding import ShardingLike

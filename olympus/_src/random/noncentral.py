@@ -7,6 +7,7 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
+from ..jit.fused import fused
 from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_and
@@ -16,7 +17,6 @@ from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.transcendental import exp, sqrt
 from ..loops.while_loop import fori_loop
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import Dims, parameter

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import ceil, div, floor, mul, neg, sub
 from ..lax.barriers import random_clone_p
@@ -24,7 +25,6 @@ from ..loops.while_loop import while_loop
 from ..numpy import promote
 from ..numpy.indexing import take
 from ..numpy.manipulation import moveaxis
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .arguments import Dims, any_of, draw_shape, float_dtype, parameter

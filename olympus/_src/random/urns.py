@@ -8,6 +8,7 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import div, floor, is_finite, mul, neg, sub
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
@@ -22,7 +23,6 @@ from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
 from ..numpy.manipulation import moveaxis
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 from .arguments import Dims, any_of, draw_shape, integer_dtype, parameter, shape_of

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..numpy.fft import irfft, rfft
 from ..numpy.joining import concatenate
 from ..numpy.manipulation import flip, moveaxis
 from ..numpy.promote import array_args, inexact, to_array
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axes, sequence, static_int
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
+from ..jit.fused import fused
 from ..numpy.conditions import clip
 from ..numpy.creation import asarray, ones, zeros
 from ..numpy.elementary import sqrt
@@ -24,7 +25,6 @@ from ..numpy.statistics import diff
 from ..numpy.trigonometry import arctan2, cos, sin
 from ..numpy.ufuncs import absolute
 from ..random.continuous import normal
-from ..transforms.fused import fused
 from ..types.shape import definitely_equal, less
 
 __all__ = ["Rotation", "Slerp"]

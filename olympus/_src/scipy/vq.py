@@ -5,12 +5,12 @@ from __future__ import annotations
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..jit.fused import unasked
 from ..numpy.creation import asarray
 from ..numpy.elementary import sqrt
 from ..numpy.indexing import take_along_axis
 from ..numpy.promote import promote_dtypes
 from ..numpy.reductions import argmin
-from ..transforms.fused import unasked
 
 __all__ = ["vq"]
 

@@ -32,6 +32,20 @@ from ..interpreters.dce import dce_program
 from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose, backward_pass
+from ..jit.arguments import (
+    abstract,
+    as_arrays,
+    check_argnums,
+    check_arrays,
+    check_callable,
+    check_results,
+    evaluating,
+    leaf_name,
+    select,
+    structure_path,
+    substitute,
+)
+from ..jit.jit import jit
 from ..lax.barriers import stop_gradient
 from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
@@ -46,20 +60,6 @@ from ..types.tree import (
     register_pytree_node,
     tree_flatten,
 )
-from .arguments import (
-    abstract,
-    as_arrays,
-    check_argnums,
-    check_arrays,
-    check_callable,
-    check_results,
-    evaluating,
-    leaf_name,
-    select,
-    structure_path,
-    substitute,
-)
-from .jit import jit
 
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 

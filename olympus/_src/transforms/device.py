@@ -15,6 +15,7 @@ from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..devices.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..devices.devices import client
+from ..jit.arguments import leaf_path
 from ..job.state import current
 from ..lax.layout import lay_out
 from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding
@@ -36,7 +37,6 @@ from ..types.sharding import (
     unreduced,
 )
 from ..types.tree import flatten_axes, tree_flatten, tree_map
-from .arguments import leaf_path
 
 __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_get", "device_put",
            "live_arrays", "make_mesh"]

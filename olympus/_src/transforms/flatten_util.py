@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..core.trace import typeof
+from ..jit.arguments import as_arrays, leaf_path
 from ..lax.arithmetic import real
 from ..lax.convert import convert_element_type
 from ..lax.creation import full
@@ -15,7 +16,6 @@ from ..lax.slicing import concatenate, split
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.tree import tree_flatten
-from .arguments import as_arrays, leaf_path
 
 __all__ = ["ravel_pytree"]
 

@@ -19,15 +19,7 @@ from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
 from ..core.trace import ctx
 from ..interpreters.batching import batch_flat, to_axis
-from ..lax.comparison import eq
-from ..lax.creation import broadcasted_iota
-from ..lax.families import add
-from ..lax.shape import reshape, zeros_of
-from ..lax.sharding import as_typed
-from ..lax.slicing import split
-from ..types import dtypes
-from ..types.tree import tree_flatten
-from .arguments import (
+from ..jit.arguments import (
     as_arrays,
     check_argnums,
     check_arrays,
@@ -37,6 +29,15 @@ from .arguments import (
     structure_path,
     substitute,
 )
+from ..jit.jit import make_jit
+from ..lax.comparison import eq
+from ..lax.creation import broadcasted_iota
+from ..lax.families import add
+from ..lax.shape import reshape, zeros_of
+from ..lax.sharding import as_typed
+from ..lax.slicing import split
+from ..types import dtypes
+from ..types.tree import tree_flatten
 from .autodiff import (
     ArgNums,
     FlatFunction,
@@ -46,7 +47,6 @@ from .autodiff import (
     pull_back,
     real_outputs,
 )
-from .jit import make_jit
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 

@@ -12,10 +12,10 @@ from ..base.util import Noted
 from ..core.primitive import Primitive
 from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
+from ..jit.arguments import as_arrays, check_arrays
 from ..lax.convert import convert_element_type
 from ..types.avals import has_tangent
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
-from .arguments import as_arrays, check_arrays
 
 __all__ = ["ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
            "fact", "jet", "jet2", "linear_prop", "zero_prop", "zero_series", "zero_term"]

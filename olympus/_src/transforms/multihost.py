@@ -20,13 +20,13 @@ from ..base.typing import Device, PyTree
 from ..base.util import memoize
 from ..devices.array import HOLDERS
 from ..devices.devices import devices, process_count, process_index
+from ..jit.jit import jit
 from ..job.state import current
 from ..types.mesh import AxisType, Mesh, restore_mesh, swap_mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten
 from .assembly import make_array_from_process_local_data, make_array_from_single_device_arrays
 from .device import device_put
-from .jit import jit
 
 __all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all",
            "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",

@@ -18,15 +18,15 @@ from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
 from ..devices import devices as backends
+from ..jit.arguments import check_callable, check_results, structure_path
+from ..jit.jit import jit
+from ..jit.signature import indices
 from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
 from ..types.mesh import Mesh, get_abstract_mesh
 from ..types.sharding import PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten, tree_map
-from .arguments import check_callable, check_results, structure_path
-from .jit import jit
 from .shard_map import shard_map
-from .signature import indices
 from .vmap import check_axes, mapped_arguments
 
 __all__ = ["pmap"]

@@ -13,9 +13,9 @@ from ..core.primitive import Zero
 from ..core.trace import typeof
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import split_program
+from ..jit.arguments import check_arrays, check_callable, leaf_name
 from ..types.avals import has_tangent
 from ..types.tree import tree_flatten, tree_leaves
-from .arguments import check_arrays, check_callable, leaf_name
 
 __all__ = ["print_saved_residuals", "saved_residuals"]
 

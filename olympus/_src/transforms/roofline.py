@@ -15,14 +15,14 @@ import numpy as np
 from ..base.util import wraps
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, variables
 from ..core.primitive import programs_in
+from ..jit.arguments import check_callable
+from ..jit.cost_table import operation_cost
+from ..jit.tracing import make_olympuspr
 from ..types import dtypes
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import prod
-from .arguments import check_callable
 from .autodiff import vjp as vjp_
-from .cost_table import operation_cost
 from .shard_map import shard_map
-from .tracing import make_olympuspr
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "ValidRooflineDtype",
            "register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad"]

@@ -16,11 +16,11 @@ from ..core.context import ctx
 from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
+from ..jit.arguments import check_callable, leaf_name, structure_path
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
-from .arguments import check_callable, leaf_name, structure_path
 
 __all__ = ["Infer", "shard_map", "smap"]
 

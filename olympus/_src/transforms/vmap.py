@@ -13,12 +13,12 @@ from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
+from ..jit.arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
-from .arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 
 __all__ = ["check_axes", "is_axis", "mapped_arguments", "vmap"]
 

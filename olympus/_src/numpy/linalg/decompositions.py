@@ -10,6 +10,7 @@ from ...base.typing import Array, ArrayLike
 from ...base.util import also_named, real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
+from ...jit.fused import fused
 from ...lax import arithmetic
 from ...lax.arithmetic import div, mul, sub
 from ...lax.comparison import select
@@ -21,7 +22,6 @@ from ...lax.linalg import eigh as lax_eigh
 from ...lax.linalg import svd as lax_svd
 from ...lax.linalg.core import adjoint, diagonal, eye, matmul
 from ...lax.linalg.spectra import check_subset, left_divided, subset
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal, less, maximum, minimum
 from .. import reductions

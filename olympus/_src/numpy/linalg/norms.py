@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, DTypeLike
+from ...jit.fused import fused
 from ...lax import shape as lax_shape
 from ...lax.arithmetic import imag, real, square
 from ...lax.families import add
@@ -15,7 +16,6 @@ from ...lax.linalg.svd import svd
 from ...lax.precision import PrecisionLike
 from ...lax.slicing import index_in_dim
 from ...lax.transcendental import sqrt
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, definitely_equal
 from ...types.sharding import ShardingLike

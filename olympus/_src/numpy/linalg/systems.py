@@ -10,6 +10,7 @@ from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
+from ...jit.fused import fused
 from ...lax import arithmetic, transcendental
 from ...lax.arithmetic import imag, mul, sub
 from ...lax.barriers import stop_gradient
@@ -37,7 +38,6 @@ from ...lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
 from ...lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
 from ...lax.slicing import index_in_dim
 from ...transforms.autodiff import jvp
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import (
     canonical_axes,

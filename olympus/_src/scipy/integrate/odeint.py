@@ -22,6 +22,7 @@ from ...core.trace import typeof
 from ...custom.gradient import closure_convert, linear_call
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
+from ...jit.jit import jit
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...numpy.creation import asarray, is_sequence
@@ -32,7 +33,6 @@ from ...numpy.ufuncs import real
 from ...transforms.autodiff import jvp, vjp
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
-from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure

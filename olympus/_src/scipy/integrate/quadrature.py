@@ -13,6 +13,9 @@ from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert
+from ...jit.arguments import check_callable
+from ...jit.fused import fused, unasked
+from ...jit.jit import jit
 from ...lax.barriers import stop_gradient
 from ...loops.while_loop import while_loop
 from ...numpy.creation import asarray, full, full_like, zeros
@@ -23,9 +26,6 @@ from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.arguments import check_callable
-from ...transforms.fused import fused, unasked
-from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, sequence, static_int

@@ -15,6 +15,7 @@ from ...base.util import real_number
 from ...core.trace import Tracer, typeof
 from ...custom.gradient import closure_convert
 from ...custom.jvp import custom_jvp
+from ...jit.jit import jit
 from ...lax.shape import zeros_of
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
@@ -27,7 +28,6 @@ from ...numpy.selection import where
 from ...numpy.sorting import searchsorted
 from ...transforms.autodiff import jvp
 from ...transforms.jacobians import jacfwd
-from ...transforms.jit import jit
 from ...types import dtypes
 from ...types.tree import tree_leaves
 from .events import Ends, Event, Signs, crossed, located, read_events, values_of

@@ -11,6 +11,7 @@ from ...base.util import pair
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
+from ...jit.fused import fused
 from ...loops.scan import scan
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros, zeros_like
@@ -23,7 +24,6 @@ from ...numpy.reductions import argmax
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import less
-from ...transforms.fused import fused
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.shape import (

@@ -11,6 +11,7 @@ from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
+from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...lax.linalg.core import adjoint, eye, matmul, matrix_transpose
 from ...lax.linalg.eig import eig
@@ -24,7 +25,6 @@ from ...numpy.manipulation import astype
 from ...numpy.promote import broadcast_to
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, known_less
 from .arguments import matrices, options, size_of, square

@@ -9,6 +9,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.creation import iota
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import lu as lax_lu
@@ -24,7 +25,6 @@ from ...numpy.joining import concatenate
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.vectorize import vectorize
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal, known_less, less, minimum, static_int
 from .arguments import matrices, options, places_of, size_of, square

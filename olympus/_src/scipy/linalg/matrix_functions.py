@@ -15,6 +15,7 @@ from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...custom.solves import custom_linear_solve
 from ...custom.vmap import custom_vmap
+from ...jit.fused import fused
 from ...lax.barriers import stop_gradient
 from ...lax.linalg.core import adjoint, eye, matmul, matrix_transpose, triu
 from ...lax.linalg.lu import lu_solve
@@ -31,7 +32,6 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import maximum, minimum
 from ...transforms.autodiff import jvp, linearize
-from ...transforms.fused import fused
 from ...types import dtypes
 from .arguments import count_of, options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns

@@ -6,13 +6,13 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import eigh as lax_eigh
 from ...lax.linalg.core import adjoint, matmul, tril
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.creation import zeros
 from ...numpy.promote import array_args, promote_dtypes, to_array
-from ...transforms.fused import fused
 from ...types.shape import definitely_equal, maximum, static_int
 from .arguments import bounds_of, options, places_of, precise, size_of, square
 

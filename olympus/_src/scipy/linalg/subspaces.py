@@ -7,6 +7,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.barriers import stop_gradient
 from ...lax.linalg.core import adjoint, matmul
 from ...lax.linalg.svd import svd
@@ -16,7 +17,6 @@ from ...numpy.linalg import decompositions
 from ...numpy.promote import array_args, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan2
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from .arguments import matrices, number, places_of, size_of, square

@@ -7,6 +7,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...base.util import pair
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.linalg.cholesky import cholesky
 from ...lax.linalg.core import adjoint, diagonal_part, matrix_transpose, take_rows, tril, triu
 from ...lax.linalg.lu import lu_pivots_to_permutation
@@ -14,7 +15,6 @@ from ...lax.linalg.solve import triangular_solve
 from ...numpy.linalg import systems
 from ...numpy.promote import array_args, broadcast_to
 from ...numpy.sorting import argsort
-from ...transforms.fused import fused
 from ...types.shape import broadcast_shapes, definitely_equal
 from .arguments import matrices, options, square
 

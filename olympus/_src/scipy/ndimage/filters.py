@@ -11,6 +11,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.conv import conv_general_dilated
 from ...lax.shape import rev
 from ...lax.slicing import slice_in_dim
@@ -22,7 +23,6 @@ from ...numpy.padding import pad
 from ...numpy.promote import array_args, convert, to_array
 from ...numpy.sorting import sort
 from ...numpy.ufuncs import maximum, minimum
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, entries, static_int
 from ..linalg.arguments import count_of

@@ -13,6 +13,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.linalg.solve import tridiagonal_solve
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor
@@ -25,7 +26,6 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import maximum, minimum, mod, sign
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import (
     canonical_axes,

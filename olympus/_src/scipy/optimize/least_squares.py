@@ -20,6 +20,8 @@ from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair, real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
+from ...jit.arguments import check_callable
+from ...jit.jit import jit
 from ...lax.linalg.solve import triangular_solve
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
@@ -33,11 +35,9 @@ from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.arguments import check_callable
 from ...transforms.autodiff import grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
-from ...transforms.jit import jit
 from ...types import dtypes
 from ...types.shape import sequence, static_int
 from ...types.tree import tree_map, tree_structure

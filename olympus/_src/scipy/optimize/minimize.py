@@ -19,6 +19,8 @@ from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.solves import custom_root
+from ...jit.arguments import check_callable
+from ...jit.jit import jit
 from ...lax import arithmetic
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
@@ -34,10 +36,8 @@ from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, conj, maximum, minimum
-from ...transforms.arguments import check_callable
 from ...transforms.autodiff import grad, jvp, value_and_grad
 from ...transforms.flatten_util import ravel_pytree
-from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_map

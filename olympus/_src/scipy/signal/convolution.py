@@ -8,13 +8,13 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.conv import conv_general_dilated
 from ...lax.precision import PrecisionLike
 from ...lax.shape import rev
 from ...numpy.fft import fftn, ifftn, irfftn, rfftn
 from ...numpy.padding import pad
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_dim, floor_div, is_static, less
 from ..fft import next_fast_len

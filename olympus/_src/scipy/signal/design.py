@@ -15,11 +15,11 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...base.util import by_numpy, real_number
+from ...jit.fused import unasked
 from ...numpy.creation import asarray, ones_like
 from ...numpy.joining import stack
 from ...numpy.promote import array_args, inexact, promote_dtypes
 from ...numpy.trigonometry import cos, tan
-from ...transforms.fused import unasked
 from ...types import dtypes
 from ...types.shape import static_int
 from ..linalg.arguments import count_of, options

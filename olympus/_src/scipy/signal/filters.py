@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused, unasked
 from ...lax.conv import conv_general_dilated
 from ...loops.scan import scan
 from ...numpy import reductions
@@ -16,7 +17,6 @@ from ...numpy.elementary import exp
 from ...numpy.joining import concatenate, stack
 from ...numpy.manipulation import flip, moveaxis
 from ...numpy.promote import array_args, broadcast_to, promote_dtypes, to_array
-from ...transforms.fused import fused, unasked
 from ...types import dtypes
 from ...types.shape import canonical_axis, less, prod, static_int
 from ..linalg.arguments import count_of, number

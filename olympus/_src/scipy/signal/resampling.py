@@ -10,12 +10,12 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...numpy.creation import asarray, zeros
 from ...numpy.fft import fft, fftfreq, ifft
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import moveaxis
 from ...numpy.promote import array_args, inexact, to_array
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, static_int
 from ..linalg.arguments import count_of, number

@@ -10,6 +10,7 @@ import numpy as np
 from ...base import source
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused, unasked
 from ...numpy import reductions
 from ...numpy.creation import asarray, ones_like, zeros
 from ...numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -20,7 +21,6 @@ from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...numpy.statistics import mean, median
 from ...numpy.ufuncs import abs as absolute
-from ...transforms.fused import fused, unasked
 from ...types import dtypes
 from ...types.shape import (
     canonical_axis,

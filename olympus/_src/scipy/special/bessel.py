@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...lax.special.classical import bessel_i0e_p, bessel_i1e_p
 from ...lax.special.series import iterate
@@ -23,7 +24,6 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import bessel_i1, cos, sin
 from ...numpy.trigonometry import i0 as numpy_i0
 from ...numpy.ufuncs import absolute
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, chebyshev, inside, nowhere, operands, outside

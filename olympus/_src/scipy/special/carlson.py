@@ -13,12 +13,12 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.barriers import stop_gradient
 from ...numpy.elementary import rint, sqrt
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsin, arctan, cos, cosh, sin, tanh
 from ...numpy.ufuncs import absolute, maximum, minimum
-from ...transforms.fused import fused
 from .elliptic import ellipe, ellipk
 from .family import inside, normal, operands
 

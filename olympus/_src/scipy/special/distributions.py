@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.special.incomplete_beta import (
     beta_density_p,
     beta_value,
@@ -21,7 +22,6 @@ from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
-from ...transforms.fused import fused
 from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
 from .inverses import beta_logit, gammainccinv_p

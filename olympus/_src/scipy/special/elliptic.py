@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...numpy.elementary import log, sqrt
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute
-from ...transforms.fused import fused
 from .family import Special, apply, inside, normal, outside
 from .gauss import hyp2f1_p
 

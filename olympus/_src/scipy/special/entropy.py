@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, Axis
+from ...jit.fused import fused
 from ...lax.families import INEXACT
 from ...lax.special.series import log1p_minus
 from ...lax.transcendental import logistic
@@ -21,7 +22,6 @@ from ...numpy.promote import unary_inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctanh
 from ...numpy.ufuncs import absolute, maximum, minimum
-from ...transforms.fused import fused
 from ...types import dtypes
 from .family import Special, apply, inside, outside
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.creation import full_like
 from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_beta_p
@@ -30,7 +31,6 @@ from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
 from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
-from ...transforms.fused import fused
 from ...types import dtypes
 from .family import (
     Special,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
@@ -22,7 +23,6 @@ from ...numpy.elementary import exp, floor, log, rint, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum, minimum
-from ...transforms.fused import fused
 from .family import Special, apply, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.special.series import iterate
 from ...numpy.creation import asarray
@@ -21,7 +22,6 @@ from ...numpy.promote import array_args, convert
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, cos, sin
 from ...numpy.ufuncs import absolute, maximum, minimum
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, flat, inside, operands

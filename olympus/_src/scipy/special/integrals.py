@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.special.classical import erf_p
 from ...lax.special.series import iterate
@@ -15,7 +16,6 @@ from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
-from ...transforms.fused import fused
 from .family import (
     Special,
     apply,

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.families import COMPLEX
 from ...lax.special.incomplete_beta import beta_density_p, beta_product, beta_value, betainc_slope_p
@@ -26,7 +27,6 @@ from ...numpy.elementary import exp, log, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, inside, log1p, operands

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.barriers import stop_gradient
 from ...lax.families import COMPLEX
@@ -25,7 +26,6 @@ from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin, tan
 from ...numpy.ufuncs import absolute, imag, maximum, real, sign
-from ...transforms.fused import fused
 from ...types import dtypes
 from .family import Special, apply, horner, inside, log1p, normal, operands, outside
 

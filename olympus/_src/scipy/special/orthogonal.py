@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...lax.special.series import iterate
 from ...numpy.elementary import copysign, sqrt
@@ -21,7 +22,6 @@ from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, arccosh, cos, cosh, sin, sinh
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.fused import fused
 from ...types import dtypes
 from .family import Special, apply, inside, nowhere, outside, whole
 from .gammas import beta_of

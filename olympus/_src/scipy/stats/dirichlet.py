@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.elementary import exp
@@ -12,7 +13,6 @@ from ...numpy.joining import concatenate
 from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.reductions import all as all_of
 from ...numpy.reductions import sum as sum_of
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..special.entropy import xlogy

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...base.typing import Array
+from ...jit.fused import fused
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, floor, isnan, log, log1p, sqrt
@@ -27,7 +28,6 @@ from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.ufuncs import maximum
 from ...random.arguments import draw_shape
 from ...random.continuous import uniform
-from ...transforms.fused import fused
 from ...types import dtypes
 from .kernels import log_of
 from .quantiles import invert, least

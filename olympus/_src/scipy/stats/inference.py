@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...numpy.conditions import where
 from ...numpy.elementary import sqrt
 from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.reductions import sum as sum_of
 from ...numpy.ufuncs import maximum, minimum
 from ...random.arguments import refuse_complex
-from ...transforms.fused import fused
 from ...types.shape import definitely_equal
 from ..special.gammas import betainc
 from .moments import Sample, number, sample

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, Shape
+from ...jit.fused import fused
 from ...nn.activations import logsumexp
 from ...numpy.correlation import cov as covariance_of
 from ...numpy.creation import ones, zeros
@@ -20,7 +21,6 @@ from ...random.arguments import refuse_complex
 from ...random.discrete import choice
 from ...random.keys import split
 from ...random.multivariate import multivariate_normal
-from ...transforms.fused import fused
 from ...types.shape import canonical_shape, definitely_equal, less
 from ...types.tree import register_pytree_node_class
 from ..special.normal import ndtr

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...base.util import pair
+from ...jit.fused import fused
 from ...numpy.conditions import where
 from ...numpy.creation import asarray, ones_like
 from ...numpy.elementary import exp, isnan, log, sqrt
@@ -20,7 +21,6 @@ from ...numpy.reductions import min as min_of
 from ...numpy.reductions import sum as sum_of
 from ...numpy.statistics import median, nanmedian, nanquantile, quantile
 from ...random.arguments import refuse_complex
-from ...transforms.fused import fused
 from ...types import dtypes
 from ..special.entropy import entr, rel_entr
 from .ranks import check_policy

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, sqrt
 from ...numpy.linalg.decompositions import eigh
@@ -16,7 +17,6 @@ from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.reductions import max as max_of
 from ...numpy.reductions import sum as sum_of
 from ...random.arguments import refuse_complex
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from .matrices import solve_lower

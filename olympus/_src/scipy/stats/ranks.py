@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike
+from ...jit.fused import fused
 from ...lax.creation import broadcasted_iota
 from ...lax.cumulative import cummax, cummin, cumsum
 from ...numpy.conditions import where
@@ -21,7 +22,6 @@ from ...numpy.reductions import sum as sum_of
 from ...numpy.sorting import argsort, sort
 from ...numpy.statistics import nanstd, std
 from ...random.arguments import refuse_complex
-from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal
 

@@ -35,7 +35,7 @@ __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced
 if TYPE_CHECKING:
     from .cost_table import CostTable
 
-_costs: Any = lazy_module("olympus._src.transforms.cost_table")
+_costs: Any = lazy_module("olympus._src.jit.cost_table")
 CompilerOptions = dict[str, str | bool | int | float]
 
 

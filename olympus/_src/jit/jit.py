@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 
-_persistent: Any = lazy_module("olympus._src.transforms.persistent")    # few ask for it
-_recompiles: Any = lazy_module("olympus._src.transforms.recompiles")    # of what is traced often
+_persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
+_recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
 
 
