@@ -45,8 +45,13 @@ from ._src.control.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
-from ._src.transforms.device import (
-    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
+from ._src.arrays.device import (
+    block_until_ready,
+    clear_caches,
+    copy_to_host_async,
+    device_get,
+    device_put,
+    live_arrays,
     make_mesh,
 )
 from ._src.jit.jit import Inline, jit
@@ -69,8 +74,9 @@ from .version import __version__, __version_info__
 with _when_named(__name__):
     from ._src.custom.gradient import closure_convert, custom_gradient
     from ._src.custom.vjp import custom_vjp
-    from ._src.transforms.assembly import (
-        make_array_from_callback, make_array_from_process_local_data,
+    from ._src.arrays.assembly import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
     from ._src.transforms.autodiff import (

@@ -12,7 +12,7 @@ from sharded_cases import P, X, check_parts, mesh, on
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.transforms.device import moved_by_devices
+from olympus._src.arrays.device import moved_by_devices
 from olympus.experimental.custom_partitioning import (
     ArrayMapping,
     SdyShardingRule,

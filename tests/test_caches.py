@@ -646,7 +646,7 @@ CACHES = {
     ("types/sharding.py", "replica_ids"): "sharding, shape | process | 1024",
     ("devices/array.py", "parts_of"): "aval, sharding | process | 1024",
     ("control/shard_map.py", "_inner"): "mesh, axes | process | 4096",
-    ("transforms/multihost.py", "_gather"): "mesh | process | 16 programs",
+    ("arrays/multihost.py", "_gather"): "mesh | process | 16 programs",
     ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
     ("types/dtypes.py", "integer_range"): "dtype | process | 64",
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
@@ -692,7 +692,7 @@ CACHES = {
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
     ("jit/jit.py", "_made"): "code of functions that are traced | weak",
     ("jit/recompiles.py", "_told"): "code of functions that were warned of | weak",
-    ("transforms/multihost.py", "_seen"): "device | process | the devices",
+    ("arrays/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
     ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "

@@ -19,8 +19,8 @@ import sharded_cases
 
 import olympus
 from olympus import lax
+from olympus._src.arrays.assembly import held_parts
 from olympus._src.host.pictures import drawn, painter, table
-from olympus._src.transforms.assembly import held_parts
 from olympus.sharding import (
     AbstractMesh,
     AxisType,

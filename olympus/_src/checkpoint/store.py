@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.assembly import make_array_from_single_device_arrays
+from ..arrays.device import device_put
 from ..base import lib
 from ..base.typing import DTypeLike
 from ..base.util import quoted
 from ..devices.devices import process_count, process_index
-from ..transforms.assembly import make_array_from_single_device_arrays
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format

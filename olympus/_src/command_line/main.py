@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import block_until_ready
 from ..base import config, source
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
@@ -23,7 +24,6 @@ from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
 from ..runtime import disk_cache
-from ..transforms.device import block_until_ready
 from ..types.tree import keystr, tree_flatten_with_path
 from .arguments import CommandError, function, specs, values
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base import lib
 from ..base.typing import Array, Device, DTypeLike
 from ..core.trace import Tracer
@@ -13,7 +14,6 @@ from ..devices import devices
 from ..devices.array import array_from_numpy, share_numpy
 from ..devices.exchange import CPU, CUDA, PINNED, ROCM
 from ..lax.sharding import resolve_sharding
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.sharding import DeviceLike

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base import lib
 from ..base.spelling import array_method
 from ..core.ir import Literal
@@ -22,7 +23,6 @@ from ..lax import arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import NamedSharding

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base import lib
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
@@ -24,7 +25,6 @@ from ..lax import shape as lax_shape
 from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
 from ..runtime.eager import BASE, FAILURES, MANY, in_groups, number_array
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.mesh import mesh_around

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
@@ -23,7 +24,6 @@ from ..lax.convert import convert_element_type
 from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
 from ..lax.slicing import pad, slice_in_dim
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base import errors, lib
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
@@ -17,7 +18,6 @@ from ..lax import slicing
 from ..lax.creation import broadcasted_iota
 from ..lax.sharding import constrain, settled
 from ..runtime.eager import FAILURES
-from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
 from ..types.shape import (

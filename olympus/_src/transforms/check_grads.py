@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.device import device_put
 from ..base.typing import DTypeLike, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
@@ -19,7 +20,6 @@ from ..types.avals import has_tangent
 from ..types.tree import tree_flatten_with_path, tree_leaves, tree_map
 from ..types.tree_paths import keystr
 from .autodiff import jvp, vjp
-from .device import device_put
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

@@ -31,7 +31,7 @@ from .vmap import check_axes, mapped_arguments
 
 __all__ = ["pmap"]
 
-_multihost: Any = lazy_module("olympus._src.transforms.multihost")      # of jobs only
+_multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 _MOST_AXES = 1 << 16    # more than any array has
 UNNAMED = "pmap axis"      # the name of an axis that the user has no name for
 

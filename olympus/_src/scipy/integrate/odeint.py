@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.flatten_util import ravel_pytree
 from ...base.source import api_boundary
 from ...base.typing import ArrayLike, PyTree
 from ...base.util import merged, name_of, real_number
@@ -31,7 +32,6 @@ from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import real
 from ...transforms.autodiff import jvp, vjp
-from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
 from ...transforms.vmap import vmap
 from ...types import dtypes

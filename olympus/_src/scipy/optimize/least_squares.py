@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.flatten_util import ravel_pytree
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair, real_number
@@ -36,7 +37,6 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.autodiff import grad
-from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd
 from ...types import dtypes
 from ...types.shape import sequence, static_int

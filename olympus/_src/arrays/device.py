@@ -42,7 +42,7 @@ __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_ge
            "live_arrays", "make_mesh"]
 
 ArrayImpl = lib.ArrayImpl
-_multihost: Any = lazy_module("olympus._src.transforms.multihost")      # of jobs only
+_multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 
 
 @api_boundary
