@@ -79,10 +79,16 @@ with _when_named(__name__):
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
-    from ._src.transforms.autodiff import (
-        fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
+    from ._src.autodiff.derivatives import (
+        fwd_and_bwd,
+        grad,
+        jvp,
+        linear_transpose,
+        linearize,
+        value_and_grad,
+        vjp,
     )
-    from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
+    from ._src.autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
     from ._src.transforms.pmap import pmap
     from ._src.transforms.shard_map import shard_map, smap
 

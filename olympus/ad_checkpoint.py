@@ -6,7 +6,7 @@ from ._src.control.remat import (
     checkpoint_policies, name_p,
 )
 from ._src.control.remat import checkpoint as remat
-from ._src.transforms.residuals import print_saved_residuals
+from ._src.autodiff.residuals import print_saved_residuals
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
            "checkpoint_name_fwd", "checkpoint_policies", "name_p", "print_saved_residuals", "remat"]

@@ -9,8 +9,8 @@ import pytest
 from ops import lax_shape as rows
 
 from olympus import lax
+from olympus._src.autodiff.derivatives import jvp, vjp
 from olympus._src.base.config import enable_x64
-from olympus._src.transforms.autodiff import jvp, vjp
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus._src.autodiff.derivatives import grad
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
     conditions,
@@ -26,7 +27,6 @@ from olympus._src.numpy import (
 )
 from olympus._src.numpy.linalg import norms as linalg
 from olympus._src.runtime import eager  # noqa: F401  (installs evaluation)
-from olympus._src.transforms.autodiff import grad
 
 MODULES = (ufuncs, logic, elementary, trigonometry, conditions, predicates, reductions, statistics,
            products, integers)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from ..autodiff.derivatives import vjp
 from ..base import config
 from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
@@ -20,7 +21,6 @@ from ..jit.jit import jit
 from ..jit.stages import Traced, Wrapped
 from ..lowering.attributes import attr
 from ..lowering.linking import external
-from ..transforms.autodiff import vjp
 from ..types.avals import ShapedArray, is_float0
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh

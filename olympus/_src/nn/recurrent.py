@@ -11,6 +11,7 @@ import functools
 import math
 from typing import Any, NamedTuple
 
+from ..autodiff.derivatives import vjp
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..loops.scan import scan
@@ -22,7 +23,6 @@ from ..numpy.promote import to_array
 from ..numpy.selection import where
 from ..numpy.trigonometry import tanh
 from ..random.continuous import uniform
-from ..transforms.autodiff import vjp
 from ..types.shape import prod, static_int
 from .activations import sigmoid
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.flatten_util import ravel_pytree
+from ..autodiff.derivatives import linear_transpose
 from ..base.typing import ArrayLike, PyTree
 from ..base.util import name_of, real_number
 from ..core.trace import Tracer, typeof
@@ -27,7 +28,6 @@ from ..numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ..numpy.selection import where
 from ..numpy.ufuncs import abs as absolute
 from ..numpy.ufuncs import maximum, minimum
-from ..transforms.autodiff import linear_transpose
 from ..types import dtypes
 from ..types.shape import definitely_equal, static_int
 from ..types.tree import tree_flatten, tree_map, tree_structure

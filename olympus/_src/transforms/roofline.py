@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..autodiff.derivatives import vjp as vjp_
 from ..base.util import wraps
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, variables
 from ..core.primitive import programs_in
@@ -21,7 +22,6 @@ from ..jit.tracing import make_olympuspr
 from ..types import dtypes
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import prod
-from .autodiff import vjp as vjp_
 from .shard_map import shard_map
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "ValidRooflineDtype",

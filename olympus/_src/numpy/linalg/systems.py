@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
+from ...autodiff.derivatives import jvp
 from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
 from ...core.trace import typeof
@@ -37,7 +38,6 @@ from ...lax.precision import PrecisionLike
 from ...lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
 from ...lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
 from ...lax.slicing import index_in_dim
-from ...transforms.autodiff import jvp
 from ...types import dtypes
 from ...types.shape import (
     canonical_axes,

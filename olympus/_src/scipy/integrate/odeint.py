@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays.flatten_util import ravel_pytree
+from ...autodiff.derivatives import jvp, vjp
+from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import ArrayLike, PyTree
 from ...base.util import merged, name_of, real_number
@@ -31,8 +33,6 @@ from ...numpy.joining import concatenate
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import real
-from ...transforms.autodiff import jvp, vjp
-from ...transforms.jacobians import jacfwd
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...autodiff.jacobians import jacfwd
 from ...custom.solves import custom_root
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
@@ -22,7 +23,6 @@ from ...numpy.elementary import isfinite
 from ...numpy.joining import concatenate, stack
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, imag, minimum, real
-from ...transforms.jacobians import jacfwd
 from ...types import dtypes
 from ..linalg.factors import lu_factor
 from ..linalg.systems import lu_solve, solve

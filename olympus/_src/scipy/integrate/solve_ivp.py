@@ -9,6 +9,8 @@ from warnings import warn
 
 import numpy as np
 
+from ...autodiff.derivatives import jvp
+from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
@@ -26,8 +28,6 @@ from ...numpy.manipulation import moveaxis
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.sorting import searchsorted
-from ...transforms.autodiff import jvp
-from ...transforms.jacobians import jacfwd
 from ...types import dtypes
 from ...types.tree import tree_leaves
 from .events import Ends, Event, Signs, crossed, located, read_events, values_of

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autodiff.derivatives import jvp, linearize
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...control.cond import cond, switch
@@ -31,7 +32,6 @@ from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import maximum, minimum
-from ...transforms.autodiff import jvp, linearize
 from ...types import dtypes
 from .arguments import count_of, options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns

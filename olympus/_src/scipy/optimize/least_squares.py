@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.flatten_util import ravel_pytree
+from ...autodiff.derivatives import grad
+from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair, real_number
@@ -36,8 +38,6 @@ from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
 from ...numpy.ufuncs import absolute, maximum
-from ...transforms.autodiff import grad
-from ...transforms.jacobians import jacfwd
 from ...types import dtypes
 from ...types.shape import sequence, static_int
 from ...types.tree import tree_map, tree_structure

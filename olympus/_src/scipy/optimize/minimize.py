@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.flatten_util import ravel_pytree
+from ...autodiff.derivatives import grad, jvp, value_and_grad
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import real_number
@@ -37,7 +38,6 @@ from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, conj, maximum, minimum
-from ...transforms.autodiff import grad, jvp, value_and_grad
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_map

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ...autodiff.derivatives import jvp
 from ...custom.jvp import custom_jvp
 from ...lax.barriers import stop_gradient
 from ...lax.bits import bitwise_and, shift_right_arithmetic
@@ -26,7 +27,6 @@ from ...numpy.elementary import ceil, exp, floor, log
 from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
 from ...numpy.ufuncs import maximum, minimum
-from ...transforms.autodiff import jvp
 from ...types import dtypes
 
 __all__ = ["invert", "least", "with_density"]

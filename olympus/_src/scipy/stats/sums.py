@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autodiff.derivatives import jvp
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
 from ...lax.barriers import stop_gradient
@@ -21,7 +22,6 @@ from ...numpy.conditions import where
 from ...numpy.creation import ones_like
 from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
-from ...transforms.autodiff import jvp
 from ...types import dtypes
 
 __all__ = ["series"]

@@ -19,7 +19,7 @@ from ..types import dtypes
 from ..types.avals import has_tangent
 from ..types.tree import tree_flatten_with_path, tree_leaves, tree_map
 from ..types.tree_paths import keystr
-from .autodiff import jvp, vjp
+from .derivatives import jvp, vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

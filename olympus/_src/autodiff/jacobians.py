@@ -38,7 +38,7 @@ from ..lax.sharding import as_typed
 from ..lax.slicing import split
 from ..types import dtypes
 from ..types.tree import tree_flatten
-from .autodiff import (
+from .derivatives import (
     ArgNums,
     FlatFunction,
     Linearized,
