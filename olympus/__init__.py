@@ -62,7 +62,7 @@ from ._src.jit.tracing import (
     named_call,
     named_scope,
 )
-from ._src.transforms.vmap import vmap
+from ._src.mapping.vmap import vmap
 from ._src.lax.meshes import get_mesh, set_mesh
 from ._src.lax.sharding import reshard
 from ._src.types.avals import ShapeDtypeStruct
@@ -89,8 +89,8 @@ with _when_named(__name__):
         vjp,
     )
     from ._src.autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
-    from ._src.transforms.pmap import pmap
-    from ._src.transforms.shard_map import shard_map, smap
+    from ._src.mapping.pmap import pmap
+    from ._src.mapping.shard_map import shard_map, smap
 
 __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",

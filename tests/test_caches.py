@@ -686,7 +686,7 @@ CACHES = {
     ("runtime/compile.py", "before_compiling"): "none | process | one for `as_jax`",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
-    ("transforms/roofline.py", "_rules"): "primitive | process | rules that users gave",
+    ("mapping/roofline.py", "_rules"): "primitive | process | rules that users gave",
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",

@@ -1,7 +1,7 @@
 """`shard_map` with the parameters that it had before it was `olympus.shard_map`; names only."""
 
 from .._src.base.util import publish as _publish
-from .._src.transforms.shard_map_by_position import shard_map
+from .._src.mapping.shard_map_by_position import shard_map
 
 __all__ = ["shard_map"]
 

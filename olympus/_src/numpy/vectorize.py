@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike
 from ..control.bodies import check_callable
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
-from ..transforms.vmap import vmap
+from ..mapping.vmap import vmap
 from ..types.shape import broadcast_shapes, canonical_axis, definitely_equal, entries, sequence
 from .manipulation import expand_dims, moveaxis
 from .promote import array_args, to_array

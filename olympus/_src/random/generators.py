@@ -22,7 +22,7 @@ from ..lax.creation import full, iota_p
 from ..lax.rng import RandomAlgorithm, rng_bit_generator_p
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
-from ..transforms.vmap import vmap
+from ..mapping.vmap import vmap
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import exceeds, prod

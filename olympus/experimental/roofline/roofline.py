@@ -1,9 +1,15 @@
 """What programs ask of a machine: names only."""
 
 from ..._src.base.util import publish as _publish
-from ..._src.transforms.roofline import (
-    RooflineResult, RooflineRuleContext, RooflineShape, ValidRooflineDtype, register_roofline,
-    register_standard_roofline, roofline, roofline_and_grad,
+from ..._src.mapping.roofline import (
+    RooflineResult,
+    RooflineRuleContext,
+    RooflineShape,
+    ValidRooflineDtype,
+    register_roofline,
+    register_standard_roofline,
+    roofline,
+    roofline_and_grad,
 )
 
 __all__ = [

@@ -13,6 +13,7 @@ from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
 from ...jit.fused import fused
 from ...loops.scan import scan
+from ...mapping.vmap import vmap
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros, zeros_like
 from ...numpy.elementary import sqrt
@@ -24,7 +25,6 @@ from ...numpy.reductions import argmax
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import less
-from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.shape import (
     broadcast_shapes,
