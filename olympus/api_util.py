@@ -2,7 +2,7 @@
 
 from ._src.base.util import publish as _publish
 from ._src.base.lib import safe_map
-from ._src.jit.api_util import (
+from ._src.extend.api_util import (
     argnums_partial,
     debug_info,
     donation_vector,

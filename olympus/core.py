@@ -6,7 +6,7 @@ from ._src.core.check import check_olympuspr
 from ._src.core.effects import Effect
 from ._src.core.evaluate import eval_olympuspr
 from ._src.core.ir import NO_EFFECTS as no_effects
-from ._src.core.introspection import Effects, ParamDict, Value, eval_context, max_dim, min_dim
+from ._src.extend.introspection import Effects, ParamDict, Value, eval_context, max_dim, min_dim
 from ._src.core.ir import Atom, DropVar
 from ._src.core.trace import Trace, Tracer
 from ._src.jit.tracing import ensure_compile_time_eval

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,11 +47,45 @@ def test_import_contracts():
     tool(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
 
 
+PACKAGE = ROOT / "olympus/_src"
+ROOMS = {f.parent for f in PACKAGE.glob("*/__init__.py")}
+
+
+def named_files(page):
+    """The files that a page names between backticks."""
+    return re.findall(r"`([\w/]+\.(?:py|sh|toml|txt))(?::\d+)?`", page.read_text(encoding="utf-8"))
+
+
+def test_every_room_has_a_short_readme_that_names_files_that_exist():
+    """A path is from the room, from olympus/_src or from the root of the repository."""
+    pages = [room / "README.md" for room in sorted(ROOMS)]
+    assert [str(page) for page in pages if not page.exists()] == []
+    assert [str(p) for p in pages if p.read_text(encoding="utf-8").count("\n") > 40] == []
+    assert [(page.parent.name, name) for page in pages for name in named_files(page)
+            if not any((start / name).exists() for start in (page.parent, PACKAGE, ROOT))] == []
+
+
+def test_the_map_has_every_room_in_the_order_of_the_layers():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = [re.findall(r"\w+", layer) for layer in contracts[0]["layers"]]
+    page = ROOT / "docs/architecture.md"
+    rows = re.findall(r"^\| \[(\w+)\]\(\.\./olympus/_src/(\w+)/README.md\)", page.read_text(
+        encoding="utf-8"), re.MULTILINE)
+    rooms = [room for layer in layers for room in layer]
+    assert rows == [(room, room) for room in rooms] and {*rooms} == {r.name for r in ROOMS}
+
+
+@pytest.mark.parametrize("page", ["architecture", "glossary"])
+def test_files_that_a_page_for_maintainers_names_exist(page):
+    names = [name for name in named_files(ROOT / f"docs/{page}.md") if "/" in name]
+    assert [n for n in names if not (PACKAGE / n).exists() and not (ROOT / n).exists()] == []
+
+
 def test_every_test_file_belongs_to_an_area():
     lines = [line.split() for line in (ROOT / "tools/areas.txt").read_text().splitlines()]
     areas = {line[0]: line[1:] for line in lines if line[0] != "#"}
-    package = ROOT / "olympus/_src"
-    assert [a for a in areas if not (package / a).exists() and not (package / f"{a}.py").exists()
+    assert [a for a in areas if not (PACKAGE / a).exists() and not (PACKAGE / f"{a}.py").exists()
             ] == []
     tests = ROOT / "tests"
     files = {str(f.relative_to(tests).with_name(f.stem.removeprefix("test_")))

@@ -2,7 +2,7 @@
 
 from .._src.base.util import publish as _publish
 from .._src.lowering.builder import Builder as LoweringRuleContext
-from .._src.lowering.registration import (
+from .._src.extend.registration import (
     LoweringRule,
     TokenSet,
     Value,

@@ -469,3 +469,46 @@ class RuleView(MutableMapping[Primitive, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+    """The programs that an equation carries, also in tuples and lists.
+
+    Args:
+      params: an equation's parameters.
+
+    Returns:
+      An iterator over open programs, in the order of the parameters.
+
+    >>> import olympus
+    >>> from olympus.extend.core import olympusprs_in_params
+    >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
+    >>> [len(program.eqns) for program in olympusprs_in_params(eqn.params)]
+    [1]
+    """
+    for value in params.values():
+        yield from map(_opened, programs_in(value))
+
+
+def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
+    return program.olympuspr if isinstance(program, ClosedOlympuspr) else program
+
+
+def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
+    """The programs that a program's equations carry; not those within them.
+
+    Args:
+      olympuspr: an open program.
+
+    Returns:
+      An iterator over open programs, in the order of the equations.
+
+    >>> import olympus
+    >>> from olympus.extend.core import subolympusprs
+    >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)
+    >>> [len(program.eqns) for program in subolympusprs(outer.olympuspr)]
+    [1]
+    """
+    for eqn in olympuspr.eqns:
+        if eqn.primitive.programs != ():    # as a rule it carries none
+            yield from map(_opened, eqn.primitive.bodies(eqn.params))

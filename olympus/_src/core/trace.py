@@ -414,6 +414,26 @@ def is_literal(x: Any) -> bool:
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
 
 
+def valid_olympustype(x: Any) -> bool:
+    """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
+
+    Args:
+      x: any object.
+
+    Returns:
+      A bool.
+
+    >>> from olympus.extend.core import valid_olympustype
+    >>> valid_olympustype(1.0), valid_olympustype([1.0])
+    (True, False)
+    """
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
 def is_array(x: Any) -> TypeGuard[Array]:
     """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
     return hasattr(x, "aval") and type(x) is not Literal

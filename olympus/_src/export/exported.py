@@ -36,7 +36,7 @@ __all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deseri
            "maximum_supported_calling_convention_version",
            "minimum_supported_calling_convention_version"]
 
-_registration: Any = lazy_module("olympus._src.lowering.registration")   # it loads MLIR
+_registration: Any = lazy_module("olympus._src.extend.registration")   # it loads MLIR
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 

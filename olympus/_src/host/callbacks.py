@@ -19,9 +19,8 @@ from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
-from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
-from ..core.trace import typeof
+from ..core.trace import typeof, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.batching import to_axis

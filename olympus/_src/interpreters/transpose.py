@@ -7,6 +7,7 @@ first. Only equations that a cotangent reaches are transposed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from ..base.source import user_frame
@@ -14,13 +15,12 @@ from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Olympuspr, numbers, read
-from ..core.linear_util import wrap_init
 from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
 from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
-from .partial_eval import PartialVal, reached, trace_to_olympuspr_nounits
+from .partial_eval import reached, record_unknown
 
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
 
@@ -36,12 +36,12 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
     if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
         return backward_pass(pr, consts, args, cts, name)
-    given = [PartialVal.unknown(a.aval) if type(a) is Linear else PartialVal.known(a)
-             for a in args]
-    rest, outs, rest_consts = trace_to_olympuspr_nounits(
-        wrap_init(lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs)), given)
-    left = [ct for ct, out in zip(cts, outs, strict=True) if not out.is_known()]
-    back = iter(backward_pass(rest, rest_consts, [Linear(v.aval) for v in rest.invars], left, name))
+    linear = [type(a) is Linear for a in args]
+    rest, _, unknown = record_unknown(
+        lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs),
+        [a.aval if u else a for a, u in zip(args, linear, strict=True)], linear)
+    back = iter(backward_pass(rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
+                              list(compress(cts, unknown)), name))
     return [next(back) if type(a) is Linear else None for a in args]
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from ..base import lib
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
-from ..core.introspection import valid_olympustype
-from ..core.trace import Tracer, typeof
+from ..core.trace import Tracer, typeof, valid_olympustype
 from ..runtime.eager import argument_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

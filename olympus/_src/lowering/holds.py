@@ -24,9 +24,8 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Higher
+from ..core.primitive import Higher, subolympusprs
 from ..types.avals import physical_aval
 from ..types.shape import less, prod
 from ..types.sharding import NamedSharding, axes_of

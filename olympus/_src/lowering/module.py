@@ -17,8 +17,8 @@ from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.util import cut, module_name
 from ..core.identity import Firsts
-from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.primitive import subolympusprs
 from ..core.staging import stage
 from ..devices.devices import device_count, incompatible
 from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval

@@ -7,8 +7,8 @@ collectives.
 
 from __future__ import annotations
 
-from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr
+from ..core.primitive import subolympusprs
 
 __all__ = ["uneven_sizes"]
 

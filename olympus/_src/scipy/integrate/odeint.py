@@ -20,7 +20,6 @@ from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import ArrayLike, PyTree
 from ...base.util import merged, name_of, real_number
-from ...core.linear_util import transformation2
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert, linear_call
 from ...custom.jvp import custom_jvp
@@ -41,7 +40,7 @@ from .dormand_prince import Fun
 from .pairs import RK45
 from .steps import Equation, Settings, at_time, is_going, start, step
 
-__all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "ravel_first_arg_", "solved_at"]
+__all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "solved_at"]
 
 
 @api_boundary
@@ -153,28 +152,6 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
     [-1.  2.]
     """
     return lambda y_flat, *args: ravel_pytree(f(unravel(y_flat), *args))[0]
-
-
-@transformation2
-def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree], y_flat: Any,
-                     *args: PyTree) -> Any:
-    """`ravel_first_arg` as a transformation of `extend.linear_util`.
-
-    Args:
-      fun: a WrappedFun; unravel: as for `ravel_first_arg`.
-
-    Returns:
-      a WrappedFun of the vector and the rest.
-
-    >>> from olympus.experimental.ode import ravel_first_arg_
-    >>> from olympus.extend import linear_util
-    >>> from olympus.flatten_util import ravel_pytree
-    >>> vector, unravel = ravel_pytree((1.0, 2.0))
-    >>> swap = ravel_first_arg_(linear_util.wrap_init(lambda y: y[::-1]), unravel)
-    >>> print(swap.call_wrapped(vector))
-    [2. 1.]
-    """
-    return ravel_first_arg(fun, unravel)(y_flat, *args)
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....core.primitive import Linear, Zero
-from ....interpreters.tables import instantiate_zeros, is_undefined_primal
+from ....extend.tables import instantiate_zeros, is_undefined_primal
 from ....types.avals import AbstractValue
 from ...stand_ins import planned
 

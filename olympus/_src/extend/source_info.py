@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..base import source
-from .context import ROOT, Scope, ctx
-from .ir import SourceInfo
+from ..core.context import ROOT, Scope, ctx
+from ..core.ir import SourceInfo
 
 __all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
            "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack",

@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..core.context import ROOT, ThreadState, ctx
+from ..core.evaluate import eval_olympuspr
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
+from ..core.trace import Trace, Tracer, _concrete, enter, leave
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import definitely_equal, maximum, minimum
-from .context import ROOT, ThreadState, ctx
-from .evaluate import eval_olympuspr
-from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
-from .primitive import programs_in
-from .trace import Trace, Tracer, _concrete, enter, leave, typeof
 
 __all__ = ["Effects", "ParamDict", "TraceTag", "Value", "array_types", "concrete_or_error",
            "eval_context", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
            "max_dim", "min_dim", "new_olympuspr_eqn", "nonempty_axis_env", "olympuspr_as_fun",
-           "olympusprs_in_params", "primal_dtype_to_tangent_dtype", "set_current_trace",
-           "subolympusprs", "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit",
-           "unsafe_am_i_under_a_vmap", "unsafe_get_axis_names", "valid_olympustype"]
+           "primal_dtype_to_tangent_dtype", "set_current_trace",
+           "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit",
+           "unsafe_am_i_under_a_vmap", "unsafe_get_axis_names"]
 
 Value = Any
 ParamDict = dict[str, Any]
@@ -43,49 +42,6 @@ def _as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
 
 olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
     functools.wraps(_as_fun)(functools.partial(functools.partial, _as_fun))
-
-
-def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """The programs that an equation carries, also in tuples and lists.
-
-    Args:
-      params: an equation's parameters.
-
-    Returns:
-      An iterator over open programs, in the order of the parameters.
-
-    >>> import olympus
-    >>> from olympus.extend.core import olympusprs_in_params
-    >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
-    >>> [len(program.eqns) for program in olympusprs_in_params(eqn.params)]
-    [1]
-    """
-    for value in params.values():
-        yield from map(_opened, programs_in(value))
-
-
-def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
-    return program.olympuspr if isinstance(program, ClosedOlympuspr) else program
-
-
-def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
-    """The programs that a program's equations carry; not those within them.
-
-    Args:
-      olympuspr: an open program.
-
-    Returns:
-      An iterator over open programs, in the order of the equations.
-
-    >>> import olympus
-    >>> from olympus.extend.core import subolympusprs
-    >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)
-    >>> [len(program.eqns) for program in subolympusprs(outer.olympuspr)]
-    [1]
-    """
-    for eqn in olympuspr.eqns:
-        if eqn.primitive.programs != ():    # as a rule it carries none
-            yield from map(_opened, eqn.primitive.bodies(eqn.params))
 
 
 def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,
@@ -134,26 +90,6 @@ def gensym() -> type[Var]:
 
 # What operations take besides arrays of devices and Python's numbers.
 array_types: frozenset[type] = frozenset((np.ndarray, *[d.type for d in dtypes.numeric_dtypes()]))
-
-
-def valid_olympustype(x: Any) -> bool:
-    """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
-
-    Args:
-      x: any object.
-
-    Returns:
-      A bool.
-
-    >>> from olympus.extend.core import valid_olympustype
-    >>> valid_olympustype(1.0), valid_olympustype([1.0])
-    (True, False)
-    """
-    try:
-        typeof(x)
-    except TypeError:
-        return False
-    return True
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:

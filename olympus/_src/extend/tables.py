@@ -16,11 +16,11 @@ from ..base.errors import RuleMissingError
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
+from ..interpreters.dce import dce_program
 from ..lax.families import add
 from ..lax.shape import broadcast_axis, instantiate, move_axis, zeros_of
 from ..lax.sharding import constrain
 from ..types.sharding import PartitionSpec
-from .dce import dce_program
 
 __all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_front", "broadcast",
            "close_olympuspr", "convert_constvars_olympuspr", "dce_olympuspr",

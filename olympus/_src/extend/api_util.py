@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.ir import DebugInfo
-from ..core.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 from ..core.trace import typeof
+from ..jit.arguments import argument_name, name_of
 from ..types.avals import AbstractValue
 from ..types.tree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path, treedef_children
 from ..types.tree import flatten_axes as axes_of_leaves
-from .arguments import argument_name, name_of
+from .linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 __all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
            "flatten_fun_nokwargs", "rebase_donate_argnums", "shaped_abstractify"]

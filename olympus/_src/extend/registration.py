@@ -20,11 +20,11 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..devices.devices import PLATFORMS
+from ..lowering.attributes import constant_attr, element_type, tensor_type
+from ..lowering.builder import Builder
+from ..lowering.linking import fresh_symbols, link
+from ..lowering.tokens import TokenSet
 from ..types import dtypes
-from .attributes import constant_attr, element_type, tensor_type
-from .builder import Builder
-from .linking import fresh_symbols, link
-from .tokens import TokenSet
 
 __all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
            "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",

@@ -1,0 +1,34 @@
+"""What libraries wrap for `odeint`, as a transformation of `extend.linear_util`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.typing import PyTree
+from ..scipy.integrate.odeint import ravel_first_arg
+from .linear_util import transformation2
+
+__all__ = ["ravel_first_arg_"]
+
+
+@transformation2
+def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree], y_flat: Any,
+                     *args: PyTree) -> Any:
+    """`ravel_first_arg` as a transformation of `extend.linear_util`.
+
+    Args:
+      fun: a WrappedFun; unravel: as for `ravel_first_arg`.
+
+    Returns:
+      a WrappedFun of the vector and the rest.
+
+    >>> from olympus.experimental.ode import ravel_first_arg_
+    >>> from olympus.extend import linear_util
+    >>> from olympus.flatten_util import ravel_pytree
+    >>> vector, unravel = ravel_pytree((1.0, 2.0))
+    >>> swap = ravel_first_arg_(linear_util.wrap_init(lambda y: y[::-1]), unravel)
+    >>> print(swap.call_wrapped(vector))
+    [2. 1.]
+    """
+    return ravel_first_arg(fun, unravel)(y_flat, *args)
