@@ -186,7 +186,7 @@ def sweep(seam: Callable[[Fault], AbstractContextManager[Any]], prepare: Callabl
 
 def state() -> dict[str, Any]:
     """What a thread must find after a call as it was before."""
-    return {"trace": ctx.trace, "axes": dict(ctx.axes), "depth": ctx.depth, "scope": ctx.eqn,
+    return {"trace": ctx.trace, "axes": dict(ctx.axes), "depth": ctx.depth, "scope": ctx.scope,
             "tracing": TRACING.value, "collecting": gc.isenabled(),
             "rules": custom_rules._in_progress.frames, "mesh": mesh_of_types.value,
             **{name: option.value for name, option in config._options.items()}}

@@ -73,14 +73,14 @@ def compute_on(compute_type: str) -> Iterator[None]:
     (True, Array(3., dtype=float32, weak_type=True))
     """
     _check("compute_on", compute_type)
-    outer, scope = ctx.eqn, ComputeScope(compute_type)
+    outer, scope = ctx.scope, ComputeScope(compute_type)
     # Also of programs that begin inside: those of jitted functions that are called there.
     around = outermost.swap_local((outermost.value or ROOT).extend(scope))
-    ctx.eqn = outer.extend(scope)
+    ctx.scope = outer.extend(scope)
     try:
         yield
     finally:
-        ctx.eqn = outer
+        ctx.scope = outer
         outermost.set_local(around)
 
 

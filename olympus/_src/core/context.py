@@ -109,7 +109,7 @@ class ThreadState(threading.local):
     """The tracing state of one thread. Class attributes are the defaults of a new thread."""
 
     trace: Any = None
-    eqn: Scope = ROOT
+    scope: Scope = ROOT
     axes: dict[Any, int] = {}       # named axes with their sizes; replaced, never changed in place
     depth: int = 0
     context: Context | None = None  # what `current_context` found last
@@ -122,12 +122,12 @@ ctx = ThreadState()
 def under(transformation: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     """`fun`, whose operations are named as those of a function that is transformed."""
     def run(*args: Any) -> Any:
-        outer = ctx.eqn
-        ctx.eqn = outer.extend((transformation,))
+        outer = ctx.scope
+        ctx.scope = outer.extend((transformation,))
         try:
             return fun(*args)
         finally:
-            ctx.eqn = outer
+            ctx.scope = outer
 
     return run
 

@@ -63,12 +63,12 @@ def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """Bind inside the equation's named scopes, which are relative to its program."""
     if eqn.ctx is None or eqn.ctx is ROOT:
         return eqn.primitive.bind_eqn(ins, eqn.params)
-    outer = ctx.eqn
-    ctx.eqn = outer.extend(*eqn.ctx.names)
+    outer = ctx.scope
+    ctx.scope = outer.extend(*eqn.ctx.names)
     try:
         return eqn.primitive.bind_eqn(ins, eqn.params)
     finally:
-        ctx.eqn = outer
+        ctx.scope = outer
 
 
 def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:

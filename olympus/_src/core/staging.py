@@ -166,13 +166,13 @@ class StagingTrace(Trace):
                 if height > self.height:
                     self.height = height
             outs = [Var(aval) for aval in result]
-            self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, where, ctx.eqn))
+            self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, where, ctx.scope))
             return [made(self, v) for v in outs]
         # What their `__init__` would do, without three frames.
         var, eqn, out = new(Var), new(OlympusprEqn), new(made)
         var.aval = out.aval = result
         eqn.primitive, eqn.params, eqn.effects = prim, params, effects
-        eqn.source, eqn.ctx = where, ctx.eqn
+        eqn.source, eqn.ctx = where, ctx.scope
         eqn.invars, eqn.outvars = ins, [var]
         self.eqns.append(eqn)
         out._trace, out._bound = self, var
@@ -267,7 +267,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     outer = enter(trace)
     try:
         # Names are relative to the program, which may be called in many scopes.
-        ctx.eqn = outermost.value or ROOT
+        ctx.scope = outermost.value or ROOT
         if collecting:
             gc.disable()
         outs = fun(*inputs)

@@ -128,7 +128,7 @@ class Template:
         values += self.literals
         for const in self.consts:
             values.append(trace.atom(const))
-        where, scope, record = trace.where or _user_frame(), ctx.eqn, trace.eqns.append
+        where, scope, record = trace.where or _user_frame(), ctx.scope, trace.eqns.append
         for prim, places, avals, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
@@ -157,17 +157,17 @@ class Template:
     def bind(self, operands: Sequence[Any]) -> Any:
         """Bind the equations' operations to values in the current trace, and return the result."""
         values: list[Any] = [*operands, *self.literals, *self.consts]
-        scope = ctx.eqn
+        scope = ctx.scope
         try:
             for prim, places, _, params, names in self.eqns:
-                ctx.eqn = scope.extend(*names) if names else scope
+                ctx.scope = scope.extend(*names) if names else scope
                 out = prim.bind_eqn([values[i] for i in places], params)
                 if prim.multiple_results:
                     values += out
                 else:
                     values.append(out)
         finally:
-            ctx.eqn = scope
+            ctx.scope = scope
         found = [values[i] for i in self.result]
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
 
@@ -182,7 +182,7 @@ def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTra
     if len(set(inputs)) == len(set(map(id, operands))):
         new = itertools.islice(reversed(trace.consts.values()), len(trace.consts) - before)
         _templates[key] = None if source.warned.count != warned else _template(
-            trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.eqn, result)
+            trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.scope, result)
     return result
 
 
@@ -201,7 +201,7 @@ def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
         trace = ctx.trace
         found = _template(trace, [x._bound for x in tracers],
                           {var: value for value, var in trace.consts.values()}, trace.eqns,
-                          ctx.eqn, result)
+                          ctx.scope, result)
         return ()
 
     try:

@@ -89,7 +89,7 @@ def current_name_stack() -> NameStack:
     ...     print(source_info_util.current_name_stack())
     layer
     """
-    return NameStack(ctx.eqn.names)
+    return NameStack(ctx.scope.names)
 
 
 def current() -> SourceInfo:
@@ -102,7 +102,7 @@ def current() -> SourceInfo:
     >>> source_info_util.current().name_stack.names
     ()
     """
-    return SourceInfo(source.user_frame(), ctx.eqn)
+    return SourceInfo(source.user_frame(), ctx.scope)
 
 
 def new_source_info() -> SourceInfo:
@@ -120,11 +120,11 @@ def new_source_info() -> SourceInfo:
 
 @contextlib.contextmanager
 def _within(scope: Scope) -> Iterator[None]:
-    outer, ctx.eqn = ctx.eqn, scope
+    outer, ctx.scope = ctx.scope, scope
     try:
         yield
     finally:
-        ctx.eqn = outer
+        ctx.scope = outer
 
 
 @contextlib.contextmanager
@@ -181,7 +181,7 @@ def extend_name_stack(name: str) -> Iterator[None]:
     ...     print(source_info_util.current_name_stack())
     layer
     """
-    with _within(ctx.eqn.extend(name)):
+    with _within(ctx.scope.extend(name)):
         yield
 
 
@@ -201,7 +201,7 @@ def transform_name_stack(name: str) -> Iterator[None]:
     ...         print(source_info_util.current_name_stack())
     vmap(layer)
     """
-    with _within(ctx.eqn.extend((name,))):
+    with _within(ctx.scope.extend((name,))):
         yield
 
 
@@ -228,7 +228,7 @@ def user_context(traceback: Any, name_stack: Any = None) -> Iterator[None]:
     True
     """
     scope = name_stack._scope() if isinstance(name_stack, NameStack) else name_stack
-    with _within(ctx.eqn if scope is None else scope):
+    with _within(ctx.scope if scope is None else scope):
         trace = ctx.trace
         if traceback is None or not hasattr(trace, "where"):
             yield

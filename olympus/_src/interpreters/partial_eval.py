@@ -64,7 +64,7 @@ class TapeTrace(StagingTrace):
     def __init__(self, parent: Trace) -> None:
         super().__init__()
         self.parent, self.recorded, self.watched = parent, parent.recorded, parent.watched
-        self.scope = ctx.eqn
+        self.scope = ctx.scope
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
@@ -141,7 +141,7 @@ class TapeTrace(StagingTrace):
         for eqn in pr.eqns:
             outs = [Var(v.aval) for v in eqn.outvars]
             self.eqns.append(OlympusprEqn(eqn.primitive, read(eqn.invars, env), outs, eqn.params,
-                                          eqn.effects, None, ctx.eqn))
+                                          eqn.effects, None, ctx.scope))
             env.update(zip(eqn.outvars, outs, strict=True))
         return [TapeTracer(self, v) for v in read(pr.outvars, env)]
 
@@ -224,7 +224,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
     unknown_in = [tape.new_input(a) for a in unknown_avals]
     outer = enter(tape)
     try:
-        ctx.eqn = tape.scope = ROOT
+        ctx.scope = tape.scope = ROOT
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)

@@ -56,12 +56,12 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
       cts: per output, its cotangent or `Zero`.
       name: the transformation that operations are named for, inside the current scope.
     """
-    outer = ctx.eqn
+    outer = ctx.scope
     try:
         inside = outer if name is None else outer.extend((name,))
         return _backward_pass(pr, consts, args, cts, _Scopes(inside))
     finally:
-        ctx.eqn = outer
+        ctx.scope = outer
 
 
 class _Scopes(dict):
@@ -90,7 +90,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             for out in eqn.outvars:
                 env[out] = Linear(out.aval)
         else:
-            ctx.eqn = scopes[eqn.ctx]
+            ctx.scope = scopes[eqn.ctx]
             found = eqn.primitive.bind_eqn(ins, eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
                            strict=True))
@@ -136,7 +136,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 if out_cts is None:
                     continue
             ins = read(eqn.invars, env)
-            ctx.eqn = scopes[eqn.ctx]
+            ctx.scope = scopes[eqn.ctx]
             if prim.transpose is None:
                 raise no_transpose(prim)
             if prim.foreign:    # functions of users get arrays, and numbers for constants

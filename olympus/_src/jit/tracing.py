@@ -185,12 +185,12 @@ def named_scope(name: str) -> Any:
 
 @contextlib.contextmanager
 def _scope(name: str) -> Iterator[None]:
-    outer = ctx.eqn
-    ctx.eqn = outer.extend(name)
+    outer = ctx.scope
+    ctx.scope = outer.extend(name)
     try:
         yield
     finally:
-        ctx.eqn = outer
+        ctx.scope = outer
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:

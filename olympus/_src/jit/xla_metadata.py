@@ -84,11 +84,11 @@ class _Within:
 
     def __enter__(self) -> None:
         inner = (outermost.value or ROOT).extend(self.metadata)
-        self.outer.append((ctx.eqn, outermost.swap_local(inner)))
-        ctx.eqn = ctx.eqn.extend(self.metadata)
+        self.outer.append((ctx.scope, outermost.swap_local(inner)))
+        ctx.scope = ctx.scope.extend(self.metadata)
 
     def __exit__(self, *exc_info: object) -> None:
-        ctx.eqn, around = self.outer.pop()
+        ctx.scope, around = self.outer.pop()
         outermost.set_local(around)
 
     def __call__(self, f: Callable[..., Any]) -> Any:
