@@ -21,6 +21,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base import config, lib
 from olympus._src.runtime import disk_cache
+from olympus.errors import RetraceWarning
 from olympus.experimental.compilation_cache import compilation_cache
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 
@@ -453,6 +454,7 @@ def users(cache, monkeypatch):
     monkeypatch.setattr(config.compilation_cache_dir, "default", str(cache.path))
     with config.compilation_cache_dir(str(cache.path)), warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", RetraceWarning)     # `run` makes its function anew
         yield cache
 
 

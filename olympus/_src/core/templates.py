@@ -42,6 +42,7 @@ _templates: Memo = Memo(16384)
 # Of these types equal values are the same argument, and no value of another type equals one.
 _exact: set[type] = {str, type(None), type, Literal}
 _by_bits = frozenset((bool, int, float, complex))
+_DEEP = 4       # lists within lists
 
 
 def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -75,10 +76,10 @@ def by_identity(kind: type[T]) -> type[T]:
     return kind
 
 
-def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operands: list[Any]
-          ) -> bool:
+def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operands: list[Any],
+          depth: int = 0) -> bool:
     """Add arguments to the key, and tracers among them to the operands: those of the trace `own`,
-    or of any. False where one is for the function itself.
+    or of any. False where one is for the function itself: also a list that is deep, or in itself.
     """
     for a in args:
         kind = type(a)
@@ -91,7 +92,7 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operand
             key.append(bit_key(a))
         elif kind is tuple or kind is list:
             key.append((kind, len(a)))
-            if not _note(a, own, key, operands):
+            if depth == _DEEP or not _note(a, own, key, operands, depth + 1):
                 return False
         elif own is None and issubclass(kind, Tracer):
             operands.append(a)
@@ -182,7 +183,8 @@ def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTra
     if len(set(inputs)) == len(set(map(id, operands))):
         new = itertools.islice(reversed(trace.consts.values()), len(trace.consts) - before)
         _templates[key] = None if source.warned.count != warned else _template(
-            trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.scope, result)
+            trace, inputs, {var: value for value, var in new}, trace.eqns[start:], ctx.scope,
+            result)
     return result
 
 

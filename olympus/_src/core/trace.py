@@ -110,8 +110,8 @@ def enter(trace: Any) -> Iterator[Any]:
     # traced. Outermost nothing is, whatever an interrupt has left.
     tracing = (depth > 0 and TRACING.value) or lib.config_unset
     outer = chain(
-        starmap(setattr, ((ctx, "trace", ctx.trace), (ctx, "depth", depth), (ctx, "scope", ctx.scope),
-                          (ctx, "axes", ctx.axes))),
+        starmap(setattr, ((ctx, "trace", ctx.trace), (ctx, "depth", depth),
+                          (ctx, "scope", ctx.scope), (ctx, "axes", ctx.axes))),
         map(TRACING.set_local, (tracing,)),
         map(mesh_of_types.set_local, (mesh_of_types.get_local(),)))
     try:

@@ -220,7 +220,7 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
         source.warn(
             f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
             "also one of the same code.\n  Make it and jit it once, outside of the loop or "
-            "function around it; pass what changes as an argument.")
+            "function around it;\n  pass what changes as an argument.", RetraceWarning)
     elif (leaf := _never_the_same(list(programs), call, many)) is not None:
         _told.add(code)
         source.warn(
