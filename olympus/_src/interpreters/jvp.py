@@ -78,6 +78,9 @@ class JVPTracer(Tracer):
         return self.primal.setting() if isinstance(self.primal, Tracer) else ""
 
 
+JVPTracer.__module__ = "olympus.interpreters.ad"    # also before that is imported: for messages
+
+
 class JVPTrace(Trace):
     """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies.
 
