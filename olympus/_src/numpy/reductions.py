@@ -25,11 +25,11 @@ from ..lax.families import add
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
-from .logic import as_bool
 from .options import mask_arg
 from .promote import (
     BOOL,
     array_args,
+    as_bool,
     broadcast_to,
     choose,
     convert,
