@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ..base import config
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Axis
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
@@ -98,9 +99,6 @@ _relu6.defjvps(lambda t, y, x: choose(logical_and(uf.greater(x, 0), uf.less(x, 6
 def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and 6 is 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -115,9 +113,6 @@ def relu6(x: ArrayLike) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), from 0 to 1, without overflow.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. `lax.logistic` is the same of floats.
 
@@ -131,9 +126,6 @@ def sigmoid(x: ArrayLike) -> Array:
 @fused
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), a smooth relu, without overflow.
-
-    Args:
-      x: numbers, any shape; integers become floats.
 
     Returns:
       An array of the shape of x. The derivative is sigmoid(x).
@@ -166,9 +158,6 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1)² / 4 up to 1, then x: a softplus that is exactly 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. The derivative is sparse_sigmoid(x).
 
@@ -184,9 +173,6 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1) / 2 up to 1, then 1: the derivative of `sparse_plus`.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -201,9 +187,6 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1): from -1 to 1 like tanh, but more slowly.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -217,9 +200,6 @@ def soft_sign(x: ArrayLike) -> Array:
 @fused
 def silu(x: ArrayLike) -> Array:
     """x sigmoid(x), also called swish.
-
-    Args:
-      x: numbers, any shape; integers become floats.
 
     Returns:
       An array of the shape of x; its minimum is -0.28, at -1.28.
@@ -238,9 +218,6 @@ swish = silu
 def mish(x: ArrayLike) -> Array:
     """x tanh(softplus(x)): like `silu` smooth, and below 0 for negative x.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
       function" (2019).
@@ -254,9 +231,6 @@ def mish(x: ArrayLike) -> Array:
 
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, from -1 to 1.
-
-    Args:
-      x: numbers, any shape; integers become floats.
 
     Returns:
       An array of the shape of x.
@@ -273,7 +247,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha (exp(x) - 1).
 
     Args:
-      x: numbers, any shape; integers become floats.
       alpha: minus the limit at -∞; the derivative jumps at 0 unless it is 1.
 
     Returns:
@@ -293,9 +266,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def selu(x: ArrayLike) -> Array:
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. Klambauer et al., "Self-normalizing neural networks" (2017).
 
@@ -311,7 +281,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative.
 
     Args:
-      x: numbers, any shape; integers become floats.
       alpha: minus the limit at -∞.
 
     Returns:
@@ -331,7 +300,6 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where x >= 0, else negative_slope * x.
 
     Args:
-      x: numbers, any shape; integers become floats.
       negative_slope: the slope below 0, a number or an array that broadcasts with x.
 
     Returns:
@@ -365,9 +333,6 @@ def hard_tanh(x: ArrayLike) -> Array:
 def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, a sigmoid in three straight pieces: 0 up to -3, 1 from 3 on.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -381,9 +346,6 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 @fused
 def hard_silu(x: ArrayLike) -> Array:
     """x hard_sigmoid(x), also called hard swish: `silu` without an exponential.
-
-    Args:
-      x: numbers, any shape; integers become floats.
 
     Returns:
       An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
@@ -403,7 +365,6 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x² + b)) / 2: a smooth relu without an exponential.
 
     Args:
-      x: numbers, any shape; integers become floats.
       b: >= 0, how smooth: relu at 0.
 
     Returns:
@@ -628,9 +589,6 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
 def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), accurate for small and large x > 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
@@ -642,3 +600,8 @@ def log1mexp(x: ArrayLike) -> Array:
     small = uf.less(x, math.log(2))
     low = el.log(uf.negative(el.expm1(uf.negative(choose(small, x, 1.0)))))
     return choose(small, low, el.log1p(uf.negative(el.exp(uf.negative(choose(small, 1.0, x))))))
+
+
+complete_docstrings(globals(), {
+    "x": "numbers, any shape; integers become floats.",
+})

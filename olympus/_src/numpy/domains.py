@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
 from ..jit.fused import unasked
@@ -54,9 +55,6 @@ def _beyond_one(values: np.ndarray) -> np.ndarray:
 def sqrt(x: ArrayLike) -> Array:
     """The square root; of negative numbers the imaginary one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
 
@@ -69,9 +67,6 @@ def sqrt(x: ArrayLike) -> Array:
 
 def log(x: ArrayLike) -> Array:
     """The natural logarithm; of negative numbers the principal one.
-
-    Args:
-      x: numbers of any dtype.
 
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
@@ -86,9 +81,6 @@ def log(x: ArrayLike) -> Array:
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10; of negative numbers the principal one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
 
@@ -101,9 +93,6 @@ def log10(x: ArrayLike) -> Array:
 
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2; of negative numbers the principal one.
-
-    Args:
-      x: numbers of any dtype.
 
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
@@ -137,7 +126,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     """`x` to the power `p`: of negative numbers the principal one, of negative ints a float.
 
     Args:
-      x: numbers of any dtype.
       p: exponents that broadcast with them.
 
     Returns:
@@ -158,9 +146,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
 def arccos(x: ArrayLike) -> Array:
     """The angle whose cosine is `x`, complex beyond [-1, 1].
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
 
@@ -174,9 +159,6 @@ def arccos(x: ArrayLike) -> Array:
 def arcsin(x: ArrayLike) -> Array:
     """The angle whose sine is `x`, complex beyond [-1, 1].
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
 
@@ -189,9 +171,6 @@ def arcsin(x: ArrayLike) -> Array:
 
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent of `x`, complex beyond [-1, 1].
-
-    Args:
-      x: numbers of any dtype.
 
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
@@ -224,3 +203,8 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     if tol > 1:
         tol = tol * float(dtypes.finfo(x.dtype).eps)
     return ufuncs.real(x) if (np.abs(value.imag) < tol).all() else x
+
+
+complete_docstrings(globals(), {
+    "x": "numbers of any dtype.",
+})

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
@@ -180,12 +181,8 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
     """The discrete Fourier transform along an axis: the sums of a[j] exp(-2πi jk/n) over j.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
       norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
         "ortho" has 1/sqrt(n) in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       The transform, complex64 or complex128, with n elements along the axis. 16-bit floats are
@@ -203,14 +200,6 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft`: the sums of a[k] exp(2πi jk/n) over k, divided by n.
-
-    Args:
-      a: array of any numeric or boolean dtype.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n elements along the axis.
@@ -230,11 +219,6 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Args:
       a: array of real numbers or booleans.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
@@ -259,10 +243,6 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
       n: the size of the result, 2*(m - 1) by default, which is even: give it for an odd one. The
         terms
         are cut, or filled up with zeros, to n//2 + 1.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
@@ -291,10 +271,6 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     Args:
       a: array of any numeric or boolean dtype: m elements along the axis.
       n: the size of the result, 2*(m - 1) by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
@@ -316,11 +292,6 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Args:
       a: array of real numbers or booleans.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
@@ -341,14 +312,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
 
-    Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
-
     Returns:
       complex64 or complex128.
 
@@ -366,14 +329,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
-
-    Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -394,11 +349,6 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
 
     Args:
       a: array of real numbers or booleans.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -422,10 +372,6 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     Args:
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
@@ -453,12 +399,7 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     """The discrete Fourier transform over two axes, the last ones by default.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -478,12 +419,7 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     """The inverse of `fft2`.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -504,11 +440,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
     Args:
       a: array of real numbers or booleans.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -532,9 +464,6 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
@@ -664,3 +593,19 @@ def _rolled(name: str, x: Any, axes: Any, shift: Any) -> Any:
     aval = typeof(a)
     found = canonical_axes(axes, aval.ndim, name)
     return manipulation.roll(a, tuple([shift(aval.shape[i]) for i in found]), found)
+
+
+complete_docstrings(globals(), {
+    "a": "array of any numeric or boolean dtype.",
+    "norm":
+        'where the factor is: "backward" (default) has it in the inverse, "forward" in the other\n'
+        'direction, "ortho" its root in both.',
+    "out": "must be None; arrays cannot be written to.",
+    "axes": "different axes; by default the last `len(s)`, or all.",
+    "n":
+        "the number of points: the axis is cut, or filled up with zeros; its size by default.",
+    "s":
+        "the number of points along each axis, cut or filled up with zeros; their sizes "
+        "by default.",
+    "axis": "the axis.",
+})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
 from ..jit.fused import named
@@ -31,9 +32,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
     Args:
       a, dtype, order, device, copy: as of `asarray`.
 
-    Returns:
-      An array.
-
     >>> import olympus.numpy as onp
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
@@ -45,13 +43,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: every array is contiguous.
 
-    Args:
-      a: data as of `asarray`.
-      dtype: of the result.
-
-    Returns:
-      An array.
-
     >>> import olympus.numpy as onp
     >>> print(onp.ascontiguousarray(2.5))
     [2.5]
@@ -62,13 +53,6 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
 @named
 def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
-
-    Args:
-      a: data as of `asarray`.
-      dtype: of the result.
-
-    Returns:
-      An array.
 
     >>> import olympus.numpy as onp
     >>> print(onp.asfortranarray([[1, 2]]))
@@ -103,9 +87,6 @@ def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None 
       a: data as of `asarray`; of traced data the values are not looked at.
       dtype, order: as of `asarray`.
 
-    Returns:
-      An array.
-
     Raises ValueError for NaN and infinities.
 
     >>> import olympus.numpy as onp
@@ -131,13 +112,8 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
     """`asarray`, and a check that an array is what a caller needs.
 
     Args:
-      a: data as of `asarray`.
-      dtype: of the result.
       requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
         which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
-
-    Returns:
-      An array.
 
     Raises ValueError for those and for other requirements.
 
@@ -153,3 +129,9 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
                              f"{', '.join(sorted(_REQUIREMENTS))} is required: arrays are "
                              "read-only, and programs see no memory order.")
     return asarray(a, dtype)
+
+
+complete_docstrings(globals(), {
+    "a": "data as of `asarray`.",
+    "dtype": "of the result.",
+}, returns="An array.")

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -96,7 +97,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       axis: compare whole slices along this axis.
       equal_nan: whether NaNs count as one value.
       size: how many to return; required where `ar` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
       sorted: accepted; the result is always sorted.
 
     Returns:
@@ -188,11 +188,6 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
 
     NaNs are all different, as the array API standard asks.
 
-    Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
-
     Returns:
       A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the shape of
       `x`.
@@ -213,8 +208,6 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     """The different elements, and how often each occurs; NaNs are all different.
 
     Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
       fill_value: what is returned where there are fewer (with count 0); the smallest by default.
 
     Returns:
@@ -237,8 +230,6 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
 
     Args:
       x: array; the values are those of the flattened array.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
@@ -258,11 +249,6 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
 def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
     """The different elements, sorted; NaNs are all different.
-
-    Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A vector of the dtype of `x`.
@@ -287,9 +273,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     """The different elements that are in either array, sorted.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A vector of the promoted dtype.
@@ -388,7 +372,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     """The different elements of the first array that are not in the second, sorted.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: whether to leave the elements in the order, and as often, as the first array
         has them.
       size: how many to return; required where one is traced.
@@ -416,7 +399,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     """The different elements that are in both arrays, sorted. NaN is in no other array.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: has no effect.
       return_indices: also return where each element is first in `ar1` and in `ar2`.
       size: how many to return; required where one is traced.
@@ -454,10 +436,8 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: promise that no array holds an element twice.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A vector of the promoted dtype.
@@ -476,3 +456,11 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     differs = (values[1:] != values[:-1]) | ~real[1:]
     keep = concatenate([end, differs]) & concatenate([differs, end]) & real
     return _selected("setxor1d", keep, values, size, fill_value)[0]
+
+
+complete_docstrings(globals(), {
+    "size": "how many to return; required where `x` is traced.",
+    "fill_value": "what is returned where there are fewer; the smallest by default.",
+    "x": "array; it is flattened.",
+    "ar1, ar2": "arrays, which are flattened.",
+})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.derivatives import jvp, linearize
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...control.cond import cond, switch
@@ -60,7 +61,6 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     derivatives are those of the algorithm, in either mode.
 
     Args:
-      A: [..., n, n]; integers become floats.
       upper_triangular: A is upper triangular: its other triangle is not read.
       max_squarings: a matrix that needs more has NaN for its exponential; SciPy has no such bound.
 
@@ -237,9 +237,6 @@ def _enlarged(a: Any, e: Any) -> Any:
 def cosm(A: ArrayLike) -> Array:
     """The cosine of matrices, from exponentials of iA.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
     Returns:
       [..., n, n].
 
@@ -257,9 +254,6 @@ def cosm(A: ArrayLike) -> Array:
 @fused
 def sinm(A: ArrayLike) -> Array:
     """The sine of matrices, from exponentials of iA.
-
-    Args:
-      A: [..., n, n]; integers become floats.
 
     Returns:
       [..., n, n].
@@ -279,9 +273,6 @@ def sinm(A: ArrayLike) -> Array:
 def tanm(A: ArrayLike) -> Array:
     """The tangent of matrices: cosm(A)⁻¹ sinm(A).
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
     Returns:
       [..., n, n].
 
@@ -296,9 +287,6 @@ def tanm(A: ArrayLike) -> Array:
 @fused
 def coshm(A: ArrayLike) -> Array:
     """The hyperbolic cosine of matrices: (expm(A) + expm(-A)) / 2.
-
-    Args:
-      A: [..., n, n]; integers become floats.
 
     Returns:
       [..., n, n].
@@ -316,9 +304,6 @@ def coshm(A: ArrayLike) -> Array:
 def sinhm(A: ArrayLike) -> Array:
     """The hyperbolic sine of matrices: (expm(A) - expm(-A)) / 2.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
     Returns:
       [..., n, n].
 
@@ -334,9 +319,6 @@ def sinhm(A: ArrayLike) -> Array:
 @fused
 def tanhm(A: ArrayLike) -> Array:
     """The hyperbolic tangent of matrices: coshm(A)⁻¹ sinhm(A).
-
-    Args:
-      A: [..., n, n]; integers become floats.
 
     Returns:
       [..., n, n].
@@ -402,7 +384,6 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     is that of the equation S S = A.
 
     Args:
-      A: [..., n, n]; integers become floats.
       blocksize: of other implementations; without effect.
 
     Returns:
@@ -426,9 +407,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     By Parlett's recurrence on the complex Schur form; it divides by differences of eigenvalues.
 
     Args:
-      A: [..., n, n]; integers become floats.
       func: an analytic function that takes an array of complex numbers, elementwise.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       complex[..., n, n]; unless `disp` a pair of it and of the relative error's estimate, [...],
@@ -519,7 +498,6 @@ def logm(A: ArrayLike, disp: bool = True) -> Any:
 
     Args:
       A: [..., n, n], not singular; integers become floats.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       [..., n, n], complex whatever the dtype of A: take the real part where it is known to be real;
@@ -571,7 +549,6 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
 
     Args:
       A: [..., n, n] without eigenvalues on the imaginary axis; integers become floats.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       [..., n, n], real if A is; unless `disp` a pair of it and of ‖S S - 1‖ in the norm of column
@@ -588,3 +565,9 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
     s = lu_solve(_sqrt(matmul(a, a)), astype(a, dtypes.to_complex_dtype(a.dtype)))
     s = s if typeof(a).dtype.kind == "c" else s.real
     return s if disp else (s, _norm(matmul(s, s) - eye(s)))
+
+
+complete_docstrings(globals(), {
+    "A": "[..., n, n]; integers become floats.",
+    "disp": "return the result alone, not an estimate of its error too. Nothing is printed.",
+})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -144,10 +145,6 @@ def circulant(c: ArrayLike) -> Array:
 def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
-    Args:
-      a: [..., n + 1]: coefficients, that of the highest power first and not zero; integers become
-        floats.
-
     Returns:
       [..., n, n]: the first row is -a[1:] / a[0], the first subdiagonal ones.
 
@@ -176,10 +173,6 @@ def _monic(name: str, a: Any, least: int) -> Any:
 @fused
 def fiedler_companion(a: ArrayLike) -> Array:
     """A companion matrix with five diagonals (Fiedler, "A note on companion matrices", 2003).
-
-    Args:
-      a: [..., n + 1]: coefficients, that of the highest power first and not zero; integers become
-        floats.
 
     Returns:
       [..., n, n], whose eigenvalues are the polynomial's roots.
@@ -303,9 +296,6 @@ def _table(rows: list[list[Any]], n: int) -> Array:
 def hilbert(n: int) -> Array:
     """Hilbert's matrix, 1 / (i + j + 1): the best known of badly conditioned matrices.
 
-    Args:
-      n: its order.
-
     Returns:
       float[n, n].
 
@@ -320,9 +310,6 @@ def hilbert(n: int) -> Array:
 
 def invhilbert(n: int) -> Array:
     """The inverse of Hilbert's matrix, whose elements are whole numbers.
-
-    Args:
-      n: its order.
 
     Returns:
       float[n, n], each element the nearest to the exact one. (SciPy's `exact` is left out: no
@@ -346,7 +333,6 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle as a matrix of binomial coefficients.
 
     Args:
-      n: its order.
       kind: "symmetric" (unless given): comb(i + j, i); "lower": comb(i, j); "upper": its transpose.
 
     Returns:
@@ -368,7 +354,6 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`, whose elements are whole numbers too.
 
     Args:
-      n: its order.
       kind: "symmetric" (unless given), "lower" or "upper".
 
     Returns:
@@ -446,7 +431,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """The matrix of the discrete Fourier transform: exp(-2πi j k / n).
 
     Args:
-      n: its order.
       scale: None, "sqrtn" (divided by √n: unitary) or "n" (divided by n).
       dtype: of the result; the default complex one unless given.
 
@@ -467,3 +451,12 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     values = values / {None: 1, "sqrtn": math.sqrt(n or 1), "n": n or 1}[scale]
     complex_dtype = dtypes.to_complex_dtype(dtypes.default_float())
     return asarray(values, complex_dtype if dtype is None else dtypes.requested_dtype("dft", dtype))
+
+
+complete_docstrings(globals(), {
+    "n": "its order.",
+    "a":
+        "[..., n + 1]: coefficients, that of the highest power first and not zero; "
+        "integers become\n"
+        "floats.",
+})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array
 from ...base.util import real_number
 from ...numpy.creation import asarray
@@ -213,13 +214,6 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
 def boxcar(M: int, sym: bool = True) -> Array:
     """The rectangular window: ones.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.boxcar(3))
     [1. 1. 1.]
@@ -229,13 +223,6 @@ def boxcar(M: int, sym: bool = True) -> Array:
 
 def triang(M: int, sym: bool = True) -> Array:
     """The triangular window that does not touch zero.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.triang(3))
@@ -247,13 +234,6 @@ def triang(M: int, sym: bool = True) -> Array:
 def bartlett(M: int, sym: bool = True) -> Array:
     """The triangular window that begins and ends with zero.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.bartlett(3))
     [0. 1. 0.]
@@ -263,13 +243,6 @@ def bartlett(M: int, sym: bool = True) -> Array:
 
 def parzen(M: int, sym: bool = True) -> Array:
     """Parzen's window, four boxcars convolved.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.parzen(1))
@@ -281,13 +254,6 @@ def parzen(M: int, sym: bool = True) -> Array:
 def bohman(M: int, sym: bool = True) -> Array:
     """Bohman's window, two half periods of a cosine convolved.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.bohman(3))
     [0. 1. 0.]
@@ -297,13 +263,6 @@ def bohman(M: int, sym: bool = True) -> Array:
 
 def cosine(M: int, sym: bool = True) -> Array:
     """Half a period of a sine.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.cosine(3).round(2))
@@ -315,13 +274,6 @@ def cosine(M: int, sym: bool = True) -> Array:
 def hann(M: int, sym: bool = True) -> Array:
     """The window of von Hann, a raised cosine that ends at 0.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.hann(3))
     [0. 1. 0.]
@@ -331,13 +283,6 @@ def hann(M: int, sym: bool = True) -> Array:
 
 def hamming(M: int, sym: bool = True) -> Array:
     """Hamming's window, a raised cosine that ends above 0.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.hamming(3).round(2))
@@ -349,13 +294,6 @@ def hamming(M: int, sym: bool = True) -> Array:
 def blackman(M: int, sym: bool = True) -> Array:
     """Blackman's window of three cosines.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(abs(olympus.scipy.signal.windows.blackman(3)).round(2))
     [0. 1. 0.]
@@ -365,13 +303,6 @@ def blackman(M: int, sym: bool = True) -> Array:
 
 def nuttall(M: int, sym: bool = True) -> Array:
     """Nuttall's window of four cosines, of least side lobes with a continuous derivative.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.nuttall(3).round(3))
@@ -383,13 +314,6 @@ def nuttall(M: int, sym: bool = True) -> Array:
 def blackmanharris(M: int, sym: bool = True) -> Array:
     """The window of Blackman and Harris, of four cosines.
 
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
-
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.blackmanharris(3).round(3))
     [0. 1. 0.]
@@ -399,13 +323,6 @@ def blackmanharris(M: int, sym: bool = True) -> Array:
 
 def flattop(M: int, sym: bool = True) -> Array:
     """The flat-topped window, which measures amplitudes.
-
-    Args:
-      M: the number of weights.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(abs(olympus.scipy.signal.windows.flattop(3)).round(2))
@@ -418,12 +335,7 @@ def general_cosine(M: int, a: Sequence[float], sym: bool = True) -> Array:
     """A sum of cosines, Σ (-1)ᵏ a[k] cos(2πkj / (M-1)).
 
     Args:
-      M: the number of weights.
       a: the amplitudes.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_cosine(3, [0.5, 0.5]))
@@ -436,12 +348,7 @@ def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
     """A raised cosine, alpha - (1 - alpha) cos(2πj / (M-1)).
 
     Args:
-      M: the number of weights.
       alpha: the mean.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_hamming(3, 0.5))
@@ -455,12 +362,7 @@ def gaussian(M: int, std: float, sym: bool = True) -> Array:
     """The bell curve of a standard deviation of `std` samples.
 
     Args:
-      M: the number of weights.
       std: the standard deviation.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.gaussian(3, 1.0).round(2))
@@ -473,13 +375,8 @@ def general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> Array:
     """exp(-|t / sig|^(2p) / 2): a bell curve for p = 1, the flatter the larger p is.
 
     Args:
-      M: the number of weights.
       p: the form.
       sig: the width, in samples.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_gaussian(3, 1.0, 1.0).round(2))
@@ -493,13 +390,8 @@ def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool
     """exp(-|t - center| / tau).
 
     Args:
-      M: the number of weights.
       center: where it is 1, unless symmetric: the middle unless given.
       tau: how slowly it decays, in samples.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     Raises ValueError for a center of a symmetric window.
 
@@ -515,12 +407,7 @@ def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
     """Ones with ends that fall as half a raised cosine.
 
     Args:
-      M: the number of weights.
       alpha: which part of it is tapered: 0 is a rectangle, 1 the window of von Hann.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.tukey(5))
@@ -533,15 +420,16 @@ def kaiser(M: int, beta: float, sym: bool = True) -> Array:
     """Kaiser's window, I0(beta √(1 - t²)) / I0(beta), t in [-1, 1].
 
     Args:
-      M: the number of weights.
       beta: how narrow it is; 0 is a rectangle. To differentiate in it use `olympus.numpy.kaiser`.
-      sym: symmetric, else periodic.
-
-    Returns:
-      float[M].
 
     >>> import olympus
     >>> print(olympus.scipy.signal.windows.kaiser(3, 0.0))
     [1. 1. 1.]
     """
     return _array(_kaiser(M, real_number(beta, "kaiser: beta"), sym))
+
+
+complete_docstrings(globals(), {
+    "M": "the number of weights.",
+    "sym": "symmetric, else periodic.",
+}, returns="float[M].")

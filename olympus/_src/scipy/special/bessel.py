@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -259,9 +260,6 @@ k1e_p = Special("k1e", lambda tol, x: _k(1, x, True),
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -275,9 +273,6 @@ def i0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def i0e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i0(x)`, which does not overflow.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x.
@@ -293,9 +288,6 @@ def i0e(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -310,9 +302,6 @@ def i1(x: ArrayLike) -> Array:
 @fused(inline=True)
 def i1e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i1(x)`, which does not overflow.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x.
@@ -360,9 +349,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 def j0(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
@@ -376,9 +362,6 @@ def j0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def j1(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 1.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x.
@@ -394,9 +377,6 @@ def j1(x: ArrayLike) -> Array:
 def y0(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
@@ -410,9 +390,6 @@ def y0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def y1(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 1.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
@@ -428,9 +405,6 @@ def y1(x: ArrayLike) -> Array:
 def k0(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
@@ -444,9 +418,6 @@ def k0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def k1(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 1.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x: inf at 0, NaN below.
@@ -462,9 +433,6 @@ def k1(x: ArrayLike) -> Array:
 def k0e(x: ArrayLike) -> Array:
     """exp(x) times `k0(x)`, which does not underflow.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
@@ -478,9 +446,6 @@ def k0e(x: ArrayLike) -> Array:
 @fused(inline=True)
 def k1e(x: ArrayLike) -> Array:
     """exp(x) times `k1(x)`, which does not underflow.
-
-    Args:
-      x: real numbers; integers become floats.
 
     Returns:
       An array of the shape of x: inf at 0, NaN below.
@@ -497,7 +462,6 @@ def jn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the first kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
@@ -516,7 +480,6 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the second kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
@@ -534,7 +497,6 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
@@ -545,3 +507,9 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
     0.64739
     """
     return apply(kn_p, n, x)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; integers become floats.",
+    "n": "whole numbers, of size below 100000.",
+})

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.series import iterate
@@ -381,10 +382,6 @@ airy_p = Special("airy", _airy, nowhere, _airy_tangent)
 def jv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the first kind of real order.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN). Near its zeros the error is that of the amplitude.
@@ -399,10 +396,6 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
 @fused(inline=True)
 def yv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the second kind of real order.
-
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape: infinite at 0, NaN below. There is no derivative in the order
@@ -419,10 +412,6 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
 def iv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of real order.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN).
@@ -437,10 +426,6 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
 @fused(inline=True)
 def ive(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(-|z|) times `iv(v, z)`, which does not overflow.
-
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
@@ -457,10 +442,6 @@ def ive(v: ArrayLike, z: ArrayLike) -> Array:
 def kv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of real order, as in Matérn kernels.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
       is NaN).
@@ -475,10 +456,6 @@ def kv(v: ArrayLike, z: ArrayLike) -> Array:
 @fused(inline=True)
 def kve(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(z) times `kv(v, z)`, which does not underflow.
-
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
@@ -510,3 +487,9 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     which = arange(4, dtype=z.dtype).reshape((4, *(1,) * z.ndim))
     ai, ai_slope, bi, bi_slope = apply(airy_p, which, z)
     return ai, ai_slope, bi, bi_slope
+
+
+complete_docstrings(globals(), {
+    "z": "real numbers of a shape that broadcasts; integers become floats.",
+    "v": "orders, real numbers of size below 100000.",
+})

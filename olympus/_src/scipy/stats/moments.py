@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...base.util import pair
 from ...jit.fused import fused
@@ -77,10 +78,7 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     """The mean of a power of the distance from the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
       order: the power, an integer >= 0. (SciPy also takes several.)
-      axis: along which; None is of all elements.
-      nan_policy: "propagate", or "omit" to leave NaN out.
       center: from where distances are; None is the mean.
 
     Returns:
@@ -102,10 +100,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
     """The skewness of a sample: its third central moment over the 3/2 power of the second.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       bias: False corrects for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
@@ -129,11 +124,8 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """The kurtosis of a sample: its fourth central moment over the square of the second.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
       bias: False corrects for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
@@ -159,8 +151,6 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     """How many standard deviations each number is from the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       ddof: what is subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
 
@@ -183,9 +173,6 @@ def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
     """The coefficient of variation: the standard deviation over the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
-      nan_policy: "propagate", or "omit" to leave NaN out.
       ddof: what is subtracted from the count for the standard deviation.
 
     Returns:
@@ -207,10 +194,8 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      axis: along which; None is of all elements.
       dtype: that the numbers are converted to first; None leaves them.
       weights: numbers >= 0 that broadcast with a; None are equal ones.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN for negative numbers.
@@ -231,10 +216,8 @@ def hmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, *,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      axis: along which; None is of all elements.
       dtype: that the numbers are converted to first; None leaves them.
       weights: numbers >= 0 that broadcast with a; None are equal ones.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis: 0 if one of the numbers is, NaN for negative ones.
@@ -259,7 +242,6 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
       qk: others, that broadcast with them; None is for the entropy -sum(p log(p)), otherwise the
         result is sum(p log(p/q)).
       base: of the logarithm; None is e.
-      axis: along which; None is of all elements.
 
     Returns:
       Floats of the shape of the arguments without the axis.
@@ -286,10 +268,8 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
 
     Args:
       x: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       rng: the two percentiles, from 0 to 100.
       scale: what the result is divided by. (SciPy's "normal" is 1.3489795.)
-      nan_policy: "propagate", or "omit" to leave NaN out.
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
       keepdims: whether the axis stays, with one element.
 
@@ -315,9 +295,7 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
 
     Args:
       x: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       scale: what the result is divided by. (SciPy's "normal" is 0.67448975.)
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of x without the axis.
@@ -350,11 +328,8 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     """Count, extrema, mean, variance, skewness and kurtosis of a sample.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       ddof: what is subtracted from the count for the variance.
       bias: False corrects skewness and kurtosis for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape of a
@@ -373,3 +348,10 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     return DescribeResult(n.astype(dtypes.default_int()), ends, s.mean(),
                           variance, skew(a, axis, bias, nan_policy),
                           kurtosis(a, axis, True, bias, nan_policy))
+
+
+complete_docstrings(globals(), {
+    "axis": "along which; None is of all elements.",
+    "nan_policy": '"propagate", or "omit" to leave NaN out.',
+    "a": "real numbers, any shape; integers become floats.",
+})
