@@ -24,7 +24,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
 
     Docstrings without an example are not for users, and stay as they are.
     """
-    entries = [(head.split(", "), f"{head}: {text}") for head, text in words.items()]
+    shared = [({*head.split(", ")}, f"{head}: {text}") for head, text in words.items()]
     for name in namespace.get("__all__", namespace):
         fun = own = namespace[name]
         while hasattr(own, "__wrapped__"):
@@ -32,34 +32,36 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
         code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
         if code is not None and doc and ">>>" in doc and name[0] != "_":
             parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-            fun.__doc__ = _completed(doc, parameters, entries, returns)
+            fits = [entry for entry in shared if entry[0].issubset(parameters)]
+            if fits or returns:
+                fun.__doc__ = _completed(doc, parameters, fits, returns)
 
 
-def _completed(doc: str, parameters: tuple[str, ...], shared: list[tuple[list[str], str]],
+def _completed(doc: str, parameters: tuple[str, ...], shared: list[tuple[set[str], str]],
                returns: str) -> str:
-    margin = doc[doc.rindex("\n") + 1:]     # none since Python 3.13, which takes it away
-    blocks, entry = doc.split("\n\n"), f"\n{margin}  "
-    place = _of(blocks, f"{margin}Args:")
-    own = _entries(blocks[place], entry) if place else []
+    example = doc.index(">>>")
+    margin = doc[doc.rindex("\n", 0, example) + 1:example]  # none from Python 3.13 on
+    paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
+    start = doc.find(f"{paragraph}Args:", 0, example)
+    if start < 0:
+        start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
+    else:
+        end = doc.index("\n\n", start + 2)
+    own = _entries(doc[start:end], entry) if start < end else []
     told = {name: e for e in own for name in e.partition(":")[0].replace("*", "").split(", ")}
-    more = {names[0]: text.replace("\n", f"{entry}  ") for names, text in shared
-            if all(n in parameters and n not in told for n in names)}
-    if more:
-        told |= more
-        ordered = dict.fromkeys([*[told[p] for p in parameters if p in told], *own])
-        if not place:
-            place = _of(blocks, f"{margin}Returns:", f"{margin}Raises", f"{margin}>>>")
-            blocks.insert(place, "")
-        blocks[place] = entry.join([f"{margin}Args:", *ordered])
-    if returns and not _of(blocks, f"{margin}Returns:"):
-        at = place + 1 if place else _of(blocks, f"{margin}Raises", f"{margin}>>>")
-        blocks.insert(at, f"{margin}Returns:{entry}" + returns.replace("\n", entry))
-    return "\n\n".join(blocks)
+    for names, text in shared:
+        if names.isdisjoint(told):
+            told |= dict.fromkeys(names, text.replace("\n", f"{entry}  "))
+    said = entry.join(dict.fromkeys([f"{paragraph}Args:", *[
+        told[p] for p in parameters if p in told], *own])) if told else ""
+    if returns and f"{paragraph}Returns:" not in doc:
+        said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
+    return doc[:start] + said + doc[end:]
 
 
-def _of(blocks: list[str], *heads: str) -> int:
-    """Which paragraph is the first that begins so; 0, the first sentence, if there is none."""
-    return next((i for i, block in enumerate(blocks) if block.startswith(heads)), 0)
+def _first(doc: str, *heads: str) -> int:
+    """Where the first of these paragraphs is that the docstring has."""
+    return next(at for at in map(doc.find, heads) if at > 0)
 
 
 def _entries(block: str, entry: str) -> list[str]:

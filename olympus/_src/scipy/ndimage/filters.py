@@ -580,8 +580,8 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 complete_docstrings(globals(), {
     "input": "an image of any rank.",
+    "mode, cval, origin": "as of `correlate1d`.",
     "mode, cval": "as of `correlate1d`.",
     "axis": "along which.",
-    "mode, cval, origin": "as of `correlate1d`.",
     "size, footprint, mode, cval": "as of `maximum_filter`.",
 }, returns="An image of the same shape and dtype.")
