@@ -15,7 +15,6 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib, source
-from ..base.docstrings import complete_docstrings
 from ..base.typing import Device
 from ..base.util import clear_all
 from ..job.state import current as job
@@ -244,6 +243,9 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
 
+    Args:
+      backend: its platform's name; None is the default backend.
+
     Returns:
       A list, of all processes' devices.
 
@@ -260,6 +262,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
     Args:
       process_index: the process; None is this one.
+      backend: its platform's name; None is the default backend.
       host_id: another name of `process_index`.
 
     Returns:
@@ -283,6 +286,9 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 def device_count(backend: str | None = None) -> int:
     """How many devices a backend has in all processes.
 
+    Args:
+      backend: its platform's name; None is the default backend.
+
     Returns:
       An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
 
@@ -295,6 +301,9 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """How many devices of a backend belong to this process.
+
+    Args:
+      backend: its platform's name; None is the default backend.
 
     Returns:
       An int, at most `device_count(backend)`.
@@ -309,6 +318,9 @@ def local_device_count(backend: str | None = None) -> int:
 def process_index(backend: str | None = None) -> int:
     """The number of this process among `process_count()`.
 
+    Args:
+      backend: its platform's name; None is the default backend.
+
     Returns:
       An int from 0.
 
@@ -321,6 +333,9 @@ def process_index(backend: str | None = None) -> int:
 
 def process_count(backend: str | None = None) -> int:
     """How many processes share the backend: 1 unless the program runs distributed.
+
+    Args:
+      backend: its platform's name; None is the default backend.
 
     Returns:
       An int.
@@ -337,6 +352,9 @@ host_count, host_id = process_count, process_index
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that share the backend.
+
+    Args:
+      backend: its platform's name; None is the default backend.
 
     Returns:
       A list of ints, in order.
@@ -424,8 +442,3 @@ def incompatible(first: str, here: Sequence[Device], second: str, there: Sequenc
         f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
         f"{second} {places[1]}; one set of devices, in one order, is "
         "required; move arguments with device_put.")
-
-
-complete_docstrings(globals(), {
-    "backend": "its platform's name; None is the default backend.",
-})

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
@@ -249,6 +248,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Args:
       operand: array of any dtype with an order, bool included.
+      axes: axes to reduce; the result lacks them.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
@@ -274,6 +274,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Args:
       operand: array of any dtype with an order, bool included.
+      axes: axes to reduce; the result lacks them.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
@@ -291,6 +292,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: numbers (not bool).
+      axes: axes to reduce; the result lacks them.
 
     Returns:
       An array of the operand's dtype, 1 where there are no elements; integers wrap around. The
@@ -308,6 +310,10 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) and of the elements along axes.
 
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
+
     Returns:
       An array of the operand's dtype; all bits set, or True, where there are no elements.
 
@@ -321,6 +327,10 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) or of the elements along axes.
 
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
+
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
 
@@ -333,6 +343,10 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or of the elements along axes; of booleans whether an odd number hold.
+
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
 
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
@@ -384,9 +398,3 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     [1 0]
     """
     return _arg_reduce(argmin_p, operand, axis, index_dtype)
-
-
-complete_docstrings(globals(), {
-    "operand": "integers or booleans.",
-    "axes": "axes to reduce; the result lacks them.",
-})
