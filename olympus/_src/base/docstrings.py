@@ -12,8 +12,8 @@ from typing import Any
 __all__ = ["complete_docstrings"]
 
 
-def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], returns: str = ""
-                        ) -> None:
+def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
+                        returns: str = "", example: str = "") -> None:
     """Add to the docstrings of the public functions of a file, or of a class, what they leave out.
 
     Args:
@@ -21,6 +21,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
       words: what a parameter is, by its name, or "x, y" for several. A function gets the words for
         the parameters that it has and does not describe itself, in the order of its signature.
       returns: what those return that do not say it.
+      example: the first line of examples that do not begin with an import: the import.
 
     Docstrings without an example are not for users, and stay as they are.
     """
@@ -34,7 +35,8 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
             parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
             fits = [entry for entry in shared if entry[0].issubset(parameters)]
             if fits or returns:
-                fun.__doc__ = _completed(doc, parameters, fits, returns)
+                doc = _completed(doc, parameters, fits, returns)
+            fun.__doc__ = _imported(doc, example) if example else doc
 
 
 def _completed(doc: str, parameters: tuple[str, ...], shared: list[tuple[set[str], str]],
@@ -57,6 +59,13 @@ def _completed(doc: str, parameters: tuple[str, ...], shared: list[tuple[set[str
     if returns and f"{paragraph}Returns:" not in doc:
         said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
     return doc[:start] + said + doc[end:]
+
+
+def _imported(doc: str, line: str) -> str:
+    head, rest = doc.split(">>> ", 1)
+    if rest.startswith(("import ", "from ")):
+        return doc
+    return f"{head}>>> {line}\n{head[head.rindex(chr(10)) + 1:]}>>> {rest}"
 
 
 def _first(doc: str, *heads: str) -> int:

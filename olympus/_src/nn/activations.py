@@ -102,7 +102,6 @@ def relu6(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.relu6(onp.array([-1., 3., 8.])))
     [0. 3. 6.]
     """
@@ -116,7 +115,6 @@ def sigmoid(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. `lax.logistic` is the same of floats.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sigmoid(onp.array([-200., 0., 1.])))
     [0.        0.5       0.7310586]
     """
@@ -130,7 +128,6 @@ def softplus(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. The derivative is sigmoid(x).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.softplus(onp.array([-1., 0., 200.])))
     [  0.3132617   0.6931472 200.       ]
     """
@@ -147,7 +144,6 @@ def log_sigmoid(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, never positive.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log_sigmoid(onp.array([-200., 0., 200.])))
     [-200.          -0.6931472   -0.       ]
     """
@@ -161,7 +157,6 @@ def sparse_plus(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. The derivative is sparse_sigmoid(x).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sparse_plus(onp.array([-2., 0., 3.])))
     [0.   0.25 3.  ]
     """
@@ -176,7 +171,6 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sparse_sigmoid(onp.array([-2., 0.5, 3.])))
     [0.   0.75 1.  ]
     """
@@ -190,7 +184,6 @@ def soft_sign(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.soft_sign(onp.array([-1., 0., 3.])))
     [-0.5   0.    0.75]
     """
@@ -204,7 +197,6 @@ def silu(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x; its minimum is -0.28, at -1.28.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.silu(onp.array([-1., 0., 10.])))
     [-0.26894143  0.          9.999546  ]
     """
@@ -222,7 +214,6 @@ def mish(x: ArrayLike) -> Array:
       An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
       function" (2019).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.mish(onp.array([-1., 0., 10.])))
     [-0.30340144  0.         10.        ]
     """
@@ -235,7 +226,6 @@ def tanh(x: ArrayLike, /) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.tanh(onp.array([-100., 0., 0.5])))
     [-1.          0.          0.46211717]
     """
@@ -253,7 +243,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       An array of the shape of x. Clevert et al., "Fast and accurate deep network learning by
       exponential linear units (ELUs)" (2016).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.elu(onp.array([-100., 0., 3.])))
     [-1.  0.  3.]
     """
@@ -269,7 +258,6 @@ def selu(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. Klambauer et al., "Self-normalizing neural networks" (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.selu(onp.array([-1., 0., 1.])))
     [-1.1113307  0.         1.050701 ]
     """
@@ -287,7 +275,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       An array of the shape of x. Barron, "Continuously differentiable exponential linear units"
       (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.celu(onp.array([-2., 0., 3.]), alpha=2.0))
     [-1.2642411  0.         3.       ]
     """
@@ -305,7 +292,6 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     Returns:
       An array of the shape of x. The derivative at 0 is 1.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.leaky_relu(onp.array([-1., 2.]), 0.25))
     [-0.25  2.  ]
     """
@@ -322,7 +308,6 @@ def hard_tanh(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The derivative is 1 in [-1, 1] and 0 outside.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_tanh(onp.array([-2., 0.5, 2.])))
     [-1.   0.5  1. ]
     """
@@ -336,7 +321,6 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_sigmoid(onp.array([-4., 0., 1.5])))
     [0.   0.5  0.75]
     """
@@ -350,7 +334,6 @@ def hard_silu(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_silu(onp.array([-4., 1., 4.])))
     [-0.         0.6666667  4.       ]
     """
@@ -370,7 +353,6 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Returns:
       An array of the shape of x. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.squareplus(onp.array([-1., 0., 1.])), nn.squareplus(-1., 0.))
     [0.618034 1.       1.618034] 0.0
     """
@@ -388,7 +370,6 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> x = onp.array([-1., 0., 1.])
     >>> print(nn.gelu(x), nn.gelu(x, approximate=False))
     [-0.15880796  0.          0.841192  ] [-0.15865527  0.          0.8413447 ]
@@ -414,7 +395,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       An array with half as many entries along the axis. Dauphin et al., "Language modeling with
       gated convolutional networks" (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.glu(onp.array([1., 2., 0., 100.])))
     [0.5 2. ]
     """
@@ -501,7 +481,6 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Returns:
       An array of the shape of x, whose exponentials add up to 1 along the axes.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log_softmax(onp.array([0., 200.])))
     [-200.    0.]
     """
@@ -571,7 +550,6 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     Returns:
       An array without the axes; NaN where there are no elements.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.logmeanexp(onp.array([[1000., 1000.], [0., -float("inf")]]), axis=1))
     [ 1.000000e+03 -6.931472e-01]
     """
@@ -592,7 +570,6 @@ def log1mexp(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log1mexp(onp.array([1e-10, 1., 50.])))
     [-2.3025850e+01 -4.5867515e-01 -1.9287499e-22]
     """
@@ -604,4 +581,4 @@ def log1mexp(x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers, any shape; integers become floats.",
-})
+}, example="from olympus import numpy as onp, nn")

@@ -58,7 +58,6 @@ def sqrt(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
     [2. 3.] 2j
     """
@@ -71,7 +70,6 @@ def log(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log(-1.).imag == onp.pi)
     True
     """
@@ -84,7 +82,6 @@ def log10(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log10(-100.).dtype)
     complex64
     """
@@ -97,7 +94,6 @@ def log2(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log2(-8.).real)
     3.0
     """
@@ -114,7 +110,6 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Complex numbers where `log` of either gives them, else real ones.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.logn(2., 8.))
     3.0
     """
@@ -131,7 +126,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element of `x` is negative, or `x` is traced.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
     0.5 2.0
     """
@@ -149,7 +143,6 @@ def arccos(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
     complex64
     """
@@ -162,7 +155,6 @@ def arcsin(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
     float32
     """
@@ -175,7 +167,6 @@ def arctanh(x: ArrayLike) -> Array:
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
     complex64
     """
@@ -192,7 +183,6 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     Returns:
       An array of the shape of `a`, of its dtype or the real one.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))
     [1. 2.]
     """
@@ -207,4 +197,4 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers of any dtype.",
-})
+}, example="import olympus.numpy as onp")

@@ -190,7 +190,6 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fft(onp.array([1., 0., 0., 0.]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
@@ -206,7 +205,6 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifft(onp.array([4., 0., 0., 0.])))
     [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
     """
@@ -225,7 +223,6 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises TypeError for complex numbers, ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.rfft(onp.array([1., 2., 1., 2.])))
     [ 6.+0.j  0.+0.j -2.+0.j]
     """
@@ -249,7 +246,6 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.irfft(onp.fft.rfft(onp.array([1., 2., 3.])), 3)
     Array([1., 2., 3.], dtype=float32)
     """
@@ -277,7 +273,6 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.hfft(onp.array([1., 2., 3.])))
     [ 8. -2.  0. -2.]
     """
@@ -298,7 +293,6 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises TypeError for complex numbers, ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
     Array([1., 2., 3.], dtype=float32)
     """
@@ -317,7 +311,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.fftn(onp.ones((2, 2))))
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
@@ -335,7 +328,6 @@ def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifftn(onp.array([[4., 0.], [0., 0.]])))
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
@@ -357,7 +349,6 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     and for
     no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfftn(onp.ones((2, 4))).shape
     (2, 3)
     """
@@ -378,7 +369,6 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.irfftn(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -406,7 +396,6 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.fft2(onp.ones((2, 2))))
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
@@ -426,7 +415,6 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifft2(onp.array([[4., 0.], [0., 0.]])))
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
@@ -449,7 +437,6 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     and for
     no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfft2(onp.ones((2, 4))).shape
     (2, 3)
     """
@@ -470,7 +457,6 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.irfft2(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -496,7 +482,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
     Raises TypeError for a complex `d` and for other dtypes.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fftfreq(4, 0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
@@ -523,7 +508,6 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
     Raises TypeError for a complex `d` and for other dtypes.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfftfreq(4, 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -564,7 +548,6 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape and dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fftshift(onp.arange(5))
     Array([3, 4, 0, 1, 2], dtype=int32)
     """
@@ -581,7 +564,6 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape and dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.ifftshift(onp.array([3, 4, 0, 1, 2]))
     Array([0, 1, 2, 3, 4], dtype=int32)
     """
@@ -602,10 +584,9 @@ complete_docstrings(globals(), {
         'direction, "ortho" its root in both.',
     "out": "must be None; arrays cannot be written to.",
     "axes": "different axes; by default the last `len(s)`, or all.",
-    "n":
-        "the number of points: the axis is cut, or filled up with zeros; its size by default.",
+    "n": "the number of points: the axis is cut, or filled up with zeros; its size by default.",
     "s":
         "the number of points along each axis, cut or filled up with zeros; their sizes "
         "by default.",
     "axis": "the axis.",
-})
+}, example="import olympus.numpy as onp")

@@ -32,7 +32,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
     Args:
       a, dtype, order, device, copy: as of `asarray`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
     """
@@ -43,7 +42,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: every array is contiguous.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ascontiguousarray(2.5))
     [2.5]
     """
@@ -54,7 +52,6 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
 def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.asfortranarray([[1, 2]]))
     [[1 2]]
     """
@@ -71,7 +68,6 @@ def isfortran(a: ArrayLike) -> bool:
     Returns:
       False.
 
-    >>> import olympus.numpy as onp
     >>> onp.isfortran(onp.ones((2, 3)))
     False
     """
@@ -89,7 +85,6 @@ def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None 
 
     Raises ValueError for NaN and infinities.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.asarray_chkfinite([1., 2.]))
     [1. 2.]
     """
@@ -117,7 +112,6 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
 
     Raises ValueError for those and for other requirements.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.require([1, 2], requirements=["C", "A"]))
     [1 2]
     """
@@ -134,4 +128,4 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
 complete_docstrings(globals(), {
     "a": "data as of `asarray`.",
     "dtype": "of the result.",
-}, returns="An array.")
+}, returns="An array.", example="import olympus.numpy as onp")

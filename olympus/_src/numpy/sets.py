@@ -106,7 +106,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unique(onp.array([3, 1, 3])))
     [1 3]
     >>> print(onp.unique(onp.array([3, 1, 3]), size=4, fill_value=0))
@@ -192,7 +191,6 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
       A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the shape of
       `x`.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_all(onp.array([4, 2, 4]))
     >>> print(found.values, found.indices, found.inverse_indices, found.counts)
     [2 4] [1 0] [1 0 1] [1 2]
@@ -213,7 +211,6 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     Returns:
       A named tuple of two vectors: sorted values, counts.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_counts(onp.array([4, 2, 4]))
     >>> print(found.values, found.counts)
     [2 4] [1 2]
@@ -235,7 +232,6 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
       A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
       values[inverse_indices] is `x`.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_inverse(onp.array([4, 2, 4]))
     >>> print(found.values, found.inverse_indices)
     [2 4] [1 0 1]
@@ -253,7 +249,6 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
     Returns:
       A vector of the dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unique_values(onp.array([4, 2, 4])))
     [2 4]
     """
@@ -278,7 +273,6 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     Returns:
       A vector of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.union1d(onp.array([3, 1, 3]), onp.array([2, 1])))
     [1 2 3]
     """
@@ -305,7 +299,6 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
 
     Raises ValueError for another method.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.isin(onp.array([[1, 2], [3, 4]]), onp.array([2, 3])))
     [[False  True]
      [ True False]]
@@ -380,7 +373,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Returns:
       A vector of the dtype of `ar1`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
     [1 3]
     """
@@ -410,7 +402,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
       integers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.intersect1d(onp.array([3, 1, 3, 2]), onp.array([2, 3])))
     [2 3]
     """
@@ -442,7 +433,6 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Returns:
       A vector of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
     [1 3 5]
     """
@@ -463,4 +453,4 @@ complete_docstrings(globals(), {
     "fill_value": "what is returned where there are fewer; the smallest by default.",
     "x": "array; it is flattened.",
     "ar1, ar2": "arrays, which are flattened.",
-})
+}, example="import olympus.numpy as onp")

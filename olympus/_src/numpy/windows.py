@@ -39,7 +39,6 @@ def _cosines(name: str, M: int, *weights: float) -> Array:
 def bartlett(M: int) -> Array:
     """The triangular window: weights that rise evenly from 0 to 1 and fall back to 0.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
     """
@@ -50,7 +49,6 @@ def bartlett(M: int) -> Array:
 def blackman(M: int) -> Array:
     """Blackman's window of three cosine terms: 0.42 - 0.5 cos(t) + 0.08 cos(2t), t in [0, 2 pi].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.blackman(5).round(2))
     [-0.    0.34  1.    0.34 -0.  ]
     """
@@ -60,7 +58,6 @@ def blackman(M: int) -> Array:
 def hamming(M: int) -> Array:
     """Hamming's window, a raised cosine that ends above 0: 0.54 - 0.46 cos(t), t in [0, 2 pi].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.hamming(3))
     [0.08 1.   0.08]
     """
@@ -70,7 +67,6 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """The window of von Hann, a raised cosine that ends at 0: 0.5 - 0.5 cos(t), t in [0, 2 pi].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.hanning(5))
     [0.  0.5 1.  0.5 0. ]
     """
@@ -87,7 +83,6 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Returns:
       float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.kaiser(5, 0.0))
     [1. 1. 1. 1. 1.]
     """
@@ -105,4 +100,4 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "M": "the number of weights, a static int; below 1 the result has none.",
-}, returns="float32[M] (float64 with x64 on).")
+}, returns="float32[M] (float64 with x64 on).", example="import olympus.numpy as onp")

@@ -285,7 +285,6 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     Returns:
       An array of that shape and dtype, differentiable in the bounds.
 
-    >>> from olympus import random
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))
     >>> print(x.min().round(1), x.max().round(1))
     -1.0 2.0
@@ -324,7 +323,6 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     Returns:
       An array of that shape and dtype; divide it by a rate for another mean.
 
-    >>> from olympus import random
     >>> x = random.exponential(random.key(0), (10000,))
     >>> print(x.mean().round(1), x.min() >= 0)
     1.0 True
@@ -402,7 +400,6 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
       An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a draw
       from their softmax, as of `categorical`.
 
-    >>> from olympus import random
     >>> x = random.gumbel(random.key(0), (10000,))
     >>> print(x.mean().round(1))                    # Euler's constant, 0.577
     0.6
@@ -427,7 +424,6 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     Returns:
       An array of that shape and dtype; of mean 0 and variance 2.
 
-    >>> from olympus import random
     >>> x = random.laplace(random.key(0), (10000,))
     >>> print(abs(x).mean().round(1))
     1.0
@@ -449,7 +445,6 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     Returns:
       An array of that shape and dtype; of mean 0 and variance π²/3.
 
-    >>> from olympus import random
     >>> x = random.logistic(random.key(0), (10000,))
     >>> print((x > 0).mean().round(1))
     0.5
@@ -471,7 +466,6 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     Returns:
       An array of that shape and dtype.
 
-    >>> from olympus import random
     >>> x = random.cauchy(random.key(0), (10000,))
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight
     0.5
@@ -499,7 +493,6 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     Returns:
       An array of that shape and dtype; the mean of the squares is 3.
 
-    >>> from olympus import random
     >>> x = random.maxwell(random.key(0), (10000,))
     >>> print((x * x).mean().round(1))
     3.0
@@ -562,7 +555,6 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     Returns:
       An array of that shape and dtype; at concentration 1 exponential numbers of mean `scale`.
 
-    >>> from olympus import random
     >>> x = random.weibull_min(random.key(0), 2.0, 1.0, (10000,))
     >>> print(x.mean().round(1))
     2.0
@@ -599,7 +591,6 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     Returns:
       An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
 
-    >>> from olympus import random
     >>> x = random.pareto(random.key(0), 3.0, (10000,))
     >>> print(x.min().round(1), x.mean().round(1))
     1.0 1.5
@@ -624,7 +615,6 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     Returns:
       An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
 
-    >>> from olympus import random
     >>> x = random.power(random.key(0), 4.0, (10000,))
     >>> print(x.mean().round(1))
     0.8
@@ -649,7 +639,6 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype; the mean of the squares is 2 scale².
 
-    >>> from olympus import random
     >>> x = random.rayleigh(random.key(0), 2.0, (10000,))
     >>> print((x * x).mean().round())
     8.0
@@ -674,7 +663,6 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
     Returns:
       An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
 
-    >>> from olympus import random
     >>> x = random.lognormal(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))
     1.1
@@ -704,7 +692,6 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     Returns:
       An array of that shape and dtype; of mean (left + mode + right) / 3.
 
-    >>> from olympus import random
     >>> x = random.triangular(random.key(0), 0.0, 1.0, 5.0, (10000,))
     >>> print(x.mean().round(1))
     2.0
@@ -745,7 +732,6 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype, positive; of variance mean³.
 
-    >>> from olympus import random
     >>> x = random.wald(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))
     0.5
@@ -758,4 +744,4 @@ complete_docstrings(globals(), {
     "shape": "the result's shape.",
     "dtype": "a float dtype; None is the default one.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-})
+}, example="from olympus import random")

@@ -85,7 +85,6 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     Returns:
       A bool array. It has no derivative in `p`.
 
-    >>> import olympus
     >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
     dtype('bool')
     """
@@ -199,7 +198,6 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     Returns:
       An array of that shape and dtype.
 
-    >>> import olympus
     >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
     (5,)
     """
@@ -298,7 +296,6 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     Returns:
       An array like `x`, of shape (n,) for an integer n.
 
-    >>> import olympus
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
@@ -416,7 +413,6 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     Returns:
       An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
-    >>> import olympus
     >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape
     (4,)
     """
@@ -470,4 +466,4 @@ complete_docstrings(globals(), {
     "key": "a single key.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "axis": "the axis.",
-})
+}, example="import olympus")

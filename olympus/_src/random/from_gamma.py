@@ -64,7 +64,6 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
 
-    >>> from olympus import random
     >>> x = random.beta(random.key(0), 2.0, 6.0, (10000,))
     >>> print(x.mean().round(2))
     0.25
@@ -133,7 +132,6 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype; of mean df and variance 2 df.
 
-    >>> from olympus import random
     >>> x = random.chisquare(random.key(0), 3.0, (10000,))
     >>> print(x.mean().round(1))
     3.0
@@ -160,7 +158,6 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     Returns:
       An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
 
-    >>> from olympus import random
     >>> x = random.f(random.key(0), 4.0, 22.0, (10000,))
     >>> print(x.mean().round(1))
     1.1
@@ -190,7 +187,6 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     Returns:
       An array of that shape and dtype; of variance df / (df - 2) where df > 2.
 
-    >>> from olympus import random
     >>> x = random.t(random.key(0), 10.0, (10000,))
     >>> print(f"{x.var():.1f}")
     1.3
@@ -228,7 +224,6 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     Returns:
       An array of that shape and dtype; at p = 2 of variance 1/2.
 
-    >>> from olympus import random
     >>> x = random.generalized_normal(random.key(0), 2.0, (10000,))
     >>> print(x.var().round(1))
     0.5
@@ -282,4 +277,4 @@ complete_docstrings(globals(), {
     "key": "a single key.",
     "dtype": "a float dtype; None is the default one.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-})
+}, example="from olympus import random")

@@ -183,7 +183,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.dct(onp.ones(2)))
     [4. 0.]
     """
@@ -205,7 +204,6 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     Returns:
       An array like x, with n elements along the axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
@@ -225,7 +223,6 @@ def dctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.dctn(onp.ones((2, 2))))
     [[16.  0.]
      [ 0.  0.]]
@@ -244,7 +241,6 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.idctn(onp.array([[16., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -269,7 +265,6 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.dst(onp.array([1., 2., 3.])), 4))
     [ 8.     -3.4641  4.    ]
     """
@@ -287,7 +282,6 @@ def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     Returns:
       An array like x, with n elements along the axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
@@ -307,7 +301,6 @@ def dstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.dstn(onp.ones((2, 2))), 3))
     [[8. 0.]
      [0. 0.]]
@@ -326,7 +319,6 @@ def idstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idstn(onp.array([[8., 0.], [0., 0.]])), 3))
     [[1. 1.]
      [1. 1.]]
@@ -395,9 +387,8 @@ def prev_fast_len(target: int, real: bool = False) -> int:
 complete_docstrings(globals(), {
     "x": "array; integers become floats.",
     "type": "of the transform that is inverted: 1, 2, 3 or 4.",
-    "n":
-        "the size of the axis, which is cut, or filled up with zeros; as it is unless given.",
+    "n": "the size of the axis, which is cut, or filled up with zeros; as it is unless given.",
     "axis": "along which.",
     "s": "the sizes of the axes, which are cut, or filled up with zeros.",
     "axes": "along which; all, or the last ones if only s is given.",
-})
+}, example="import olympus.numpy as onp, olympus")

@@ -39,7 +39,6 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Raises ValueError for arrays of three or more axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.block_diag(onp.array([[1, 2], [3, 4]]), 5))
     [[1 2 0]
      [3 4 0]
@@ -75,7 +74,6 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.toeplitz(onp.array([1, 2, 3]), onp.array([1, 4, 5])))
     [[1 4 5]
      [2 1 4]
@@ -107,7 +105,6 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.hankel(onp.array([1, 2, 3]), onp.array([3, 7, 8])))
     [[1 2 3]
      [2 3 7]
@@ -130,7 +127,6 @@ def circulant(c: ArrayLike) -> Array:
     Returns:
       [..., n, n] of its dtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.circulant(onp.array([1, 2, 3])))
     [[1 3 2]
      [2 1 3]
@@ -150,7 +146,6 @@ def companion(a: ArrayLike) -> Array:
 
     Raises ValueError for less than two coefficients.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.companion(onp.array([1., -3., 2.])))
     [[ 3. -2.]
      [ 1.  0.]]
@@ -179,7 +174,6 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Raises ValueError for no coefficients.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.fiedler_companion(onp.array([1., -6., 11., -6.])))
     [[  6. -11.   1.]
      [  1.   0.   0.]
@@ -208,7 +202,6 @@ def fiedler(a: ArrayLike) -> Array:
     Returns:
       [..., n, n]: |a[i] - a[j]|, of its dtype (real if it is complex).
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.fiedler(onp.array([1, 4, 12])))
     [[ 0  3 11]
      [ 3  0  8]
@@ -231,7 +224,6 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
     Raises ValueError unless s has an element, and is one shorter than f.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.leslie(onp.array([0, 2, 1]), onp.array([5, 7])))
     [[0 2 1]
      [5 0 0]
@@ -260,7 +252,6 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Raises ValueError for no elements, n < 1 and other modes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.convolution_matrix(onp.array([1, 2]), 3))
     [[1 0 0]
      [2 1 0]
@@ -459,4 +450,4 @@ complete_docstrings(globals(), {
         "[..., n + 1]: coefficients, that of the highest power first and not zero; "
         "integers become\n"
         "floats.",
-})
+}, example="import olympus.numpy as onp, olympus")

@@ -114,7 +114,6 @@ def correlate1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: s
 
     Raises ValueError for another mode and a window that does not hold its place.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.correlate1d(onp.array([1., 2., 4.]), onp.array([1., 0., 1.])))
     [3. 5. 6.]
     """
@@ -129,7 +128,6 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
     Args:
       weights: [k].
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.convolve1d(onp.array([1., 2., 4.]), onp.array([1., 0., -1.])))
     [1. 3. 2.]
     """
@@ -171,7 +169,6 @@ def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
 
     Raises ValueError for ranks that differ.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.correlate(onp.eye(3), onp.ones((1, 3))))
     [[2. 1. 0.]
      [1. 1. 1.]
@@ -191,7 +188,6 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
 
     Raises ValueError for ranks that differ.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.convolve(onp.eye(3), onp.ones((1, 3))))
     [[2. 1. 0.]
      [1. 1. 1.]
@@ -242,7 +238,6 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
 
     Raises ValueError for a negative order.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_filter1d(onp.ones(3), 1.0).round(3))
     [1. 1. 1.]
     """
@@ -267,7 +262,6 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
 
     Raises ValueError for a negative order, and sequences of another length.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_filter(onp.ones((2, 2)), 1.0).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -309,7 +303,6 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] 
       sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
     [0. 0. 0.]
     """
@@ -326,7 +319,6 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
       sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
     [0. 0. 0.]
     """
@@ -360,7 +352,6 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Arra
           ) -> Array:
     """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
@@ -372,7 +363,6 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Ar
             ) -> Array:
     """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
@@ -383,7 +373,6 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Ar
 def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The sum of second differences along all axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
     """
@@ -403,7 +392,6 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str =
     Args:
       size: how many pixels.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.uniform_filter1d(onp.array([1., 3., 5., 7.]), 2))
     [1. 2. 4. 6.]
     """
@@ -420,7 +408,6 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
       size: how many pixels along all axes, or along each.
       axes: along which; all unless given.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -502,7 +489,6 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.maximum_filter(onp.array([1, 5, 2, 0]), 3))
     [5 5 5 2]
     """
@@ -522,7 +508,6 @@ def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.minimum_filter(onp.array([1, 5, 2, 0]), 3))
     [1 1 0 0]
     """
@@ -543,7 +528,6 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
 
     Raises ValueError for a rank that no neighbour has.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
     [1 2 2 0]
     """
@@ -569,7 +553,6 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
     [1 2 2 0]
     """
@@ -584,4 +567,5 @@ complete_docstrings(globals(), {
     "mode, cval": "as of `correlate1d`.",
     "axis": "along which.",
     "size, footprint, mode, cval": "as of `maximum_filter`.",
-}, returns="An image of the same shape and dtype.")
+}, returns="An image of the same shape and dtype.",
+   example="import olympus.numpy as onp, olympus")

@@ -117,7 +117,6 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
 
     Raises ValueError for coefficients that are no vectors.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.lfilter(1., onp.array([1., -0.5]), onp.array([1., 0., 0., 4.])))
     [1.    0.5   0.25  4.125]
     """
@@ -147,7 +146,6 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 
     Raises ValueError for other shapes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> sos = onp.array([[1., 0., 0., 1., -0.5, 0.]])
     >>> print(olympus.scipy.signal.sosfilt(sos, onp.array([1., 0., 0., 4.])))
     [1.    0.5   0.25  4.125]
@@ -184,7 +182,6 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
       A vector of max(len(a), len(b)) - 1 elements, for `lfilter`'s zi; infinite or NaN for a pole
       at 1.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.lfilter_zi(1., onp.array([1., -0.5])))
     [1.]
     """
@@ -198,7 +195,6 @@ def sosfilt_zi(sos: ArrayLike) -> Array:
     Returns:
       [k, 2], for `sosfilt`'s zi; infinite or NaN for a pole at 1.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.sosfilt_zi(onp.array([[1., 0., 0., 1., -0.5, 0.]])))
     [[1. 0.]]
     """
@@ -250,7 +246,6 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
 
     Raises ValueError for too few samples and another padtype or method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([0., 0., 0., 4., 0., 0., 0.])
     >>> print(olympus.scipy.signal.filtfilt(onp.array([0.5, 0.5]), 1., x))
     [0. 0. 1. 2. 1. 0. 0.]
@@ -278,7 +273,6 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
 
     Raises ValueError for too few samples and another padtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> sos = onp.array([[0.5, 0.5, 0., 1., 0., 0.]])
     >>> print(olympus.scipy.signal.sosfiltfilt(sos, onp.array([0., 0., 0., 4., 0., 0., 0.])))
     [0. 0. 1. 2. 1. 0. 0.]
@@ -321,7 +315,6 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
     Raises ValueError for another ftype, numbers that are not positive, and, for "iir" with
     `zero_phase`, no more samples than 3 (n + 1).
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.sin(onp.arange(200.) / 20)
     >>> y = olympus.scipy.signal.decimate(x, 4)
     >>> print(y.shape, onp.allclose(y[10:-10], x[40:-40:4], atol=0.02))
@@ -390,7 +383,6 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: Any = 512, whole: bool = False, 
 
     Raises ValueError for coefficients that are no vectors.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w, h = olympus.scipy.signal.freqz(onp.array([0.5, 0.5]), worN=3, include_nyquist=True)
     >>> print(w.round(4), abs(h).round(4))
     [0.     1.5708 3.1416] [1.     0.7071 0.    ]
@@ -423,7 +415,6 @@ def sosfreqz(sos: ArrayLike, worN: Any = 512, whole: bool = False,
 
     Raises ValueError for another shape.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w, h = olympus.scipy.signal.sosfreqz(onp.array([[0.5, 0.5, 0., 1., 0., 0.]]), worN=2)
     >>> print(w.round(4), abs(h).round(4))
     [0.     1.5708] [1.     0.7071]
@@ -437,4 +428,4 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "b, a": "the coefficients above and below, vectors; a[0] is not 0.",
     "sos": "[k, 6]: b0, b1, b2, a0, a1, a2 of each section.",
-})
+}, example="import olympus.numpy as onp, olympus")

@@ -79,7 +79,6 @@ def _bell(name: str, M: Any, p: float, sig: float, sym: bool) -> Any:
 def boxcar(M: int, sym: bool = True) -> Array:
     """The rectangular window: ones.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.boxcar(3))
     [1. 1. 1.]
     """
@@ -90,7 +89,6 @@ def boxcar(M: int, sym: bool = True) -> Array:
 def triang(M: int, sym: bool = True) -> Array:
     """The triangular window that does not touch zero.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.triang(3))
     [0.5 1.  0.5]
     """
@@ -102,7 +100,6 @@ def triang(M: int, sym: bool = True) -> Array:
 def bartlett(M: int, sym: bool = True) -> Array:
     """The triangular window that begins and ends with zero.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.bartlett(3))
     [0. 1. 0.]
     """
@@ -113,7 +110,6 @@ def bartlett(M: int, sym: bool = True) -> Array:
 def parzen(M: int, sym: bool = True) -> Array:
     """Parzen's window, four boxcars convolved.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.parzen(1))
     [1.]
     """
@@ -128,7 +124,6 @@ def parzen(M: int, sym: bool = True) -> Array:
 def bohman(M: int, sym: bool = True) -> Array:
     """Bohman's window, two half periods of a cosine convolved.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.bohman(3))
     [0. 1. 0.]
     """
@@ -145,7 +140,6 @@ def bohman(M: int, sym: bool = True) -> Array:
 def cosine(M: int, sym: bool = True) -> Array:
     """Half a period of a sine.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.cosine(3).round(2))
     [0.5 1.  0.5]
     """
@@ -156,7 +150,6 @@ def cosine(M: int, sym: bool = True) -> Array:
 def hann(M: int, sym: bool = True) -> Array:
     """The window of von Hann, a raised cosine that ends at 0.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.hann(3))
     [0. 1. 0.]
     """
@@ -167,7 +160,6 @@ def hann(M: int, sym: bool = True) -> Array:
 def hamming(M: int, sym: bool = True) -> Array:
     """Hamming's window, a raised cosine that ends above 0.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.hamming(3).round(2))
     [0.08 1.   0.08]
     """
@@ -178,7 +170,6 @@ def hamming(M: int, sym: bool = True) -> Array:
 def blackman(M: int, sym: bool = True) -> Array:
     """Blackman's window of three cosines.
 
-    >>> import olympus
     >>> print(abs(olympus.scipy.signal.windows.blackman(3)).round(2))
     [0. 1. 0.]
     """
@@ -189,7 +180,6 @@ def blackman(M: int, sym: bool = True) -> Array:
 def nuttall(M: int, sym: bool = True) -> Array:
     """Nuttall's window of four cosines, of least side lobes with a continuous derivative.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.nuttall(3).round(3))
     [0. 1. 0.]
     """
@@ -200,7 +190,6 @@ def nuttall(M: int, sym: bool = True) -> Array:
 def blackmanharris(M: int, sym: bool = True) -> Array:
     """The window of Blackman and Harris, of four cosines.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.blackmanharris(3).round(3))
     [0. 1. 0.]
     """
@@ -211,7 +200,6 @@ def blackmanharris(M: int, sym: bool = True) -> Array:
 def flattop(M: int, sym: bool = True) -> Array:
     """The flat-topped window, which measures amplitudes.
 
-    >>> import olympus
     >>> print(abs(olympus.scipy.signal.windows.flattop(3)).round(2))
     [0. 1. 0.]
     """
@@ -226,7 +214,6 @@ def general_cosine(M: int, a: Sequence[float], sym: bool = True) -> Array:
     Args:
       a: the amplitudes.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_cosine(3, [0.5, 0.5]))
     [0. 1. 0.]
     """
@@ -240,7 +227,6 @@ def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
     Args:
       alpha: the mean.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_hamming(3, 0.5))
     [0. 1. 0.]
     """
@@ -255,7 +241,6 @@ def gaussian(M: int, std: float, sym: bool = True) -> Array:
     Args:
       std: the standard deviation.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.gaussian(3, 1.0).round(2))
     [0.61 1.   0.61]
     """
@@ -270,7 +255,6 @@ def general_gaussian(M: int, p: float, sig: float, sym: bool = True) -> Array:
       p: the form.
       sig: the width, in samples.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.general_gaussian(3, 1.0, 1.0).round(2))
     [0.61 1.   0.61]
     """
@@ -288,7 +272,6 @@ def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool
 
     Raises ValueError for a center of a symmetric window.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.exponential(3).round(2))
     [0.37 1.   0.37]
     """
@@ -310,7 +293,6 @@ def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
     Args:
       alpha: which part of it is tapered: 0 is a rectangle, 1 the window of von Hann.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.tukey(5))
     [0. 1. 1. 1. 0.]
     """
@@ -332,7 +314,6 @@ def kaiser(M: int, beta: float, sym: bool = True) -> Array:
     Args:
       beta: how narrow it is; 0 is a rectangle. To differentiate in it use `olympus.numpy.kaiser`.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.windows.kaiser(3, 0.0))
     [1. 1. 1.]
     """
@@ -400,7 +381,6 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
 
     Raises ValueError for an unknown name and missing parameters.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.get_window("hann", 4))
     [0.  0.5 1.  0.5]
     """
@@ -410,4 +390,4 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
 complete_docstrings(globals(), {
     "M": "the number of weights.",
     "sym": "symmetric, else periodic.",
-}, returns="float[M].")
+}, returns="float[M].", example="import olympus")

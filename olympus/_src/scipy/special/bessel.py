@@ -263,7 +263,6 @@ def i0(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i0(1.0):.5f}")
     1.26607
     """
@@ -277,7 +276,6 @@ def i0e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i0e(1.0):.5f}")
     0.46576
     """
@@ -291,7 +289,6 @@ def i1(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i1(1.0):.5f}")
     0.56516
     """
@@ -306,7 +303,6 @@ def i1e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i1e(1.0):.5f}")
     0.20791
     """
@@ -352,7 +348,6 @@ def j0(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.j0(1.0):.5f}")
     0.76520
     """
@@ -366,7 +361,6 @@ def j1(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.j1(1.0):.5f}")
     0.44005
     """
@@ -380,7 +374,6 @@ def y0(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.y0(1.0):.5f}")
     0.08826
     """
@@ -394,7 +387,6 @@ def y1(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.y1(1.0):.5f}")
     -0.78121
     """
@@ -408,7 +400,6 @@ def k0(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k0(1.0):.5f}")
     0.42102
     """
@@ -422,7 +413,6 @@ def k1(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k1(1.0):.5f}")
     0.60191
     """
@@ -436,7 +426,6 @@ def k0e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k0e(1.0):.5f}")
     1.14446
     """
@@ -450,7 +439,6 @@ def k1e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k1e(1.0):.5f}")
     1.63615
     """
@@ -468,7 +456,6 @@ def jn(n: ArrayLike, x: ArrayLike) -> Array:
       An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes real
       ones, as its `jv`).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.jn(3, 2.0):.5f}")
     0.12894
     """
@@ -485,7 +472,6 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.yn(3, 2.0):.5f}")
     -1.12778
     """
@@ -502,7 +488,6 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kn(3, 2.0):.5f}")
     0.64739
     """
@@ -512,4 +497,4 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
     "n": "whole numbers, of size below 100000.",
-})
+}, example="from olympus.scipy import special")

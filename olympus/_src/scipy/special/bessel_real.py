@@ -386,7 +386,6 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN). Near its zeros the error is that of the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.jv(0.5, 2.0):.5f}")
     0.51302
     """
@@ -401,7 +400,6 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape: infinite at 0, NaN below. There is no derivative in the order
       (it is NaN). Near its zeros the error is that of the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.yv(0.5, 2.0):.5f}")
     0.23479
     """
@@ -416,7 +414,6 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.iv(0.5, 2.0):.5f}")
     2.04624
     """
@@ -431,7 +428,6 @@ def ive(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ive(0.5, 2.0):.5f}")
     0.27693
     """
@@ -446,7 +442,6 @@ def kv(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
       is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kv(0.5, 2.0):.5f}")
     0.11994
     """
@@ -461,7 +456,6 @@ def kve(v: ArrayLike, z: ArrayLike) -> Array:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
       is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kve(0.5, 2.0):.5f}")
     0.88623
     """
@@ -479,7 +473,6 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
       (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is that of
       the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
     0.13529 -0.15915 1.20742 0.93244
     """
@@ -492,4 +485,4 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
 complete_docstrings(globals(), {
     "z": "real numbers of a shape that broadcasts; integers become floats.",
     "v": "orders, real numbers of size below 100000.",
-})
+}, example="from olympus.scipy import special")

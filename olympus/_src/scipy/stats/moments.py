@@ -84,7 +84,6 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     Returns:
       Floats of the shape of a without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.moment(onp.array([1.0, 2.0, 3.0, 6.0]), 3))
     4.5
     """
@@ -105,7 +104,6 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.skew(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     0.687
     """
@@ -130,7 +128,6 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.kurtosis(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     -1.000
     """
@@ -157,7 +154,6 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     Returns:
       Floats of the shape of a; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.zscore(onp.array([1.0, 3.0, 5.0])).round(3))
     [-1.225  0.     1.225]
     """
@@ -178,7 +174,6 @@ def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
     Returns:
       Floats of the shape of a without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.variation(onp.array([1.0, 3.0, 5.0])):.3f}')
     0.544
     """
@@ -200,7 +195,6 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
     Returns:
       Floats of the shape of a without the axis; NaN for negative numbers.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.gmean(onp.array([1.0, 4.0])).round(4))
     2.0
     """
@@ -222,7 +216,6 @@ def hmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, *,
     Returns:
       Floats of the shape of a without the axis: 0 if one of the numbers is, NaN for negative ones.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.hmean(onp.array([1.0, 3.0])))
     1.5
     """
@@ -246,7 +239,6 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
     Returns:
       Floats of the shape of the arguments without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.entropy(onp.array([1, 1, 2]), base=2.0))
     1.5
     """
@@ -276,7 +268,6 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
     Returns:
       Floats of the shape of x without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.iqr(onp.arange(9.0)))
     4.0
     """
@@ -300,7 +291,6 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
     Returns:
       Floats of the shape of x without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.median_abs_deviation(onp.array([1.0, 2.0, 4.0, 9.0, 10.0])))
     3.0
     """
@@ -335,7 +325,6 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
       DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape of a
       without the axis; `nobs` is an integer and `minmax` a pair.
 
-    >>> from olympus import numpy as onp, scipy
     >>> found = scipy.stats.describe(onp.array([1.0, 2.0, 6.0]))
     >>> print(found.nobs, found.mean, found.variance)
     3 3.0 7.0
@@ -354,4 +343,4 @@ complete_docstrings(globals(), {
     "axis": "along which; None is of all elements.",
     "nan_policy": '"propagate", or "omit" to leave NaN out.',
     "a": "real numbers, any shape; integers become floats.",
-})
+}, example="from olympus import numpy as onp, scipy")
