@@ -11,6 +11,8 @@ from typing import Any
 
 __all__ = ["complete_docstrings"]
 
+_Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
+
 
 def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
                         returns: str = "", example: str = "") -> None:
@@ -25,7 +27,10 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
 
     Docstrings without an example are not for users, and stay as they are.
     """
-    shared = [({*head.split(", ")}, f"{head}: {text}") for head, text in words.items()]
+    shared: dict[str, list[_Entry]] = {}
+    for head, text in words.items():
+        names = head.split(", ")
+        shared.setdefault(names[0], []).append((names, f"{head}: {text}"))
     for name in namespace.get("__all__", namespace):
         fun = own = namespace[name]
         while hasattr(own, "__wrapped__"):
@@ -33,29 +38,31 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
         code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
         if code is not None and doc and ">>>" in doc and name[0] != "_":
             parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-            fits = [entry for entry in shared if entry[0].issubset(parameters)]
+            fits = [entry for p in parameters if p in shared for entry in shared[p]
+                    if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]
             if fits or returns:
                 doc = _completed(doc, parameters, fits, returns)
             fun.__doc__ = _imported(doc, example) if example else doc
 
 
-def _completed(doc: str, parameters: tuple[str, ...], shared: list[tuple[set[str], str]],
-               returns: str) -> str:
+def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:
     example = doc.index(">>>")
     margin = doc[doc.rindex("\n", 0, example) + 1:example]  # none from Python 3.13 on
     paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
-    start = doc.find(f"{paragraph}Args:", 0, example)
-    if start < 0:
-        start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
-    else:
+    start = end = doc.find(f"{paragraph}Args:", 0, example)
+    told: dict[str, str] = {}
+    if start >= 0:
         end = doc.index("\n\n", start + 2)
-    own = _entries(doc[start:end], entry) if start < end else []
-    told = {name: e for e in own for name in e.partition(":")[0].replace("*", "").split(", ")}
-    for names, text in shared:
-        if names.isdisjoint(told):
+        for text in _entries(doc[start:end], entry):
+            told |= dict.fromkeys(text.partition(":")[0].replace("*", "").split(", "), text)
+    else:
+        start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
+    own = dict.fromkeys(told.values())
+    for names, text in fits:
+        if told.keys().isdisjoint(names):
             told |= dict.fromkeys(names, text.replace("\n", f"{entry}  "))
-    said = entry.join(dict.fromkeys([f"{paragraph}Args:", *[
-        told[p] for p in parameters if p in told], *own])) if told else ""
+    ordered = dict.fromkeys([told[p] for p in parameters if p in told]) | own
+    said = entry.join([f"{paragraph}Args:", *ordered]) if ordered else ""
     if returns and f"{paragraph}Returns:" not in doc:
         said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
     return doc[:start] + said + doc[end:]
