@@ -17,7 +17,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -106,8 +106,9 @@ _pkgutil: Any = _LazyModule("pkgutil")
 _hints: Any = _LazyModule("olympus._src.base.hints")
 
 
-def _no_such_name(module: types.ModuleType, name: str) -> NoReturn:
-    _hints.no_such_name(module, name)
+def _no_such_name(module: types.ModuleType, name: str) -> Any:
+    """Raises, with a hint; the hints are imported for it."""
+    return _hints.no_such_name(module, name)
 
 
 def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -126,7 +127,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
         path = f"{package}.{name}"
         if (not name.isidentifier() or name.startswith("_")
                 or importlib.util.find_spec(path) is None):
-            _no_such_name(module, name)
+            return _no_such_name(module, name)
         return importlib.import_module(path)
 
     def dir_() -> list[str]:

@@ -230,6 +230,15 @@ class _IndexUpdateRef:
         return write("set", x, self.index, values, mode=mode, **options)
 
 
+complete_docstrings(vars(_IndexUpdateRef), {
+    "indices_are_sorted, unique_indices": "promises that can make it faster.",
+    "mode": '"drop" or "clip": what happens outside of the bounds.',
+    "wrap_negative_indices": "whether negative indices count from the end.",
+    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
+    "values": "array or number that broadcasts to the shape of `x[index]`.",
+}, returns="An array of the shape and dtype of `x`.")
+
+
 def _ones(x: Any, values: Any) -> Any:
     """What `x` is divided by, or raised to, where nothing is written: of bools, as the values are.
     """
@@ -274,12 +283,3 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         f"x[index] = y: assignment into an array {self.aval} given; arrays are immutable and do "
         "not support in-place item assignment; instead of x[index] = y use "
         "x = x.at[index].set(y), and x.at[index].add(y) instead of x[index] += y.")
-
-
-complete_docstrings(vars(_IndexUpdateRef), {
-    "indices_are_sorted, unique_indices": "promises that can make it faster.",
-    "mode": '"drop" or "clip": what happens outside of the bounds.',
-    "wrap_negative_indices": "whether negative indices count from the end.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
-    "values": "array or number that broadcasts to the shape of `x[index]`.",
-}, returns="An array of the shape and dtype of `x`.")
