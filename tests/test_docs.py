@@ -3,6 +3,7 @@
 A page is one session from top to bottom: a name made in one ```python block is there in the next.
 """
 
+import ast
 import doctest
 import functools
 import importlib
@@ -23,6 +24,7 @@ import pytest
 
 import olympus
 from olympus._src.base.config import Option
+from olympus._src.base.docstrings import complete_docstrings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -155,6 +157,70 @@ def holes(module):
 @pytest.mark.parametrize("module", list(api_index.modules()), ids=lambda m: m.__name__)
 def test_public_names_say_what_they_take_and_give_with_an_example(module):
     assert not holes(module)
+
+
+def test_a_table_completes_the_docstrings_of_its_file():
+    def own(x, axis=None, *, out=None, **more):
+        """Own words.
+
+        Args:
+          axis: mine,
+            in two lines.
+          **more: others.
+
+        Raises nothing.
+
+        >>> import math
+        """
+
+    def bare(x, y, out=None):
+        """No words.
+
+        >>> 1 + 1
+        2
+        """
+
+    def hidden(x):
+        """For the file alone."""
+
+    words = {"x, y": "both.", "x": "array.", "axis": "theirs.", "out": "None:\nalways."}
+    complete_docstrings(
+        {"__all__": ["bare", "hidden", "PI"], "bare": bare, "hidden": hidden, "PI": 3.0},
+        words, returns="The same.", example="import olympus")
+    assert inspect.getdoc(bare).splitlines() == [
+        "No words.", "", "Args:", "  x, y: both.", "  out: None:", "    always.", "", "Returns:",
+        "  The same.", "", ">>> import olympus", ">>> 1 + 1", "2"]
+    assert hidden.__doc__ == "For the file alone."
+    complete_docstrings({"own": functools.cache(own), "cached": (cached := functools.cache(own))},
+                        words)
+    assert inspect.getdoc(cached).splitlines() == [
+        "Own words.", "", "Args:", "  x: array.", "  axis: mine,", "    in two lines.",
+        "  out: None:", "    always.", "  **more: others.", "", "Raises nothing.", "",
+        ">>> import math"]
+
+
+def tables():
+    """(file or class, words): each table of `complete_docstrings` in the package."""
+    for path in sorted((ROOT / "olympus" / "_src").rglob("*.py")):
+        _, call, table = path.read_text(encoding="utf-8").partition("\ncomplete_docstrings(")
+        if call:
+            call = ast.parse(f"complete_docstrings({table}").body[0].value
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            where = vars(importlib.import_module(name))
+            if call.args[0].func.id == "vars":
+                where = vars(where[call.args[0].args[0].id])
+            yield where, ast.literal_eval(call.args[1])
+
+
+def test_each_word_of_a_table_stands_in_several_docstrings():
+    seldom = []
+    for where, words in tables():
+        told = [inspect.getdoc(where[name]) or "" for name in where.get("__all__", where)]
+        for head, text in words.items():
+            said = f"  {head}: " + text.replace("\n", "\n    ")
+            if sum(said in doc for doc in told) < 2:
+                seldom.append((where["__module__" if "__module__" in where else "__name__"], head))
+    assert not seldom
 
 
 def test_exceptions_are_of_names_that_exist_and_still_lack_something():

@@ -21,8 +21,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
-from .hints import HINTS, no_such_name
-
 A = TypeVar("A")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,17 +40,16 @@ def publish(facade: str) -> None:
     for name in module.__all__:
         if name in vars(module):    # others are imported when they are first named
             _credit(facade, name, vars(module)[name])
-    if facade in HINTS:
-        vars(module).setdefault("__getattr__", functools.partial(no_such_name, module))
+    vars(module).setdefault("__getattr__", functools.partial(_no_such_name, module))
 
 
 def _credit(facade: str, name: str, value: Any) -> None:
     """Let a function or class that a façade names say that it is from there."""
-    home = getattr(value, "__module__", "")
-    if callable(value) and getattr(value, "__name__", None) == name and hasattr(
-            value, "__dict__") and (home.startswith("olympus._src.") or (
-                home.startswith("olympus.") and home.count(".") > facade.count("."))):
-        value.__module__ = facade
+    if callable(value) and getattr(value, "__name__", None) == name and hasattr(value, "__dict__"):
+        home = getattr(value, "__module__", "")
+        if home.startswith("olympus._src.") or (
+                home.startswith("olympus.") and home.count(".") > facade.count(".")):
+            value.__module__ = facade
 
 
 _later: dict[str, dict[str, tuple[str, str]]] = {}      # façade -> name -> module, name there
@@ -106,6 +103,12 @@ class _LazyModule(types.ModuleType):
 
 
 _pkgutil: Any = _LazyModule("pkgutil")
+_hints: Any = _LazyModule("olympus._src.base.hints")
+
+
+def _no_such_name(module: types.ModuleType, name: str) -> Any:
+    """Raises, with a hint; the hints are imported for it."""
+    return _hints.no_such_name(module, name)
 
 
 def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -124,7 +127,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
         path = f"{package}.{name}"
         if (not name.isidentifier() or name.startswith("_")
                 or importlib.util.find_spec(path) is None):
-            no_such_name(module, name)
+            return _no_such_name(module, name)
         return importlib.import_module(path)
 
     def dir_() -> list[str]:

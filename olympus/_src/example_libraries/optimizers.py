@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, PyTree
 from ..core.trace import typeof
 from ..numpy import elementary as el
@@ -83,7 +84,6 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
       A function of the same arguments that returns an `Optimizer`. Its `update_fn` raises TypeError
       for gradients of another structure than the parameters.
 
-    >>> from olympus.example_libraries import optimizers
     >>> @optimizers.optimizer
     ... def sign_descent(step):
     ...     return (lambda x: x), (lambda i, g, x: x - step * abs(g) / g), (lambda x: x)
@@ -136,13 +136,9 @@ def _inverse_root(x: Any) -> Any:
 def sgd(step_size: ArrayLike | Schedule) -> Rules:
     """Gradient descent: x - step_size g.
 
-    Args:
-      step_size: a number, or a `Schedule`.
-
     Returns:
       An `Optimizer`.
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.sgd(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.8
@@ -156,13 +152,11 @@ def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Gradient descent with momentum: velocities v = mass v + g, steps -step_size v.
 
     Args:
-      step_size: a number, or a `Schedule`.
       mass: how much of the velocity stays.
 
     Returns:
       An `Optimizer`. Polyak (1964).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.momentum(0.1, 0.9)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.8
@@ -182,13 +176,11 @@ def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Momentum whose gradient counts ahead: steps -step_size (mass v + g).
 
     Args:
-      step_size: a number, or a `Schedule`.
       mass: how much of the velocity stays.
 
     Returns:
       An `Optimizer`. Nesterov (1983).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.nesterov(0.1, 0.9)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.62
@@ -208,13 +200,11 @@ def adagrad(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules
     """Steps divided by the root of the sum of all squares of gradients, averaged.
 
     Args:
-      step_size: a number, or a `Schedule`.
       momentum: how much of the average of steps stays.
 
     Returns:
       An `Optimizer`. Duchi et al. (2011).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adagrad(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.99
@@ -236,14 +226,12 @@ def rmsprop(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     """Steps divided by the root of a moving average of squares of gradients.
 
     Args:
-      step_size: a number, or a `Schedule`.
       gamma: how much of the average stays.
       eps: added under the root.
 
     Returns:
       An `Optimizer`. Tieleman and Hinton (2012).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.rmsprop(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.6837722
@@ -264,7 +252,6 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     """`rmsprop` whose steps add up: the last one times momentum and the next.
 
     Args:
-      step_size: a number, or a `Schedule`.
       gamma: how much of the average of squares stays.
       eps: added under the root.
       momentum: how much of the last step stays.
@@ -272,7 +259,6 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     Returns:
       An `Optimizer`.
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.rmsprop_momentum(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.6837722
@@ -294,14 +280,12 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
     """Averages of gradients over roots of averages of squares, corrected for starting at 0.
 
     Args:
-      step_size: a number, or a `Schedule`.
       b1, b2: how much of the averages of gradients and of squares stays.
       eps: added to the root.
 
     Returns:
       An `Optimizer`. Kingma and Ba (2015).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adam(0.1)
     >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
     True
@@ -325,14 +309,12 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
     """`adam` with the largest gradient so far, decaying, instead of the root.
 
     Args:
-      step_size: a number, or a `Schedule`.
       b1, b2: how much of the average and of the largest size stays.
       eps: added to the size.
 
     Returns:
       An `Optimizer`. Kingma and Ba (2015).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adamax(0.1)
     >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
     True
@@ -353,14 +335,12 @@ def sm3(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     """`adagrad` that keeps a vector for each axis instead of an array of sums of squares.
 
     Args:
-      step_size: a number, or a `Schedule`.
       momentum: how much of the average of steps stays.
 
     Returns:
       An `Optimizer`. Anil et al., "Memory-efficient adaptive
       optimization" (2019).
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.sm3(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
     0.99
@@ -398,7 +378,6 @@ def constant(step_size: ArrayLike) -> Schedule:
     Returns:
       A `Schedule`: a function of the number of the step.
 
-    >>> from olympus.example_libraries import optimizers
     >>> optimizers.constant(0.1)(7)
     0.1
     """
@@ -417,7 +396,6 @@ def exponential_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: 
     Returns:
       A `Schedule`.
 
-    >>> from olympus.example_libraries import optimizers
     >>> optimizers.exponential_decay(1.0, 10, 0.5)(20)
     0.25
     """
@@ -437,7 +415,6 @@ def inverse_time_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate:
     Returns:
       A `Schedule`.
 
-    >>> from olympus.example_libraries import optimizers
     >>> print(optimizers.inverse_time_decay(1.0, 10, 0.5, staircase=True)(29))
     0.5
     """
@@ -460,7 +437,6 @@ def polynomial_decay(step_size: ArrayLike, decay_steps: ArrayLike, final_step_si
     Returns:
       A `Schedule`.
 
-    >>> from olympus.example_libraries import optimizers
     >>> print(optimizers.polynomial_decay(1.0, 10, 0.5)(5))
     0.75
     """
@@ -480,7 +456,6 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     Returns:
       A `Schedule`. ValueError unless there is one value more than boundaries.
 
-    >>> from olympus.example_libraries import optimizers
     >>> schedule = optimizers.piecewise_constant([10, 20], [0.5, 0.25, 0.125])
     >>> print(schedule(10), schedule(11), schedule(100))
     0.5 0.25 0.125
@@ -502,7 +477,6 @@ def make_schedule(scalar_or_schedule: ArrayLike | Schedule) -> Schedule:
     Returns:
       A `Schedule`. TypeError for arrays that are no number.
 
-    >>> from olympus.example_libraries import optimizers
     >>> optimizers.make_schedule(0.5)(3)
     0.5
     """
@@ -525,7 +499,6 @@ def l2_norm(tree: PyTree) -> Array:
     Returns:
       An array without axes.
 
-    >>> from olympus.example_libraries import optimizers
     >>> print(optimizers.l2_norm({"a": 3.0, "b": [4.0]}))
     5.0
     """
@@ -572,7 +545,6 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     Returns:
       A pytree with a `JoinPoint` for each array, which holds that array's own state.
 
-    >>> from olympus.example_libraries import optimizers
     >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": 2.0})
     >>> optimizers.unpack_optimizer_state(state)["w"].subtree[0]
     2.0
@@ -591,7 +563,6 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     Returns:
       An `OptimizerState`. TypeError for other leaves.
 
-    >>> from olympus.example_libraries import optimizers
     >>> init, _, params = optimizers.sgd(0.1)
     >>> tree = optimizers.unpack_optimizer_state(init({"w": 2.0}))
     >>> params(optimizers.pack_optimizer_state(tree))
@@ -604,3 +575,8 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     pairs = [tree_flatten(p.subtree) for p in points]
     return OptimizerState(tuple([leaves for leaves, _ in pairs]), treedef,
                           tuple([inner for _, inner in pairs]))
+
+
+complete_docstrings(globals(), {
+    "step_size": "a number, or a `Schedule`.",
+}, example="from olympus.example_libraries import optimizers")

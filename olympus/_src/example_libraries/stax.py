@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Axes, Shape
 from ..jit.tracing import eval_shape
 from ..lax import arithmetic, reduce
@@ -119,7 +120,6 @@ def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[in
         `lax.conv_general_dilated`.
       out_chan: how many channels come out.
       filter_shape: the size of the kernel along each spatial axis.
-      strides: steps of the window; None is 1.
       padding: "VALID", "SAME" or pairs.
       W_init, b_init: initializers; None is `glorot_normal` of the kernel's channels.
 
@@ -325,12 +325,6 @@ def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """The largest elements in windows.
 
-    Args:
-      window_shape: the size of the window along each spatial axis.
-      strides: steps of the window; None is 1.
-      padding: "VALID" or "SAME".
-      spec: which axes are of batches (N) and channels (C); None is "NHWC" of images.
-
     Returns:
       A layer.
 
@@ -347,12 +341,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Sums over windows.
 
-    Args:
-      window_shape: the size of the window along each spatial axis.
-      strides: steps of the window; None is 1.
-      padding: "VALID" or "SAME".
-      spec: which axes are of batches (N) and channels (C); None is "NHWC" of images.
-
     Returns:
       A layer.
 
@@ -368,12 +356,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
 def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Means over windows; padding does not count.
-
-    Args:
-      window_shape: the size of the window along each spatial axis.
-      strides: steps of the window; None is 1.
-      padding: "VALID" or "SAME".
-      spec: which axes are of batches (N) and channels (C); None is "NHWC" of images.
 
     Returns:
       A layer.
@@ -545,3 +527,12 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """
     return (lambda key, input_shape: make_layer(input_shape)[0](key, input_shape),
             lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs))
+
+
+complete_docstrings(globals(), {
+    "strides": "steps of the window; None is 1.",
+    "padding": '"VALID" or "SAME".',
+    "out_chan, filter_shape, strides, padding, W_init, b_init": "as of `GeneralConv`.",
+    "window_shape": "the size of the window along each spatial axis.",
+    "spec": 'which axes are of batches (N) and channels (C); None is "NHWC" of images.',
+})

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..types import dtypes
@@ -115,7 +116,6 @@ def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; complex roots have a real part >= 0.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative at 0 is infinite.
@@ -129,10 +129,6 @@ def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
 def rsqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """1 / sqrt(x): inf at 0, NaN of negative floats.
-
-    Args:
-      x: floats or complex numbers, any shape.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative is -rsqrt(x) / 2x.
@@ -149,7 +145,6 @@ def cbrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats, any shape; not complex.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative at 0 is infinite.
@@ -167,7 +162,6 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     NaN for negative floats to non-integral powers.
 
     Args:
-      x: floats or complex numbers, any shape.
       y: the exponent, of the same shape or one of them of rank 0. The derivative in a floating y at
         x = 0 is 0.
 
@@ -251,10 +245,6 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
 def exp(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """eˣ of each element.
 
-    Args:
-      x: floats or complex numbers, any shape.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
-
     Returns:
       An array of the shape and dtype of x: inf on overflow, 0 of -inf. It is its own derivative.
 
@@ -269,7 +259,6 @@ def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """2ˣ of each element; exact for whole x.
 
     Args:
-      x: floats or complex numbers, any shape.
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the exponential that it is computed by.
 
     Returns:
@@ -284,10 +273,6 @@ def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
 def expm1(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """eˣ - 1, which keeps its digits near 0, where eˣ rounds to 1.
-
-    Args:
-      x: floats or complex numbers, any shape.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x; `log1p` is the inverse.
@@ -305,7 +290,6 @@ def log(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     Args:
       x: floats or complex numbers, any shape; of complex ones the principal value is taken, whose
         imaginary part is in [-π, π].
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative is 1 / x.
@@ -321,7 +305,6 @@ def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The logarithm to base 2; -inf of 0, NaN of negative floats.
 
     Args:
-      x: floats or complex numbers, any shape.
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the logarithm that it is computed by.
 
     Returns:
@@ -339,7 +322,6 @@ def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; -inf at -1, NaN of floats below.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x; `expm1` is the inverse.
@@ -353,10 +335,6 @@ def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
 def logistic(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The sigmoid 1 / (1 + e⁻ˣ), without overflow at either end.
-
-    Args:
-      x: floats or complex numbers, any shape.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x, in [0, 1] of floats. The derivative is y (1 - y).
@@ -414,7 +392,6 @@ def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; infinite floats give NaN.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative is cos x.
@@ -431,7 +408,6 @@ def cos(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; infinite floats give NaN.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative is -sin x.
@@ -448,7 +424,6 @@ def tan(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; infinite floats give NaN.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
 
     Returns:
       An array of the shape and dtype of x. The derivative is 1 + tan² x.
@@ -462,9 +437,6 @@ def tan(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
 def asin(x: ArrayLike) -> Array:
     """The angle in [-π/2, π/2] whose sine is x; NaN of floats outside [-1, 1].
-
-    Args:
-      x: floats or complex numbers, any shape.
 
     Returns:
       Radians, in the shape and dtype of x. The derivative is 1 / sqrt(1 - x²), infinite at ±1.
@@ -527,9 +499,6 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine (eˣ - e⁻ˣ) / 2, exact near 0; infinite where it overflows.
 
-    Args:
-      x: floats or complex numbers, any shape.
-
     Returns:
       An array of the shape and dtype of x. The derivative is cosh x.
 
@@ -542,9 +511,6 @@ def sinh(x: ArrayLike) -> Array:
 
 def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine (eˣ + e⁻ˣ) / 2; infinite where that overflows.
-
-    Args:
-      x: floats or complex numbers, any shape.
 
     Returns:
       An array of the shape and dtype of x; at least 1 of floats. The derivative is sinh x.
@@ -559,10 +525,6 @@ def cosh(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The hyperbolic tangent: from -1 to 1, in steep ascent at 0.
 
-    Args:
-      x: floats or complex numbers, any shape.
-      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
-
     Returns:
       An array of the shape and dtype of x. The derivative is (1 + y)(1 - y) of the value y.
 
@@ -576,9 +538,6 @@ def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def asinh(x: ArrayLike) -> Array:
     """The number whose hyperbolic sine is x: log(x + sqrt(x² + 1)), also for large and for tiny x.
 
-    Args:
-      x: floats or complex numbers, any shape.
-
     Returns:
       An array of the shape and dtype of x.
 
@@ -591,9 +550,6 @@ def asinh(x: ArrayLike) -> Array:
 
 def acosh(x: ArrayLike) -> Array:
     """The number >= 0 whose hyperbolic cosine is x; NaN of floats below 1.
-
-    Args:
-      x: floats or complex numbers, any shape.
 
     Returns:
       An array of the shape and dtype of x; complex results have a real part >= 0. The derivative is
@@ -609,9 +565,6 @@ def acosh(x: ArrayLike) -> Array:
 def atanh(x: ArrayLike) -> Array:
     """The number whose hyperbolic tangent is x: ±inf at ±1, NaN of floats outside [-1, 1].
 
-    Args:
-      x: floats or complex numbers, any shape.
-
     Returns:
       An array of the shape and dtype of x. The derivative is 1 / (1 - x²).
 
@@ -620,3 +573,10 @@ def atanh(x: ArrayLike) -> Array:
     [0.54930615        inf        nan]
     """
     return atanh_p.bind(x)
+
+
+complete_docstrings(globals(), {
+    "x": "floats or complex numbers, any shape.",
+    "accuracy":
+        "an `AccuracyMode` or a `Tolerance` for backends with several implementations.",
+})

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ..base import config
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Axis
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
@@ -98,13 +99,9 @@ _relu6.defjvps(lambda t, y, x: choose(logical_and(uf.greater(x, 0), uf.less(x, 6
 def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and 6 is 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.relu6(onp.array([-1., 3., 8.])))
     [0. 3. 6.]
     """
@@ -115,13 +112,9 @@ def relu6(x: ArrayLike) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), from 0 to 1, without overflow.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. `lax.logistic` is the same of floats.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sigmoid(onp.array([-200., 0., 1.])))
     [0.        0.5       0.7310586]
     """
@@ -132,13 +125,9 @@ def sigmoid(x: ArrayLike) -> Array:
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), a smooth relu, without overflow.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. The derivative is sigmoid(x).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.softplus(onp.array([-1., 0., 200.])))
     [  0.3132617   0.6931472 200.       ]
     """
@@ -155,7 +144,6 @@ def log_sigmoid(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, never positive.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log_sigmoid(onp.array([-200., 0., 200.])))
     [-200.          -0.6931472   -0.       ]
     """
@@ -166,13 +154,9 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1)² / 4 up to 1, then x: a softplus that is exactly 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. The derivative is sparse_sigmoid(x).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sparse_plus(onp.array([-2., 0., 3.])))
     [0.   0.25 3.  ]
     """
@@ -184,13 +168,9 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1) / 2 up to 1, then 1: the derivative of `sparse_plus`.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.sparse_sigmoid(onp.array([-2., 0.5, 3.])))
     [0.   0.75 1.  ]
     """
@@ -201,13 +181,9 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1): from -1 to 1 like tanh, but more slowly.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.soft_sign(onp.array([-1., 0., 3.])))
     [-0.5   0.    0.75]
     """
@@ -218,13 +194,9 @@ def soft_sign(x: ArrayLike) -> Array:
 def silu(x: ArrayLike) -> Array:
     """x sigmoid(x), also called swish.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x; its minimum is -0.28, at -1.28.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.silu(onp.array([-1., 0., 10.])))
     [-0.26894143  0.          9.999546  ]
     """
@@ -238,14 +210,10 @@ swish = silu
 def mish(x: ArrayLike) -> Array:
     """x tanh(softplus(x)): like `silu` smooth, and below 0 for negative x.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
       function" (2019).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.mish(onp.array([-1., 0., 10.])))
     [-0.30340144  0.         10.        ]
     """
@@ -255,13 +223,9 @@ def mish(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, from -1 to 1.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.tanh(onp.array([-100., 0., 0.5])))
     [-1.          0.          0.46211717]
     """
@@ -273,14 +237,12 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha (exp(x) - 1).
 
     Args:
-      x: numbers, any shape; integers become floats.
       alpha: minus the limit at -∞; the derivative jumps at 0 unless it is 1.
 
     Returns:
       An array of the shape of x. Clevert et al., "Fast and accurate deep network learning by
       exponential linear units (ELUs)" (2016).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.elu(onp.array([-100., 0., 3.])))
     [-1.  0.  3.]
     """
@@ -293,13 +255,9 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def selu(x: ArrayLike) -> Array:
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. Klambauer et al., "Self-normalizing neural networks" (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.selu(onp.array([-1., 0., 1.])))
     [-1.1113307  0.         1.050701 ]
     """
@@ -311,14 +269,12 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative.
 
     Args:
-      x: numbers, any shape; integers become floats.
       alpha: minus the limit at -∞.
 
     Returns:
       An array of the shape of x. Barron, "Continuously differentiable exponential linear units"
       (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.celu(onp.array([-2., 0., 3.]), alpha=2.0))
     [-1.2642411  0.         3.       ]
     """
@@ -331,13 +287,11 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where x >= 0, else negative_slope * x.
 
     Args:
-      x: numbers, any shape; integers become floats.
       negative_slope: the slope below 0, a number or an array that broadcasts with x.
 
     Returns:
       An array of the shape of x. The derivative at 0 is 1.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.leaky_relu(onp.array([-1., 2.]), 0.25))
     [-0.25  2.  ]
     """
@@ -354,7 +308,6 @@ def hard_tanh(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The derivative is 1 in [-1, 1] and 0 outside.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_tanh(onp.array([-2., 0.5, 2.])))
     [-1.   0.5  1. ]
     """
@@ -365,13 +318,9 @@ def hard_tanh(x: ArrayLike) -> Array:
 def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, a sigmoid in three straight pieces: 0 up to -3, 1 from 3 on.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_sigmoid(onp.array([-4., 0., 1.5])))
     [0.   0.5  0.75]
     """
@@ -382,13 +331,9 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 def hard_silu(x: ArrayLike) -> Array:
     """x hard_sigmoid(x), also called hard swish: `silu` without an exponential.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.hard_silu(onp.array([-4., 1., 4.])))
     [-0.         0.6666667  4.       ]
     """
@@ -403,13 +348,11 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x² + b)) / 2: a smooth relu without an exponential.
 
     Args:
-      x: numbers, any shape; integers become floats.
       b: >= 0, how smooth: relu at 0.
 
     Returns:
       An array of the shape of x. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.squareplus(onp.array([-1., 0., 1.])), nn.squareplus(-1., 0.))
     [0.618034 1.       1.618034] 0.0
     """
@@ -427,7 +370,6 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus import numpy as onp, nn
     >>> x = onp.array([-1., 0., 1.])
     >>> print(nn.gelu(x), nn.gelu(x, approximate=False))
     [-0.15880796  0.          0.841192  ] [-0.15865527  0.          0.8413447 ]
@@ -453,7 +395,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       An array with half as many entries along the axis. Dauphin et al., "Language modeling with
       gated convolutional networks" (2017).
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.glu(onp.array([1., 2., 0., 100.])))
     [0.5 2. ]
     """
@@ -540,7 +481,6 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Returns:
       An array of the shape of x, whose exponentials add up to 1 along the axes.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log_softmax(onp.array([0., 200.])))
     [-200.    0.]
     """
@@ -610,7 +550,6 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     Returns:
       An array without the axes; NaN where there are no elements.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.logmeanexp(onp.array([[1000., 1000.], [0., -float("inf")]]), axis=1))
     [ 1.000000e+03 -6.931472e-01]
     """
@@ -628,13 +567,9 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
 def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), accurate for small and large x > 0.
 
-    Args:
-      x: numbers, any shape; integers become floats.
-
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.log1mexp(onp.array([1e-10, 1., 50.])))
     [-2.3025850e+01 -4.5867515e-01 -1.9287499e-22]
     """
@@ -642,3 +577,8 @@ def log1mexp(x: ArrayLike) -> Array:
     small = uf.less(x, math.log(2))
     low = el.log(uf.negative(el.expm1(uf.negative(choose(small, x, 1.0)))))
     return choose(small, low, el.log1p(uf.negative(el.exp(uf.negative(choose(small, 1.0, x))))))
+
+
+complete_docstrings(globals(), {
+    "x": "numbers, any shape; integers become floats.",
+}, example="from olympus import numpy as onp, nn")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic
 from ..lax.arithmetic import mul, neg
@@ -110,7 +111,6 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
     Args:
       value: a number, or an array that broadcasts to the shapes.
-      dtype: the dtype unless the call names one; None is the default float.
 
     Returns:
       An `Initializer`, which ignores its key.
@@ -132,7 +132,6 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
     Args:
       scale: the upper end; for numbers of both signs see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
 
     Returns:
       An `Initializer`.
@@ -173,7 +172,6 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
 
     Args:
       stddev: the factor; the standard deviation of what is left is less: 0.88 of it at ±2.
-      dtype: the dtype unless the call names one; None is the default float.
       lower, upper: where the standard normal law is cut off.
 
     Returns:
@@ -288,10 +286,6 @@ def glorot_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[i
                    dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
 
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
-
     Returns:
       An `Initializer` of arrays of at least two axes.
 
@@ -308,10 +302,6 @@ def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
                   batch_axis: int | Sequence[int] = (),
                   dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
-
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
 
     Returns:
       An `Initializer` of arrays of at least two axes.
@@ -331,10 +321,6 @@ def lecun_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
                   dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 1 / fan_in (LeCun et al. 1998).
 
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
-
     Returns:
       An `Initializer` of arrays of at least two axes.
 
@@ -351,10 +337,6 @@ def lecun_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int
                  batch_axis: int | Sequence[int] = (),
                  dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998).
-
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
 
     Returns:
       An `Initializer` of arrays of at least two axes.
@@ -373,10 +355,6 @@ def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] 
                batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 2 / fan_in, for relu (He et al. 2015).
 
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
-
     Returns:
       An `Initializer` of arrays of at least two axes.
 
@@ -392,10 +370,6 @@ def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] 
 def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
               batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015).
-
-    Args:
-      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
-      dtype: the dtype unless the call names one; None is the default float.
 
     Returns:
       An `Initializer` of arrays of at least two axes.
@@ -477,3 +451,9 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+complete_docstrings(globals(), {
+    "dtype": "the dtype unless the call names one; None is the default float.",
+    "in_axis, out_axis, batch_axis": "which axes are which; see `variance_scaling`.",
+})

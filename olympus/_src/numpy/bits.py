@@ -17,9 +17,8 @@ from ..lax.comparison import ne
 from ..lax.creation import full
 from ..types import dtypes
 from ..types.shape import canonical_axis, floor_div, less, maximum, static_int
-from .logic import as_bool
 from .manipulation import ravel
-from .promote import array_args, convert, to_array
+from .promote import array_args, as_bool, convert, to_array
 
 __all__ = ["packbits", "unpackbits"]
 

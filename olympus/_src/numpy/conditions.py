@@ -16,8 +16,16 @@ from ..lax.comparison import eq
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar
-from .logic import as_bool
-from .promote import array_args, broadcast_to, choose, convert, promote, refuse_option, to_array
+from .promote import (
+    array_args,
+    as_bool,
+    broadcast_to,
+    choose,
+    convert,
+    promote,
+    refuse_option,
+    to_array,
+)
 from .ufuncs import maximum, minimum
 
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]

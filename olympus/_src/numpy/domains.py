@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
 from ..jit.fused import unasked
@@ -54,13 +55,9 @@ def _beyond_one(values: np.ndarray) -> np.ndarray:
 def sqrt(x: ArrayLike) -> Array:
     """The square root; of negative numbers the imaginary one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
     [2. 3.] 2j
     """
@@ -70,13 +67,9 @@ def sqrt(x: ArrayLike) -> Array:
 def log(x: ArrayLike) -> Array:
     """The natural logarithm; of negative numbers the principal one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log(-1.).imag == onp.pi)
     True
     """
@@ -86,13 +79,9 @@ def log(x: ArrayLike) -> Array:
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10; of negative numbers the principal one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log10(-100.).dtype)
     complex64
     """
@@ -102,13 +91,9 @@ def log10(x: ArrayLike) -> Array:
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2; of negative numbers the principal one.
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.log2(-8.).real)
     3.0
     """
@@ -125,7 +110,6 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Complex numbers where `log` of either gives them, else real ones.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.logn(2., 8.))
     3.0
     """
@@ -137,13 +121,11 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     """`x` to the power `p`: of negative numbers the principal one, of negative ints a float.
 
     Args:
-      x: numbers of any dtype.
       p: exponents that broadcast with them.
 
     Returns:
       Complex numbers where an element of `x` is negative, or `x` is traced.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
     0.5 2.0
     """
@@ -158,13 +140,9 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
 def arccos(x: ArrayLike) -> Array:
     """The angle whose cosine is `x`, complex beyond [-1, 1].
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
     complex64
     """
@@ -174,13 +152,9 @@ def arccos(x: ArrayLike) -> Array:
 def arcsin(x: ArrayLike) -> Array:
     """The angle whose sine is `x`, complex beyond [-1, 1].
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
     float32
     """
@@ -190,13 +164,9 @@ def arcsin(x: ArrayLike) -> Array:
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent of `x`, complex beyond [-1, 1].
 
-    Args:
-      x: numbers of any dtype.
-
     Returns:
       Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
     complex64
     """
@@ -213,7 +183,6 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     Returns:
       An array of the shape of `a`, of its dtype or the real one.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))
     [1. 2.]
     """
@@ -224,3 +193,8 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     if tol > 1:
         tol = tol * float(dtypes.finfo(x.dtype).eps)
     return ufuncs.real(x) if (np.abs(value.imag) < tol).all() else x
+
+
+complete_docstrings(globals(), {
+    "x": "numbers of any dtype.",
+}, example="import olympus.numpy as onp")

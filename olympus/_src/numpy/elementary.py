@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
@@ -91,9 +92,6 @@ def promote_real(name: str, *xs: Any) -> list[Any]:
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Beyond the dtype
       (88.7 in float32) it is infinite, far below 0 it is 0. Of complex numbers
@@ -110,9 +108,6 @@ def exp(x: ArrayLike, /) -> Array:
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x, exact for whole x that the dtype reaches.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. See `ldexp` for
       a multiple of a power of 2.
@@ -127,9 +122,6 @@ def exp2(x: ArrayLike, /) -> Array:
 @eager_unary
 def expm1(x: ArrayLike, /) -> Array:
     """`exp(x) - 1` without the loss of digits that subtracting costs near 0.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. -0 stays -0.
@@ -146,9 +138,6 @@ def expm1(x: ArrayLike, /) -> Array:
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. -inf of ±0, NaN
       of negative real numbers; complex ones have the branch with imaginary parts in [-pi, pi].
@@ -163,9 +152,6 @@ def log(x: ArrayLike, /) -> Array:
 @eager_unary
 def log1p(x: ArrayLike, /) -> Array:
     """`log(1 + x)` without the loss of digits that adding costs near 0.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. -inf of -1, NaN
@@ -182,9 +168,6 @@ def log1p(x: ArrayLike, /) -> Array:
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Where `log` is
       infinite or NaN, so is this. For the exponent of a float see `frexp`.
@@ -199,9 +182,6 @@ def log2(x: ArrayLike, /) -> Array:
 @eager_unary(composite=True)
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10, as `log(x) / log(10)`: the last bit of powers of 10 may differ.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Where `log` is
@@ -311,9 +291,6 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root that is not negative; of complex numbers the one with a real part of at least
     0.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. NaN of negative
@@ -574,9 +551,6 @@ def any_part(name: str, x: Any, real_test: Any) -> Any:
 def isnan(x: ArrayLike, /) -> Array:
     """Whether elements are NaN, which `x == nan` does not tell.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       bool of that shape; of complex numbers true if either part is NaN, of integers False.
 
@@ -591,9 +565,6 @@ def isnan(x: ArrayLike, /) -> Array:
 def isinf(x: ArrayLike, /) -> Array:
     """Whether elements are infinite, of either sign.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       bool of that shape; of complex numbers true if either part is infinite, of integers False.
 
@@ -607,9 +578,6 @@ def isinf(x: ArrayLike, /) -> Array:
 @eager_unary
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether elements are numbers proper: neither infinite nor NaN.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       bool of that shape; of complex numbers true if both parts are finite, of integers True.
@@ -872,3 +840,8 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     # -(whole - x) is -0.0 where x - whole is 0.0.
     rest = choose(signbit(x), neg(sub(whole, x)), sub(x, whole))
     return choose(isinf(x), copysign(filled(0, x), x), rest), whole
+
+
+complete_docstrings(globals(), {
+    "x": "array or number of any dtype and shape.",
+})

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
@@ -180,12 +181,8 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
     """The discrete Fourier transform along an axis: the sums of a[j] exp(-2πi jk/n) over j.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
       norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
         "ortho" has 1/sqrt(n) in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       The transform, complex64 or complex128, with n elements along the axis. 16-bit floats are
@@ -193,7 +190,6 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fft(onp.array([1., 0., 0., 0.]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
@@ -204,20 +200,11 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft`: the sums of a[k] exp(2πi jk/n) over k, divided by n.
 
-    Args:
-      a: array of any numeric or boolean dtype.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
-
     Returns:
       complex64 or complex128, with n elements along the axis.
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifft(onp.array([4., 0., 0., 0.])))
     [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
     """
@@ -230,18 +217,12 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Args:
       a: array of real numbers or booleans.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
 
     Raises TypeError for complex numbers, ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.rfft(onp.array([1., 2., 1., 2.])))
     [ 6.+0.j  0.+0.j -2.+0.j]
     """
@@ -259,17 +240,12 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
       n: the size of the result, 2*(m - 1) by default, which is even: give it for an odd one. The
         terms
         are cut, or filled up with zeros, to n//2 + 1.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.irfft(onp.fft.rfft(onp.array([1., 2., 3.])), 3)
     Array([1., 2., 3.], dtype=float32)
     """
@@ -291,17 +267,12 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     Args:
       a: array of any numeric or boolean dtype: m elements along the axis.
       n: the size of the result, 2*(m - 1) by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
 
     Raises ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.hfft(onp.array([1., 2., 3.])))
     [ 8. -2.  0. -2.]
     """
@@ -316,18 +287,12 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
     Args:
       a: array of real numbers or booleans.
-      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
-      axis: the axis.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
 
     Raises TypeError for complex numbers, ValueError for no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
     Array([1., 2., 3.], dtype=float32)
     """
@@ -341,20 +306,11 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
 
-    Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
-
     Returns:
       complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.fftn(onp.ones((2, 2))))
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
@@ -367,20 +323,11 @@ def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
 
-    Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
-
     Returns:
       complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifftn(onp.array([[4., 0.], [0., 0.]])))
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
@@ -394,11 +341,6 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
 
     Args:
       a: array of real numbers or booleans.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -407,7 +349,6 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     and for
     no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfftn(onp.ones((2, 4))).shape
     (2, 3)
     """
@@ -422,17 +363,12 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     Args:
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
-      axes: different axes; by default the last `len(s)`, or all.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.irfftn(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -453,19 +389,13 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     """The discrete Fourier transform over two axes, the last ones by default.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.fft2(onp.ones((2, 2))))
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
@@ -478,19 +408,13 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     """The inverse of `fft2`.
 
     Args:
-      a: array of any numeric or boolean dtype.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.ifft2(onp.array([[4., 0.], [0., 0.]])))
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
@@ -504,11 +428,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
     Args:
       a: array of real numbers or booleans.
-      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -517,7 +437,6 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     and for
     no points.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfft2(onp.ones((2, 4))).shape
     (2, 3)
     """
@@ -532,16 +451,12 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
       axes: two different axes.
-      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
-        direction, "ortho" its root in both.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fft.irfft2(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -567,7 +482,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
     Raises TypeError for a complex `d` and for other dtypes.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fftfreq(4, 0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
@@ -594,7 +508,6 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
     Raises TypeError for a complex `d` and for other dtypes.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.rfftfreq(4, 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -635,7 +548,6 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape and dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.fftshift(onp.arange(5))
     Array([3, 4, 0, 1, 2], dtype=int32)
     """
@@ -652,7 +564,6 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape and dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> onp.fft.ifftshift(onp.array([3, 4, 0, 1, 2]))
     Array([0, 1, 2, 3, 4], dtype=int32)
     """
@@ -664,3 +575,18 @@ def _rolled(name: str, x: Any, axes: Any, shift: Any) -> Any:
     aval = typeof(a)
     found = canonical_axes(axes, aval.ndim, name)
     return manipulation.roll(a, tuple([shift(aval.shape[i]) for i in found]), found)
+
+
+complete_docstrings(globals(), {
+    "a": "array of any numeric or boolean dtype.",
+    "norm":
+        'where the factor is: "backward" (default) has it in the inverse, "forward" in the other\n'
+        'direction, "ortho" its root in both.',
+    "out": "must be None; arrays cannot be written to.",
+    "axes": "different axes; by default the last `len(s)`, or all.",
+    "n": "the number of points: the axis is cut, or filled up with zeros; its size by default.",
+    "s":
+        "the number of points along each axis, cut or filled up with zeros; their sizes "
+        "by default.",
+    "axis": "the axis.",
+}, example="import olympus.numpy as onp")

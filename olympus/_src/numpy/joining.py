@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base import errors
 from ..base.config import compatible
+from ..base.docstrings import complete_docstrings
 from ..base.source import warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -101,10 +102,6 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
       arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
         0.
       axis: the axis; None joins the flattened arrays.
-      dtype: of the result; the promotion of theirs by default.
-      out: must be None; arrays cannot be written to.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
-        to the dtype of the result.
 
     Returns:
       An array whose size along the axis is the sum of theirs.
@@ -134,10 +131,6 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
     Args:
       arrays: a sequence of arrays that agree on all other axes.
       axis: the axis; None joins the flattened arrays.
-      out: must be None; arrays cannot be written to.
-      dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
-        to the dtype of the result.
 
     Returns:
       An array whose size along the axis is the sum of theirs.
@@ -159,10 +152,6 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
     Args:
       arrays: a sequence of arrays, or an array: its slices along axis 0.
       axis: the place of the new axis in the result.
-      out: must be None; arrays cannot be written to.
-      dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
-        to the dtype of the result.
 
     Returns:
       An array with one axis more, whose size is the number of arrays.
@@ -189,7 +178,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Args:
       x: array with at least one axis.
-      axis: the axis.
 
     Returns:
       A tuple of arrays, as many as the axis has elements.
@@ -217,12 +205,6 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 0, vectors as rows.
 
-    Args:
-      tup: a sequence of arrays, or an array: its slices along axis 0.
-      dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
-        to the dtype of the result.
-
     Returns:
       An array of at least two axes.
 
@@ -241,12 +223,6 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
 
-    Args:
-      tup: a sequence of arrays, or an array: its slices along axis 0.
-      dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
-        to the dtype of the result.
-
     Returns:
       An array of at least one axis.
 
@@ -262,10 +238,6 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 @eager_sequence(along=lambda *_, **__: 2)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along axis 2, after `atleast_3d`.
-
-    Args:
-      tup: a sequence of arrays, or an array: its slices along axis 0.
-      dtype: of the result; the promotion of theirs by default.
 
     Returns:
       An array of at least three axes.
@@ -371,11 +343,9 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
     """Parts of an array along an axis.
 
     Args:
-      ary: array.
       indices_or_sections: the number of equal parts; or the places at which a new part begins,
         which
         must be concrete.
-      axis: the axis.
 
     Returns:
       A list of arrays.
@@ -394,9 +364,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     """Parts of an array along an axis, whose sizes may differ by one, the larger ones first.
 
     Args:
-      ary: array.
       indices_or_sections: the number of parts; or the places at which a new part begins.
-      axis: the axis.
 
     Returns:
       A list of arrays.
@@ -413,10 +381,6 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 0: see `split`.
 
-    Args:
-      ary: array.
-      indices_or_sections: the number of equal parts; or the places at which a new part begins.
-
     Returns:
       A list of arrays.
 
@@ -431,10 +395,6 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 1, of a vector along axis 0: see `split`.
-
-    Args:
-      ary: array.
-      indices_or_sections: the number of equal parts; or the places at which a new part begins.
 
     Returns:
       A list of arrays.
@@ -453,7 +413,6 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
     Args:
       ary: array of at least three axes.
-      indices_or_sections: the number of equal parts; or the places at which a new part begins.
 
     Returns:
       A list of arrays.
@@ -771,3 +730,18 @@ def _insert_traced(arr: Any, places: Any, values: Any, *, axis: int) -> Any:
     rank = cumulative.cumsum(promote.convert(mine, dtypes.as_dtype("int32")), 0) - 1
     source = promote.choose(mine, rank, n + held)
     return take(concatenate([arr, values], axis), source, axis, mode="clip")
+
+
+complete_docstrings(globals(), {
+    "axis": "the axis.",
+    "dtype": "of the result; the promotion of theirs by default.",
+    "casting":
+        "\"no\", \"equiv\", \"safe\", \"same_kind\" or \"unsafe\": NumPy's rules for the "
+        "conversion\n"
+        "to the dtype of the result.",
+    "ary": "array.",
+    "indices_or_sections":
+        "the number of equal parts; or the places at which a new part begins.",
+    "tup": "a sequence of arrays, or an array: its slices along axis 0.",
+    "out": "must be None; arrays cannot be written to.",
+})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
 from ..jit.fused import named
@@ -31,10 +32,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
     Args:
       a, dtype, order, device, copy: as of `asarray`.
 
-    Returns:
-      An array.
-
-    >>> import olympus.numpy as onp
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
     """
@@ -45,14 +42,6 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: every array is contiguous.
 
-    Args:
-      a: data as of `asarray`.
-      dtype: of the result.
-
-    Returns:
-      An array.
-
-    >>> import olympus.numpy as onp
     >>> print(onp.ascontiguousarray(2.5))
     [2.5]
     """
@@ -63,14 +52,6 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
 def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
 
-    Args:
-      a: data as of `asarray`.
-      dtype: of the result.
-
-    Returns:
-      An array.
-
-    >>> import olympus.numpy as onp
     >>> print(onp.asfortranarray([[1, 2]]))
     [[1 2]]
     """
@@ -87,7 +68,6 @@ def isfortran(a: ArrayLike) -> bool:
     Returns:
       False.
 
-    >>> import olympus.numpy as onp
     >>> onp.isfortran(onp.ones((2, 3)))
     False
     """
@@ -103,12 +83,8 @@ def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None 
       a: data as of `asarray`; of traced data the values are not looked at.
       dtype, order: as of `asarray`.
 
-    Returns:
-      An array.
-
     Raises ValueError for NaN and infinities.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.asarray_chkfinite([1., 2.]))
     [1. 2.]
     """
@@ -131,17 +107,11 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
     """`asarray`, and a check that an array is what a caller needs.
 
     Args:
-      a: data as of `asarray`.
-      dtype: of the result.
       requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
         which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
 
-    Returns:
-      An array.
-
     Raises ValueError for those and for other requirements.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.require([1, 2], requirements=["C", "A"]))
     [1 2]
     """
@@ -153,3 +123,9 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
                              f"{', '.join(sorted(_REQUIREMENTS))} is required: arrays are "
                              "read-only, and programs see no memory order.")
     return asarray(a, dtype)
+
+
+complete_docstrings(globals(), {
+    "a": "data as of `asarray`.",
+    "dtype": "of the result.",
+}, returns="An array.", example="import olympus.numpy as onp")

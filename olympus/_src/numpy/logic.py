@@ -18,9 +18,9 @@ from ..lax.bits import (
     shift_right_logical,
     xor_p,
 )
-from ..lax.comparison import eq, ne
+from ..lax.comparison import eq
 from .eager import eager_binary, eager_unary
-from .promote import BOOL, array_args, binary, convert, promote, unary
+from .promote import BOOL, array_args, as_bool, binary, convert, promote, unary
 from .ufuncs import absolute, as_number, kind_of
 
 __all__ = [
@@ -28,11 +28,6 @@ __all__ = [
     "bitwise_or", "bitwise_right_shift", "bitwise_xor", "invert", "left_shift", "logical_and",
     "logical_not", "logical_or", "logical_xor", "right_shift",
 ]
-
-
-def as_bool(x: Any) -> Any:
-    """An operand as booleans: whether elements are not zero."""
-    return x if x.dtype == BOOL else ne(x, literal(0, x.dtype))
 
 
 def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..base.util import lazy_module, real_number
 from ..jit.fused import fused, named
@@ -74,7 +75,6 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     Returns:
       The values, of the broadcast shape and the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.polyval(onp.array([1., 0., 2.]), 3.)
     Array(11., dtype=float32)
     """
@@ -107,13 +107,9 @@ def _aligned(name: str, a1: Any, a2: Any) -> list[Any]:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
-    Args:
-      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
-
     Returns:
       Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.polyadd(onp.array([1, 2]), onp.array([9, 5, 4])))
     [9 6 6]
     """
@@ -124,13 +120,9 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
-    Args:
-      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
-
     Returns:
       Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.polysub(onp.array([1, 2]), onp.array([9, 5, 4])))
     [-9 -4 -2]
     """
@@ -149,14 +141,12 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """The product of two polynomials.
 
     Args:
-      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
       trim_leading_zeros: whether to drop leading zeros of both first, as NumPy does. That decides
         the result's shape, so it cannot be traced.
 
     Returns:
       Coefficients [n + m - 1], of the dtype of both promoted.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.polymul(onp.array([1, 2]), onp.array([1, 0, 3])))
     [1 2 3 6]
     """
@@ -182,7 +172,6 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     Raises ValueError for no coefficients.
 
-    >>> import olympus.numpy as onp
     >>> for part in onp.polydiv(onp.array([3., 5., 2.]), onp.array([2., 1.])):
     ...     print(part)
     [1.5  1.75]
@@ -239,7 +228,6 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     Returns:
       Coefficients [max(n - m, 0)]; small integers become default ones.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.polyder(onp.array([1, 1, 1, 1])))
     [3 2 1]
     """
@@ -286,7 +274,6 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     Returns:
       float[n + m].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.polyint(onp.array([6., 2.]), k=5))
     [3. 2. 5.]
     """
@@ -321,7 +308,6 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       Coefficients [n + 1], highest power first; those of complex zeros are complex, also where the
       zeros come in conjugate pairs (NumPy looks at the values).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.poly(onp.array([1., 2.])))
     [ 1. -3.  2.]
     """
@@ -363,7 +349,6 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.sort(onp.roots(onp.array([1., -3., 2.])).real).round(4))
     [1. 2.]
     """
@@ -439,7 +424,6 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     Raises TypeError for other ranks, sizes that differ and no points, ValueError for a negative
     degree, and for `cov` of fewer points than it takes to scale it.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([0., 1., 2., 3.])
     >>> print(onp.allclose(onp.polyfit(x, 3 * x + 1, 1), onp.array([3., 1.]), atol=1e-5))
     True
@@ -506,3 +490,8 @@ def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread:
     products = matmul(lax_shape.transpose(powers, (1, 0)), powers)
     inverse = systems.inv(products)
     return found, residuals, rank, s, divide(divide(inverse, scale[:, None]), scale[None])
+
+
+complete_docstrings(globals(), {
+    "a1, a2": "coefficients [n] and [m], highest power first; a scalar is a constant.",
+}, example="import olympus.numpy as onp")

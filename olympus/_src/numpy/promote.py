@@ -19,7 +19,7 @@ from ..base.util import Memo, memoize
 from ..core import templates
 from ..core.ir import Literal
 from ..core.primitive import Primitive
-from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, literal, typeof
 from ..devices.array import array_from_numpy
 from ..lax import comparison
 from ..lax.comparison import select_n_p
@@ -31,7 +31,7 @@ from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
-__all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
+__all__ = ["BOOL", "array_args", "as_bool", "binary", "binary_inexact", "broadcast_to", "choose",
            "convert", "flag", "inexact", "inexact_dtypes", "literal_for", "operand", "promote",
            "promote_dtypes", "promote_inexact", "refuse_inplace", "refuse_option", "result_type",
            "scalar_plan", "to_array", "unary", "unary_inexact"]
@@ -267,6 +267,11 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def as_bool(x: Any) -> Any:
+    """An operand as booleans: whether elements are not zero."""
+    return x if x.dtype == BOOL else comparison.ne(x, literal(0, x.dtype))
 
 
 def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
@@ -25,11 +26,11 @@ from ..lax.families import add
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
-from .logic import as_bool
 from .options import mask_arg
 from .promote import (
     BOOL,
     array_args,
+    as_bool,
     broadcast_to,
     choose,
     convert,
@@ -162,12 +163,7 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
     Args:
       a: array of numbers or booleans. Unlike in NumPy lists are refused.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result; elements are converted before they are added.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      initial: a scalar to start from.
-      where: booleans that broadcast with `a`; only elements where they are True count.
       promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
@@ -195,14 +191,8 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     Its gradient is exact where elements are 0, too.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result; elements are converted before they are multiplied. By default that
         of `sum`: small integers become int32 or uint32 (64 bits with x64).
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      initial: a scalar to start from.
-      where: booleans that broadcast with `a`; only elements where they are True count.
       promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
@@ -243,10 +233,6 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Args:
       a: array of any dtype.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       bool: `a` without the reduced axes.
@@ -266,10 +252,6 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Args:
       a: array of any dtype.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       bool: `a` without the reduced axes.
@@ -288,8 +270,6 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 
     Args:
       a: array of any dtype.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      keepdims: whether reduced axes stay, with size 1.
 
     Returns:
       int32 (int64 with x64): `a` without the reduced axes. NumPy gives a Python int for all axes.
@@ -345,12 +325,7 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     gradient equally.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
       initial: a scalar that takes part, and the result of no elements.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes, of the same dtype.
@@ -373,12 +348,7 @@ def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     gradient equally.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
       initial: a scalar that takes part, and the result of no elements.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes, of the same dtype.
@@ -403,7 +373,6 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     NumPy has no function of this name.
 
     Args:
-      a: array of numbers or booleans.
       axis, out, keepdims, initial, where: as of `min`.
 
     Returns:
@@ -457,9 +426,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
     The first NaN counts as largest. The index has no gradient.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None counts all elements in row-major order.
-      out: must be None; arrays cannot be written to.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
 
     Returns:
@@ -482,9 +449,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
     The first NaN counts as smallest. The index has no gradient.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None counts all elements in row-major order.
-      out: must be None; arrays cannot be written to.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
 
     Returns:
@@ -520,9 +485,7 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
     """The index of the first largest element that is not NaN along an axis.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None counts all elements in row-major order.
-      out: must be None; arrays cannot be written to.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
 
     Returns:
@@ -543,9 +506,7 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
     """The index of the first smallest element that is not NaN along an axis.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None counts all elements in row-major order.
-      out: must be None; arrays cannot be written to.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
 
     Returns:
@@ -587,12 +548,7 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result; by default that of `sum`.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      initial: a scalar to start from.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes; 0 where all are NaN.
@@ -613,12 +569,7 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result; by default that of `sum`.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      initial: a scalar to start from.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes; 1 where all are NaN.
@@ -659,12 +610,7 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     """The largest element over axes that is not NaN.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
       initial: a scalar that takes part, and the result of no elements.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
@@ -685,12 +631,7 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     """The smallest element over axes that is not NaN.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
       initial: a scalar that takes part, and the result of no elements.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
@@ -735,10 +676,8 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_sum` widens.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `a`, or a vector if `axis` is None.
@@ -759,10 +698,8 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_prod` widens.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `a`, or a vector if `axis` is None.
@@ -781,10 +718,8 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
     """Running sums along an axis with NaN counted as 0.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumsum`.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `a`, or a vector if `axis` is None.
@@ -803,10 +738,8 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     """Running products along an axis with NaN counted as 1.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumprod`.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `a`, or a vector if `axis` is None.
@@ -845,7 +778,6 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `sum`, so small integers widen.
       include_initial: whether a 0 comes first, so that the axis grows by one.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `x`, but for the axis that `include_initial` makes longer.
@@ -870,7 +802,6 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `x`, but for the axis that `include_initial` makes longer.
@@ -883,3 +814,13 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     """
     refuse_option("cumulative_prod", out=out)
     return _cumulative_api("cumulative_prod", True, x, axis, dtype, include_initial)
+
+
+complete_docstrings(globals(), {
+    "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
+    "a": "array of numbers or booleans.",
+    "out": "must be None; arrays cannot be written to.",
+    "keepdims": "whether reduced axes stay, with size 1.",
+    "where": "booleans that broadcast with `a`; only elements where they are True count.",
+    "initial": "a scalar to start from.",
+})

@@ -39,9 +39,8 @@ from .conditions import where as choose_elements
 from .creation import asarray
 from .indexing import concrete, need_size, nonzero, take, write
 from .joining import stack
-from .logic import as_bool
 from .manipulation import broadcast_arrays, broadcast_to, ravel, reshape
-from .promote import array_args, refuse_inplace, refuse_option, to_array
+from .promote import array_args, as_bool, refuse_inplace, refuse_option, to_array
 
 __all__ = ["argwhere", "choose", "compress", "copyto", "extract", "fill_diagonal", "flatnonzero",
            "mask_indices", "place", "put", "putmask", "ravel_multi_index", "trim_zeros",

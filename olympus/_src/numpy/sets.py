@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -96,7 +97,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       axis: compare whole slices along this axis.
       equal_nan: whether NaNs count as one value.
       size: how many to return; required where `ar` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
       sorted: accepted; the result is always sorted.
 
     Returns:
@@ -106,7 +106,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unique(onp.array([3, 1, 3])))
     [1 3]
     >>> print(onp.unique(onp.array([3, 1, 3]), size=4, fill_value=0))
@@ -188,16 +187,10 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
 
     NaNs are all different, as the array API standard asks.
 
-    Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
-
     Returns:
       A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the shape of
       `x`.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_all(onp.array([4, 2, 4]))
     >>> print(found.values, found.indices, found.inverse_indices, found.counts)
     [2 4] [1 0] [1 0 1] [1 2]
@@ -213,14 +206,11 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     """The different elements, and how often each occurs; NaNs are all different.
 
     Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
       fill_value: what is returned where there are fewer (with count 0); the smallest by default.
 
     Returns:
       A named tuple of two vectors: sorted values, counts.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_counts(onp.array([4, 2, 4]))
     >>> print(found.values, found.counts)
     [2 4] [1 2]
@@ -237,14 +227,11 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
 
     Args:
       x: array; the values are those of the flattened array.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
       values[inverse_indices] is `x`.
 
-    >>> import olympus.numpy as onp
     >>> found = onp.unique_inverse(onp.array([4, 2, 4]))
     >>> print(found.values, found.inverse_indices)
     [2 4] [1 0 1]
@@ -259,15 +246,9 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
     """The different elements, sorted; NaNs are all different.
 
-    Args:
-      x: array; it is flattened.
-      size: how many to return; required where `x` is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
-
     Returns:
       A vector of the dtype of `x`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unique_values(onp.array([4, 2, 4])))
     [2 4]
     """
@@ -287,14 +268,11 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     """The different elements that are in either array, sorted.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A vector of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.union1d(onp.array([3, 1, 3]), onp.array([2, 1])))
     [1 2 3]
     """
@@ -321,7 +299,6 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
 
     Raises ValueError for another method.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.isin(onp.array([[1, 2], [3, 4]]), onp.array([2, 3])))
     [[False  True]
      [ True False]]
@@ -388,7 +365,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     """The different elements of the first array that are not in the second, sorted.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: whether to leave the elements in the order, and as often, as the first array
         has them.
       size: how many to return; required where one is traced.
@@ -397,7 +373,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Returns:
       A vector of the dtype of `ar1`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
     [1 3]
     """
@@ -416,7 +391,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     """The different elements that are in both arrays, sorted. NaN is in no other array.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: has no effect.
       return_indices: also return where each element is first in `ar1` and in `ar2`.
       size: how many to return; required where one is traced.
@@ -428,7 +402,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
       integers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.intersect1d(onp.array([3, 1, 3, 2]), onp.array([2, 3])))
     [2 3]
     """
@@ -454,15 +427,12 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
     Args:
-      ar1, ar2: arrays, which are flattened.
       assume_unique: promise that no array holds an element twice.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer; the smallest by default.
 
     Returns:
       A vector of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
     [1 3 5]
     """
@@ -476,3 +446,11 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     differs = (values[1:] != values[:-1]) | ~real[1:]
     keep = concatenate([end, differs]) & concatenate([differs, end]) & real
     return _selected("setxor1d", keep, values, size, fill_value)[0]
+
+
+complete_docstrings(globals(), {
+    "size": "how many to return; required where `x` is traced.",
+    "fill_value": "what is returned where there are fewer; the smallest by default.",
+    "x": "array; it is flattened.",
+    "ar1, ar2": "arrays, which are flattened.",
+}, example="import olympus.numpy as onp")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import compatible
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -93,12 +94,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
     Args:
       a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result; by default that of `a`, float32 for integers (float64 for 64-bit
         ones with x64). 16-bit floats are accumulated in float32.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes.
@@ -162,13 +159,9 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
     Args:
       a: array of numbers or booleans; floats are computed in at least float32.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: a real dtype for the result; by default the float dtype of `mean`, real for complex
         `a`.
-      out: must be None; arrays cannot be written to.
       ddof: what is taken from the number of elements: 0 for a population, 1 for a sample of it.
-      keepdims: whether reduced axes stay, with size 1.
-      where: booleans that broadcast with `a`; only elements where they are True count.
       mean: the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
 
@@ -229,11 +222,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
     Args:
       a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       dtype: dtype of the result, by default that of `mean`.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
-      where: booleans that broadcast with `a`; only elements where they are True count.
 
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
@@ -312,11 +301,9 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
 
     Args:
       a: array of numbers or booleans.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
       weights: of the shape of `a`, or of the sizes of the axes in `axis`, in their order; equal
         weights if None.
       returned: whether to return the sum of the weights, too.
-      keepdims: whether reduced axes stay, with size 1.
 
     Returns:
       `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
@@ -348,9 +335,6 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Args:
       a: array of numbers.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      keepdims: whether reduced axes stay, with size 1.
 
     Returns:
       `a` without the reduced axes.
@@ -519,16 +503,11 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
     The elements are sorted. The gradient goes to the one or two that a quantile lies at.
 
     Args:
-      a: array of real numbers.
       q: array of fractions in [0, 1].
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      overwrite_input: must be False.
       method: where the quantile lies and what lies between two elements, by NumPy's names:
         linear, lower, higher, midpoint, nearest, inverted_cdf, averaged_inverted_cdf,
         closest_observation, interpolated_inverted_cdf, hazen, weibull, median_unbiased or
         normal_unbiased.
-      keepdims: whether reduced axes stay, with size 1.
       weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
         of `a`, or of the sizes of the axes in `axis`.
 
@@ -626,13 +605,6 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of the middle two; NaN if any is NaN.
 
-    Args:
-      a: array of real numbers.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      overwrite_input: must be False.
-      keepdims: whether reduced axes stay, with size 1.
-
     Returns:
       `a` without the reduced axes, in its float dtype; NaN of no elements.
 
@@ -650,13 +622,6 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
 def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median over axes of the elements that are not NaN.
-
-    Args:
-      a: array of real numbers.
-      axis: the axis, or a tuple of axes, to reduce; all of them if None.
-      out: must be None; arrays cannot be written to.
-      overwrite_input: must be False.
-      keepdims: whether reduced axes stay, with size 1.
 
     Returns:
       `a` without the reduced axes, in its float dtype; NaN where all are NaN.
@@ -865,3 +830,15 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         (dx,) = array_args("trapezoid", dx)
         dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - np.ndim(dx)))
     return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
+
+
+complete_docstrings(globals(), {
+    "a": "array of real numbers.",
+    "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
+    "keepdims": "whether reduced axes stay, with size 1.",
+    "out": "must be None; arrays cannot be written to.",
+    "where": "booleans that broadcast with `a`; only elements where they are True count.",
+    "axis, dtype, out, ddof, keepdims, where, mean, correction": "as of `var`.",
+    "overwrite_input": "must be False.",
+    "axis, out, overwrite_input, method, keepdims, weights": "as of `quantile`.",
+})

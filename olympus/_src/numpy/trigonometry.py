@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
@@ -41,9 +42,6 @@ __all__ = [
 def sin(x: ArrayLike, /) -> Array:
     """The sine of angles in radians.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. NaN of
       infinities. Large angles are reduced exactly, so they keep their digits.
@@ -58,9 +56,6 @@ def sin(x: ArrayLike, /) -> Array:
 @eager_unary
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of angles in radians.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. NaN of
@@ -77,9 +72,6 @@ def cos(x: ArrayLike, /) -> Array:
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of angles in radians: sine over cosine.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Large, not
       infinite, next to the poles, since no float is pi / 2 exactly.
@@ -94,9 +86,6 @@ def tan(x: ArrayLike, /) -> Array:
 @eager_unary
 def arcsin(x: ArrayLike, /) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
@@ -113,9 +102,6 @@ def arcsin(x: ArrayLike, /) -> Array:
 def arccos(x: ArrayLike, /) -> Array:
     """The angle in [0, pi] whose cosine is x.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
       arccosine everywhere. The derivative at ±1 is infinite.
@@ -130,9 +116,6 @@ def arccos(x: ArrayLike, /) -> Array:
 @eager_unary
 def arctan(x: ArrayLike, /) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x; ±pi/2 of infinities.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Radians, floating or complex, of that shape. For the angle of a point see `arctan2`.
@@ -169,9 +152,6 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine, (e**x - e**-x) / 2, without loss of digits near 0.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. -0 stays -0.
 
@@ -185,9 +165,6 @@ def sinh(x: ArrayLike, /) -> Array:
 @eager_unary
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine, (e**x + e**-x) / 2.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. It overflows
@@ -204,9 +181,6 @@ def cosh(x: ArrayLike, /) -> Array:
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, sinh over cosh: from -1 to 1, and close to x near 0.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float. ±1 of
       infinities.
@@ -222,9 +196,6 @@ def tanh(x: ArrayLike, /) -> Array:
 def arcsinh(x: ArrayLike, /) -> Array:
     """The number whose hyperbolic sine is x: `log(x + sqrt(x**2 + 1))`, without overflow.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       Floating or complex numbers of that shape; integers become the default float.
 
@@ -238,9 +209,6 @@ def arcsinh(x: ArrayLike, /) -> Array:
 @eager_unary
 def arccosh(x: ArrayLike, /) -> Array:
     """The number from 0 whose hyperbolic cosine is x.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. NaN of real
@@ -256,9 +224,6 @@ def arccosh(x: ArrayLike, /) -> Array:
 @eager_unary
 def arctanh(x: ArrayLike, /) -> Array:
     """The number whose hyperbolic tangent is x.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Infinite at ±1,
@@ -344,9 +309,6 @@ def degrees(x: ArrayLike, /) -> Array:
 @fused
 def sinc(x: ArrayLike, /) -> Array:
     """`sin(pi x) / (pi x)`, and 1 at 0: the ideal low-pass filter.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Near 0 it is
@@ -473,3 +435,8 @@ asinh = arcsinh
 atan = arctan
 atan2 = arctan2
 atanh = arctanh
+
+
+complete_docstrings(globals(), {
+    "x": "array or number of any dtype and shape.",
+})

@@ -30,11 +30,11 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
-from .logic import as_bool
 from .options import Loops, check_arity, mask_arg, with_options
 from .promote import (
     BOOL,
     array_args,
+    as_bool,
     broadcast_to,
     choose,
     convert,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
@@ -190,9 +191,6 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     By 0 it is 0 for integers, infinite or NaN for floats. Where an operand is infinite it is the
     quotient itself, as the array API standard has it; NumPy has NaN and -1 there, as `divmod` has.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       An array of the promoted dtype: integers stay integers, booleans become int32. The derivative
       is 0.
@@ -261,9 +259,6 @@ def _nonzero_divisor(y: Any) -> Any:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """What `floor_divide` leaves: `x1 % x2`, of the sign of `x2`.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder 0 has
       the sign of `x2` too. The derivative by `x1` is 1 everywhere.
@@ -285,9 +280,6 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero, as C has it: of the sign of `x1`.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       An array of the promoted dtype; by 0 NaN for floats, 0 for integers.
 
@@ -304,9 +296,6 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @eager_binary(composite=True)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(x1 // x2, x1 % x2)`, in one pass for floats.
-
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
 
     Returns:
       Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite floats
@@ -427,9 +416,6 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 def square(x: ArrayLike, /) -> Array:
     """`x * x`.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       An array of that shape and dtype; integers wrap around, booleans become int32. For the squared
       size of complex numbers multiply by `conjugate`.
@@ -448,9 +434,6 @@ def square(x: ArrayLike, /) -> Array:
 @eager_unary
 def reciprocal(x: ArrayLike, /) -> Array:
     """`1 / x`; infinite, with the sign of the zero, at ±0.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       Floating or complex numbers of that shape. NumPy divides integers as integers, which gives 0
@@ -504,9 +487,6 @@ def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
 @eager_unary
 def absolute(x: ArrayLike, /) -> Array:
     """The distance from 0: of complex numbers `sqrt(re**2 + im**2)`, without overflow.
-
-    Args:
-      x: array or number of any dtype and shape.
 
     Returns:
       An array of the same dtype, of complex numbers their real one; booleans and unsigned integers
@@ -806,9 +786,6 @@ def _conjugate(x: Any) -> Any:
 def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """The complex conjugate: the imaginary part with the other sign; real numbers as they are.
 
-    Args:
-      x: array or number of any dtype and shape.
-
     Returns:
       An array of the same dtype.
 
@@ -829,3 +806,11 @@ conj = conjugate
 mod = remainder
 pow = power
 true_divide = divide
+
+
+complete_docstrings(globals(), {
+    "x, y": "arrays or numbers that broadcast, of any dtype.",
+    "x": "array or number of any dtype and shape.",
+    "x1, x2":
+        "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
+})

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..core.trace import typeof
 from ..lax import creation
 from ..loops.while_loop import while_loop
@@ -65,13 +66,10 @@ class _IndexUpdateRef:
         """`x[index]`, with a choice of what is read outside of the bounds.
 
         Args:
-          indices_are_sorted, unique_indices: promises that can make it faster.
           mode: "clip" (the nearest element) or "fill".
           fill_value: what "fill" reads; NaN, the lowest signed or the highest unsigned integer by
             default. Given with a mask, traced or not, it is read where the mask does not hold: the
             result has whole axes in the mask's place, as `where(mask, x, fill_value)` has.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
           An array of the dtype of `x`.
@@ -90,16 +88,6 @@ class _IndexUpdateRef:
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
 
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
-
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(4).at[1:3].set(onp.array([5., 6.])))
         [0. 5. 6. 0.]
@@ -111,16 +99,6 @@ class _IndexUpdateRef:
     def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` with `values` added at `x[index]`; repeated indices add repeatedly.
-
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
 
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].add(1.))
@@ -135,16 +113,6 @@ class _IndexUpdateRef:
                  wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` with `values` taken from `x[index]`; repeated indices subtract repeatedly.
 
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
-
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].subtract(1.))
         [-2.  0. -1.]
@@ -157,16 +125,6 @@ class _IndexUpdateRef:
                  unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                  wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` multiplied at `x[index]`; repeated indices multiply repeatedly.
-
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
 
         >>> import olympus.numpy as onp
         >>> print(onp.ones(3).at[onp.array([0, 0, 2])].multiply(3.))
@@ -182,13 +140,6 @@ class _IndexUpdateRef:
                unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` divided at `x[index]`; repeated indices divide repeatedly.
-
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
           An array of the shape of `x`; integers become floats.
@@ -207,13 +158,6 @@ class _IndexUpdateRef:
               wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` raised to powers at `x[index]`; repeated indices apply repeatedly.
 
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
         Returns:
           An array of the shape of `x` and its dtype with the values'.
 
@@ -230,16 +174,6 @@ class _IndexUpdateRef:
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` with the lesser of `x[index]` and `values` there.
 
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
-
         >>> import olympus.numpy as onp
         >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].min(onp.array([4., 1.])))
         [1. 5.]
@@ -251,16 +185,6 @@ class _IndexUpdateRef:
     def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
         """A copy of `x` with the greater of `x[index]` and `values` there.
-
-        Args:
-          values: array or number that broadcasts to the shape of `x[index]`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
 
         >>> import olympus.numpy as onp
         >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].max(onp.array([4., 9.])))
@@ -278,12 +202,6 @@ class _IndexUpdateRef:
 
         Args:
           func: elementwise function of an array, whose result is converted to the dtype of `x`.
-          indices_are_sorted, unique_indices: promises that can make it faster.
-          mode: "drop" or "clip": what happens outside of the bounds.
-          wrap_negative_indices: whether negative indices count from the end.
-
-        Returns:
-          An array of the shape and dtype of `x`.
 
         >>> import olympus.numpy as onp
         >>> print(onp.array([1., 4., 9.]).at[1:].apply(onp.sqrt))
@@ -310,6 +228,15 @@ class _IndexUpdateRef:
         left = read(times, self.index, **options)
         values, _ = while_loop(lambda state: (state[1] > 0).any(), again, (values, left))
         return write("set", x, self.index, values, mode=mode, **options)
+
+
+complete_docstrings(vars(_IndexUpdateRef), {
+    "indices_are_sorted, unique_indices": "promises that can make it faster.",
+    "mode": '"drop" or "clip": what happens outside of the bounds.',
+    "wrap_negative_indices": "whether negative indices count from the end.",
+    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
+    "values": "array or number that broadcasts to the shape of `x[index]`.",
+}, returns="An array of the shape and dtype of `x`.")
 
 
 def _ones(x: Any, values: Any) -> Any:

@@ -20,14 +20,14 @@ __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
 _NAME = r"\w+"
 _ARGUMENT = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
-_SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
+_SIGNATURE = rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$"
 
 Dims = tuple[str, ...]
 
 
 def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     text = re.sub(r"\s+", "", signature)
-    if not _SIGNATURE.match(text):
+    if not re.match(_SIGNATURE, text):
         raise ValueError(f"vectorize: signature {signature!r} given; not a valid gufunc signature; "
                          "the form '(n,m),(m)->(n)' is required.")
     ins, outs = [[tuple(re.findall(_NAME, a)) for a in re.findall(_ARGUMENT, side)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -38,13 +39,6 @@ def _cosines(name: str, M: int, *weights: float) -> Array:
 def bartlett(M: int) -> Array:
     """The triangular window: weights that rise evenly from 0 to 1 and fall back to 0.
 
-    Args:
-      M: the number of weights, a static int; below 1 the result has none.
-
-    Returns:
-      float32[M] (float64 with x64 on).
-
-    >>> import olympus.numpy as onp
     >>> print(onp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
     """
@@ -55,13 +49,6 @@ def bartlett(M: int) -> Array:
 def blackman(M: int) -> Array:
     """Blackman's window of three cosine terms: 0.42 - 0.5 cos(t) + 0.08 cos(2t), t in [0, 2 pi].
 
-    Args:
-      M: the number of weights, a static int; below 1 the result has none.
-
-    Returns:
-      float32[M] (float64 with x64 on).
-
-    >>> import olympus.numpy as onp
     >>> print(onp.blackman(5).round(2))
     [-0.    0.34  1.    0.34 -0.  ]
     """
@@ -71,13 +58,6 @@ def blackman(M: int) -> Array:
 def hamming(M: int) -> Array:
     """Hamming's window, a raised cosine that ends above 0: 0.54 - 0.46 cos(t), t in [0, 2 pi].
 
-    Args:
-      M: the number of weights, a static int; below 1 the result has none.
-
-    Returns:
-      float32[M] (float64 with x64 on).
-
-    >>> import olympus.numpy as onp
     >>> print(onp.hamming(3))
     [0.08 1.   0.08]
     """
@@ -87,13 +67,6 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """The window of von Hann, a raised cosine that ends at 0: 0.5 - 0.5 cos(t), t in [0, 2 pi].
 
-    Args:
-      M: the number of weights, a static int; below 1 the result has none.
-
-    Returns:
-      float32[M] (float64 with x64 on).
-
-    >>> import olympus.numpy as onp
     >>> print(onp.hanning(5))
     [0.  0.5 1.  0.5 0. ]
     """
@@ -105,13 +78,11 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t in [-1, 1].
 
     Args:
-      M: the number of weights, a static int; below 1 the result has none.
       beta: a scalar, which may be traced: how narrow the window is; 0 is a rectangle.
 
     Returns:
       float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.kaiser(5, 0.0))
     [1. 1. 1. 1. 1.]
     """
@@ -125,3 +96,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     beta = arithmetic.abs(lax_shape.broadcast(beta, (size,)))
     inner = mul(beta, factors)
     return mul(div(bessel_i0e(inner), bessel_i0e(beta)), exp(sub(inner, beta)))
+
+
+complete_docstrings(globals(), {
+    "M": "the number of weights, a static int; below 1 the result has none.",
+}, returns="float32[M] (float64 with x64 on).", example="import olympus.numpy as onp")

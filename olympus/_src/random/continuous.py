@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import high_dynamic_range_gumbel
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -58,10 +59,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     """Uniformly random bits.
 
     Args:
-      key: a single key.
-      shape: the result's shape.
       dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, each bit 0 or 1 with equal probability.
@@ -145,11 +143,7 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     """Floats uniform in [minval, maxval).
 
     Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
       minval, maxval: bounds; arrays that broadcast to the shape.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
@@ -197,10 +191,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     """Normal numbers of mean 0 and variance 1, by the inverse of erf.
 
     Args:
-      key: a single key.
-      shape: the result's shape.
       dtype: a float or complex dtype; None is the default float.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; complex numbers have parts of variance 1/2.
@@ -288,16 +279,12 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     """Standard normal numbers given that they lie in (lower, upper).
 
     Args:
-      key: a single key.
       lower, upper: bounds; arrays that broadcast to the shape.
       shape: the result's shape; None is that of the bounds.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in the bounds.
 
-    >>> from olympus import random
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))
     >>> print(x.min().round(1), x.max().round(1))
     -1.0 2.0
@@ -333,16 +320,9 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x) for x >= 0.
 
-    Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
     Returns:
       An array of that shape and dtype; divide it by a rate for another mean.
 
-    >>> from olympus import random
     >>> x = random.exponential(random.key(0), (10000,))
     >>> print(x.mean().round(1), x.min() >= 0)
     1.0 True
@@ -413,18 +393,13 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     """Gumbel numbers, density exp(-x - exp(-x)).
 
     Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
       mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
         "highest" draws 64 bits for float32, all of which count; it is "high" for other dtypes.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a draw
       from their softmax, as of `categorical`.
 
-    >>> from olympus import random
     >>> x = random.gumbel(random.key(0), (10000,))
     >>> print(x.mean().round(1))                    # Euler's constant, 0.577
     0.6
@@ -446,16 +421,9 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
             out_sharding: ShardingLike = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: exponential ones of random sign.
 
-    Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
     Returns:
       An array of that shape and dtype; of mean 0 and variance 2.
 
-    >>> from olympus import random
     >>> x = random.laplace(random.key(0), (10000,))
     >>> print(abs(x).mean().round(1))
     1.0
@@ -474,16 +442,9 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
              out_sharding: ShardingLike = None) -> Array:
     """Logistic numbers: log(u / (1 - u)) of uniform u, density that of `nn.sigmoid`'s derivative.
 
-    Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
     Returns:
       An array of that shape and dtype; of mean 0 and variance π²/3.
 
-    >>> from olympus import random
     >>> x = random.logistic(random.key(0), (10000,))
     >>> print((x > 0).mean().round(1))
     0.5
@@ -502,16 +463,9 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
 
-    Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
     Returns:
       An array of that shape and dtype.
 
-    >>> from olympus import random
     >>> x = random.cauchy(random.key(0), (10000,))
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight
     0.5
@@ -536,16 +490,9 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
             out_sharding: ShardingLike = None) -> Array:
     """Maxwell numbers, density sqrt(2/π) x² exp(-x² / 2): lengths of normal vectors in space.
 
-    Args:
-      key: a single key.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
     Returns:
       An array of that shape and dtype; the mean of the squares is 3.
 
-    >>> from olympus import random
     >>> x = random.maxwell(random.key(0), (10000,))
     >>> print((x * x).mean().round(1))
     3.0
@@ -573,10 +520,8 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     """Maxwell numbers of random sign, times `scale`, plus `loc`.
 
     Args:
-      key: a single key.
       loc, scale: where the density is 0, and its width; arrays that broadcast together.
       shape: the shape of draws for each of the parameters.
-      dtype: a float dtype; None is the default one.
 
     Returns:
       An array of shape (*shape, *shape of the parameters).
@@ -605,15 +550,11 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     """Weibull numbers: scale * e ** (1 / concentration) for exponential e.
 
     Args:
-      key: a single key.
       scale, concentration: > 0; arrays that broadcast to the shape.
-      shape: the result's shape.
-      dtype: a float dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype; at concentration 1 exponential numbers of mean `scale`.
 
-    >>> from olympus import random
     >>> x = random.weibull_min(random.key(0), 2.0, 1.0, (10000,))
     >>> print(x.mean().round(1))
     2.0
@@ -644,16 +585,12 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     """Pareto numbers, density b / xᵇ⁺¹ for x >= 1.
 
     Args:
-      key: a single key.
       b: > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `b`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
 
-    >>> from olympus import random
     >>> x = random.pareto(random.key(0), 3.0, (10000,))
     >>> print(x.min().round(1), x.mean().round(1))
     1.0 1.5
@@ -672,16 +609,12 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     """Numbers in (0, 1] of density a x ** (a-1): uniform ones to the power 1/a.
 
     Args:
-      key: a single key.
       a: > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `a`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
 
-    >>> from olympus import random
     >>> x = random.power(random.key(0), 4.0, (10000,))
     >>> print(x.mean().round(1))
     0.8
@@ -700,16 +633,12 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     """Rayleigh numbers times `scale`: lengths of normal vectors in two dimensions.
 
     Args:
-      key: a single key.
       scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `scale`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; the mean of the squares is 2 scale².
 
-    >>> from olympus import random
     >>> x = random.rayleigh(random.key(0), 2.0, (10000,))
     >>> print((x * x).mean().round())
     8.0
@@ -728,16 +657,12 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
     """exp of normal numbers of mean 0 and standard deviation `sigma`.
 
     Args:
-      key: a single key.
       sigma: > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `sigma`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
 
-    >>> from olympus import random
     >>> x = random.lognormal(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))
     1.1
@@ -761,16 +686,12 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     """Numbers of triangular density over [left, right] with its peak at `mode`.
 
     Args:
-      key: a single key.
       left, mode, right: in ascending order; arrays that broadcast to the shape.
       shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean (left + mode + right) / 3.
 
-    >>> from olympus import random
     >>> x = random.triangular(random.key(0), 0.0, 1.0, 5.0, (10000,))
     >>> print(x.mean().round(1))
     2.0
@@ -805,18 +726,22 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     """Wald (inverse Gaussian) numbers of the given mean and scale 1.
 
     Args:
-      key: a single key.
       mean: > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `mean`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, positive; of variance mean³.
 
-    >>> from olympus import random
     >>> x = random.wald(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))
     0.5
     """
     return drawn_with("wald", _wald, key, (mean,), shape, dtype, out_sharding)
+
+
+complete_docstrings(globals(), {
+    "key": "a single key.",
+    "shape": "the result's shape.",
+    "dtype": "a float dtype; None is the default one.",
+    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
+}, example="from olympus import random")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
@@ -77,16 +78,13 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     """True with probability `p`.
 
     Args:
-      key: a single key.
       p: float; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `p`.
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       A bool array. It has no derivative in `p`.
 
-    >>> import olympus
     >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
     dtype('bool')
     """
@@ -110,10 +108,8 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     """-1 or 1 with equal probability.
 
     Args:
-      key: a single key.
       shape: the result's shape.
       dtype: a numeric dtype; None is the default int.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype.
@@ -193,18 +189,15 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     """Integers uniform in [minval, maxval).
 
     Args:
-      key: a single key.
       shape: the result's shape.
       minval, maxval: integer bounds; arrays that broadcast to the shape. Bounds outside of the
         dtype's range are limited to it; where maxval is not above minval, the result is minval.
         OverflowError for Python ints that neither the dtype nor the default one holds.
       dtype: an integer dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype.
 
-    >>> import olympus
     >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
     (5,)
     """
@@ -234,11 +227,9 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     """Numbers of trials, each of success probability `p`, up to and with the first success: 1, 2 …
 
     Args:
-      key: a single key.
       p: in (0, 1]; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `p`.
       dtype: an integer dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, of mean 1 / p.
@@ -299,16 +290,12 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     """The slices of an array along an axis in random order.
 
     Args:
-      key: a single key.
       x: an array; an integer n stands for 0 … n-1.
-      axis: the axis.
       independent: whether each vector along the axis has an order of its own.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array like `x`, of shape (n,) for an integer n.
 
-    >>> import olympus
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
@@ -358,13 +345,10 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     """Indices along an axis with probabilities softmax(logits).
 
     Args:
-      key: a single key.
       logits: float[...], unnormalised logarithms of probabilities along `axis`.
-      axis: the axis.
       shape: the result's shape, whose last axes are those of logits without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
       mode: "high" or "highest" for Gumbel noise of high dynamic range, see `gumbel`.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An int32 array (int64 with x64 on).
@@ -420,18 +404,15 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     """Random slices of an array.
 
     Args:
-      key: a single key.
       a: an array, of which slices along `axis` are drawn; an integer n stands for 0 … n-1.
       shape: the shape that takes the place of the axis.
       replace: whether a slice may be drawn again.
       p: float[n], weights of the slices; None is equal weights.
-      axis: the axis.
       mode: see `gumbel`; used with weights and without replacement.
 
     Returns:
       An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
-    >>> import olympus
     >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape
     (4,)
     """
@@ -479,3 +460,10 @@ def _weights(p: Any, n: int) -> Any:
         raise ValueError(f"choice: p {typeof(p)} given for {n} elements; a vector of as many "
                          "weights is required.")
     return promote.convert(p, at_least_32_bits(typeof(p).dtype))
+
+
+complete_docstrings(globals(), {
+    "key": "a single key.",
+    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
+    "axis": "the axis.",
+}, example="import olympus")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -56,17 +57,13 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     """Beta numbers in [0, 1], density x ** (a-1) * (1-x) ** (b-1) up to a factor.
 
     Args:
-      key: a single key.
       a, b: parameters > 0; arrays that broadcast to the shape.
       shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
       method: "exact".
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
 
-    >>> from olympus import random
     >>> x = random.beta(random.key(0), 2.0, 6.0, (10000,))
     >>> print(x.mean().round(2))
     0.25
@@ -91,11 +88,8 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     """Vectors of positive numbers of sum 1, density the product of x[i] ** (alpha[i]-1).
 
     Args:
-      key: a single key.
       alpha: float[..., n], parameters > 0.
       shape: the result's shape without its last axis, n; None is that of alpha.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of shape (*shape, n), differentiable in `alpha`.
@@ -131,17 +125,13 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     """Chi-square numbers: sums of the squares of `df` standard normal ones; `df` need not be whole.
 
     Args:
-      key: a single key.
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `df`.
-      dtype: a float dtype; None is the default one.
       method: "exact".
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean df and variance 2 df.
 
-    >>> from olympus import random
     >>> x = random.chisquare(random.key(0), 3.0, (10000,))
     >>> print(x.mean().round(1))
     3.0
@@ -162,16 +152,12 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
     Args:
-      key: a single key.
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
       shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
 
-    >>> from olympus import random
     >>> x = random.f(random.key(0), 4.0, 22.0, (10000,))
     >>> print(x.mean().round(1))
     1.1
@@ -195,16 +181,12 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     """Student's t numbers: normal ones over the root of a chi-square number over its `df`.
 
     Args:
-      key: a single key.
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `df`.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of variance df / (df - 2) where df > 2.
 
-    >>> from olympus import random
     >>> x = random.t(random.key(0), 10.0, (10000,))
     >>> print(f"{x.var():.1f}")
     1.3
@@ -236,16 +218,12 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     """Numbers of density exp(-|x|ᵖ), up to a factor: Laplace's at p = 1, bell-shaped at 2.
 
     Args:
-      key: a single key.
       p: > 0; it broadcasts to the shape.
       shape: the result's shape.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; at p = 2 of variance 1/2.
 
-    >>> from olympus import random
     >>> x = random.generalized_normal(random.key(0), 2.0, (10000,))
     >>> print(x.var().round(1))
     0.5
@@ -274,12 +252,9 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     """Points uniform in the unit ball of the p-norm.
 
     Args:
-      key: a single key.
       d: the number of dimensions, the result's last axis.
       p: > 0; an array that broadcasts to the shape.
       shape: the result's other axes.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of shape (*shape, d).
@@ -296,3 +271,10 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     shape, dtype = draw_shape("ball", shape, p), float_dtype("ball", dtype)
     drawn = _ball(key, p, shape=shape, d=d, dtype=at_least_32_bits(dtype))
     return constrain("ball", narrowed(drawn, dtype), out_sharding)
+
+
+complete_docstrings(globals(), {
+    "key": "a single key.",
+    "dtype": "a float dtype; None is the default one.",
+    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
+}, example="from olympus import random")

@@ -303,7 +303,7 @@ class Executable:
             return None
         # Gloo's errors, which Python explains, C++ would raise as they are.
         if self.placement.platform == "cpu" and spans_processes(self.devices) and (
-                _COLLECTIVE.search(lib.hlo_text(self.xla) or "")):
+                re.search(_COLLECTIVE, lib.hlo_text(self.xla) or "")):
             return None
         refuse_masked_arrays()
         ins = [s for s in self.in_shardings if s is not None]
@@ -394,13 +394,13 @@ def _named_as_told(told: Any, found: Any, auto: Sequence[Any]) -> Any:
     return entry_of(names)
 
 
-_COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute|"
-                         r"collective-broadcast|ragged-all-to-all)(-start)?\(")
+_COLLECTIVE = (r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute|"
+               r"collective-broadcast|ragged-all-to-all)(-start)?\(")
 
 
 def _check_silent(name: str, xla: Any) -> None:
     """ValueError if the devices of a compiled program communicate."""
-    found = sorted({match[1] for match in _COLLECTIVE.finditer(lib.hlo_text(xla) or "")})
+    found = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
     if found:
         raise ValueError(f"{name}: the compiled program has {', '.join(found)}, and the option "
                          "olympus_no_collectives is set; a program without communication is "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -172,8 +173,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
       type: 1: x[0] + (-1)ᵏ x[n-1] + 2 Σ x[j] cos(π j k / (n-1)), of the j between; 2: 2 Σ x[j]
         cos(π k (2j+1) / 2n); 3: x[0] + 2 Σ x[j] cos(π (2k+1) j / 2n), j > 0; 4: 2 Σ x[j]
         cos(π (2k+1) (2j+1) / 4n).
-      n: the size of the axis, which is cut, or filled up with zeros; as it is unless given.
-      axis: along which.
       norm: "backward" (unless given): no factor; "forward": the inverse's factor, 1/2n (1/2(n-1)
         for type 1); "ortho": its square root.
       orthogonalize: weigh the first and last elements so that "ortho" makes an orthogonal matrix;
@@ -184,7 +183,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.dct(onp.ones(2)))
     [4. 0.]
     """
@@ -201,16 +199,11 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     """The inverse of `dct` of the same arguments.
 
     Args:
-      x: array; integers become floats.
-      type: of the transform that is inverted: 1, 2, 3 or 4.
-      n: the size of the axis, which is cut, or filled up with zeros; as it is unless given.
-      axis: along which.
       norm, orthogonalize: as of `dct`.
 
     Returns:
       An array like x, with n elements along the axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
@@ -224,16 +217,12 @@ def dctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     """The discrete cosine transform along several axes.
 
     Args:
-      x: array; integers become floats.
       type: 1, 2, 3 or 4, as of `dct`.
-      s: the sizes of the axes, which are cut, or filled up with zeros.
-      axes: along which; all, or the last ones if only s is given.
       norm, orthogonalize: as of `dct`, of each axis.
 
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.dctn(onp.ones((2, 2))))
     [[16.  0.]
      [ 0.  0.]]
@@ -247,16 +236,11 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     """The inverse of `dctn` of the same arguments.
 
     Args:
-      x: array; integers become floats.
-      type: of the transform that is inverted: 1, 2, 3 or 4.
-      s: the sizes of the axes, which are cut, or filled up with zeros.
-      axes: along which; all, or the last ones if only s is given.
       norm, orthogonalize: as of `dct`, of each axis.
 
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.fft.idctn(onp.array([[16., 0.], [0., 0.]])))
     [[1. 1.]
      [1. 1.]]
@@ -272,8 +256,6 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
       x: array; integers become floats, of complex numbers both parts are transformed.
       type: 1: 2 Σ x[j] sin(π (j+1) (k+1) / (n+1)); 2: 2 Σ x[j] sin(π (k+1) (2j+1) / 2n); 3: (-1)ᵏ
         x[n-1] + 2 Σ x[j] sin(π (2k+1) (j+1) / 2n), j < n-1; 4: 2 Σ x[j] sin(π (2k+1) (2j+1) / 4n).
-      n: the size of the axis, which is cut, or filled up with zeros; as it is unless given.
-      axis: along which.
       norm: "backward" (unless given): no factor; "forward": the inverse's factor, 1/2n (1/2(n+1)
         for type 1); "ortho": its square root.
       orthogonalize: as of `dct`.
@@ -283,7 +265,6 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.dst(onp.array([1., 2., 3.])), 4))
     [ 8.     -3.4641  4.    ]
     """
@@ -296,16 +277,11 @@ def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     """The inverse of `dst` of the same arguments.
 
     Args:
-      x: array; integers become floats.
-      type: of the transform that is inverted: 1, 2, 3 or 4.
-      n: the size of the axis, which is cut, or filled up with zeros; as it is unless given.
-      axis: along which.
       norm, orthogonalize: as of `dst`.
 
     Returns:
       An array like x, with n elements along the axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
@@ -319,16 +295,12 @@ def dstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     """The discrete sine transform along several axes.
 
     Args:
-      x: array; integers become floats.
       type: 1, 2, 3 or 4, as of `dst`.
-      s: the sizes of the axes, which are cut, or filled up with zeros.
-      axes: along which; all, or the last ones if only s is given.
       norm, orthogonalize: as of `dst`, of each axis.
 
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.dstn(onp.ones((2, 2))), 3))
     [[8. 0.]
      [0. 0.]]
@@ -342,16 +314,11 @@ def idstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     """The inverse of `dstn` of the same arguments.
 
     Args:
-      x: array; integers become floats.
-      type: of the transform that is inverted: 1, 2, 3 or 4.
-      s: the sizes of the axes, which are cut, or filled up with zeros.
-      axes: along which; all, or the last ones if only s is given.
       norm, orthogonalize: as of `dst`, of each axis.
 
     Returns:
       An array like x, of those sizes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.fft.idstn(onp.array([[8., 0.], [0., 0.]])), 3))
     [[1. 1.]
      [1. 1.]]
@@ -415,3 +382,13 @@ def prev_fast_len(target: int, real: bool = False) -> int:
     12 12
     """
     return _nearest("prev_fast_len", target, real, -1)
+
+
+complete_docstrings(globals(), {
+    "x": "array; integers become floats.",
+    "type": "of the transform that is inverted: 1, 2, 3 or 4.",
+    "n": "the size of the axis, which is cut, or filled up with zeros; as it is unless given.",
+    "axis": "along which.",
+    "s": "the sizes of the axes, which are cut, or filled up with zeros.",
+    "axes": "along which; all, or the last ones if only s is given.",
+}, example="import olympus.numpy as onp, olympus")

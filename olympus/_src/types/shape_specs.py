@@ -10,13 +10,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .shape import maximum, minimum
-from .symbolic import MOST_DEGREE, Factor, Term, dimension, operation
-
-if TYPE_CHECKING:
-    from .scopes import SymbolicScope
+from .symbolic import MOST_DEGREE, Factor, Scope, Term, dimension, operation
 
 __all__ = ["parse"]
 
@@ -29,7 +26,7 @@ _SIZES = range(-2**63, 2**63)
 _OPERANDS = {"floordiv": 2, "mod": 2, "max": 2, "min": 2, "non_negative": 1}
 
 
-def parse(text: str, like: Sequence[int | None] | None, scope: SymbolicScope,
+def parse(text: str, like: Sequence[int | None] | None, scope: Scope,
           shown: str) -> tuple[Any, ...]:
     """The dimensions that `text` spells; `like` fills `_` and `...`, `shown` is for messages."""
     return _Parser(text, like, scope, shown).whole()
@@ -38,7 +35,7 @@ def parse(text: str, like: Sequence[int | None] | None, scope: SymbolicScope,
 class _Parser:
     """Reads from the front; `kind` and `token` are of the next token, which is at `at`."""
 
-    def __init__(self, text: str, like: Sequence[int | None] | None, scope: SymbolicScope,
+    def __init__(self, text: str, like: Sequence[int | None] | None, scope: Scope,
                  shown: str) -> None:
         self.text, self.like, self.scope, self.shown = text, like, scope, shown
         self.dims: list[Any] = []

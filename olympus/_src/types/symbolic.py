@@ -13,17 +13,14 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from ..base.errors import InconclusiveDimensionOperation
 from .shape import SymbolicDim
 
-if TYPE_CHECKING:
-    from .scopes import SymbolicScope
-
-__all__ = ["ONE", "Dimension", "Factor", "Term", "combine", "difference",
+__all__ = ["ONE", "Dimension", "Factor", "Scope", "Term", "combine", "difference",
            "MOST_DEGREE", "dimension", "evaluate", "is_symbolic_dim", "plain_range",
            "set_value_of", "symbols", "terms_of", "whole"]
 
@@ -112,6 +109,19 @@ def _key_of(x: Any) -> Any:
 ONE = Term(())
 
 
+class Scope(Protocol):
+    """What dimensions ask the `SymbolicScope` that they live in."""
+
+    rules: dict[Term, tuple[Any, int]]
+    multiples: dict[Term, int]
+
+    def order(self, d: Any) -> int | None: ...
+
+    def decide(self, x: Any, sign: str, y: Any) -> bool: ...
+
+    def refuse(self, other: Dimension, when: str) -> NoReturn: ...
+
+
 class Dimension(SymbolicDim):
     """A polynomial that is not constant, in normal form.
 
@@ -129,7 +139,7 @@ class Dimension(SymbolicDim):
     __slots__ = ("terms", "scope", "_key", "_hash", "__weakref__")
     __array_ufunc__ = None      # NumPy's arrays leave the operation to this class
 
-    def __init__(self, terms: tuple[tuple[Term, int], ...], scope: SymbolicScope) -> None:
+    def __init__(self, terms: tuple[tuple[Term, int], ...], scope: Scope) -> None:
         self.terms, self.scope = terms, scope
         self._key: Any = None       # most are intermediate results that nobody looks up
         self._hash: int | None = None
@@ -344,7 +354,7 @@ def terms_of(x: Any) -> tuple[tuple[Term, int], ...]:
     return ((ONE, x),) if x else ()
 
 
-def dimension(terms: Mapping[Term, int], scope: SymbolicScope) -> Any:
+def dimension(terms: Mapping[Term, int], scope: Scope) -> Any:
     """The dimension with these terms, by the scope's rules; an int where it is constant."""
     found = [entry for entry in terms.items() if entry[1]]
     if scope.rules:
@@ -357,7 +367,7 @@ def dimension(terms: Mapping[Term, int], scope: SymbolicScope) -> Any:
     return Dimension(tuple(found), scope)
 
 
-def _rewritten(terms: list[tuple[Term, int]], scope: SymbolicScope) -> list[tuple[Term, int]]:
+def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, int]]:
     """Terms with the left sides of the scope's equalities replaced; each one once, so it ends."""
     used: set[Term] = set()
     known = dict(terms)
@@ -390,7 +400,7 @@ def _rule_for(term: Term, k: int, rules: dict[Term, tuple[Any, int]]) -> Any:
     return None
 
 
-def _scope_of(what: str, x: Any, y: Any) -> SymbolicScope:
+def _scope_of(what: str, x: Any, y: Any) -> Scope:
     """The scope of two operands, which must be one."""
     if not isinstance(x, Dimension):
         return y.scope
@@ -470,7 +480,7 @@ def _divided(x: Any, y: Any) -> tuple[Any, Any]:
     return operation("floordiv", x, y, scope), operation("mod", x, y, scope)
 
 
-def operation(name: str, x: Any, y: Any, scope: SymbolicScope) -> Any:
+def operation(name: str, x: Any, y: Any, scope: Scope) -> Any:
     """The dimension that is one operation, undecided."""
     return dimension({Term(((Factor(name, (x, y)), 1),)): 1}, scope)
 
@@ -561,7 +571,7 @@ def evaluate(d: Any, env: Mapping[str, Any], extremes: Mapping[str, Callable[...
     return total
 
 
-def _factor_value(factor: Factor, scope: SymbolicScope, env: Mapping[str, Any],
+def _factor_value(factor: Factor, scope: Scope, env: Mapping[str, Any],
                   extremes: Mapping[str, Callable[..., Any]]) -> Any:
     if not factor.operands:
         if factor.name not in env:

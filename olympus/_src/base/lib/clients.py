@@ -27,7 +27,7 @@ _PRELOAD = (
     "libnvshmem_host.so", "libcudnn.so",
 )
 _CUDA_VERSIONS = ("13", "12")
-_DEVICE_COUNT = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
+_DEVICE_COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 
 
 def make_cpu_client(num_devices: int | None = None, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def make_cpu_client(num_devices: int | None = None, **options: Any) -> Any:
     # This also connects the queue of custom calls registered so far.
     make = functools.partial(xla_client.make_cpu_client, num_devices=num_devices, **options)
     if num_devices is None:
-        counts = _DEVICE_COUNT.findall(os.environ.get("XLA_FLAGS", ""))
+        counts = re.findall(_DEVICE_COUNT, os.environ.get("XLA_FLAGS", ""))
         num_devices = int(counts[-1]) if counts else 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     # XLA reads these when it makes its pools, then.

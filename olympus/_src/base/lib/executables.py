@@ -17,12 +17,11 @@ XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
 _difflib: Any = lazy_module("difflib")
 _mlir: Any = lazy_module("olympus._src.base.lib.mlir")
 _mmap: Any = lazy_module("mmap")
-_WRONG_OPTION = re.compile(
-    r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
-)
+# Patterns are compiled when they are first looked for: `import olympus` looks for none.
+_WRONG_OPTION = r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
 
-_LACKS_CODE = re.compile(r"^(INTERNAL|NOT_FOUND): Function \S+ not found")
-_FLAG = re.compile(rb"\0(xla_[a-z0-9_]+)\0")
+_LACKS_CODE = r"^(INTERNAL|NOT_FOUND): Function \S+ not found"
+_FLAG = rb"\0(xla_[a-z0-9_]+)\0"
 # Options that are no flags: of the build itself; jaxlib 0.11 has no efforts any more.
 _OF_BUILD = tuple(name for name in (
     "exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
@@ -124,7 +123,7 @@ def _flags() -> list[str]:
     largest = max(libraries(), key=lambda path: path.stat().st_size)
     with open(largest, "rb") as file, _mmap.mmap(
             file.fileno(), 0, access=_mmap.ACCESS_READ) as text:
-        return sorted({name.decode() for name in _FLAG.findall(text)})
+        return sorted({name.decode() for name in re.findall(_FLAG, text)})
 
 
 def compile(
@@ -160,7 +159,7 @@ def compile(
         run = _at_once if in_this_thread else _to_the_end
         return run(lambda: client.compile_and_load(module, device_list, made, **callbacks))
     except XlaRuntimeError as error:
-        wrong = _WRONG_OPTION.search(str(error)) if options else None
+        wrong = re.search(_WRONG_OPTION, str(error)) if options else None
         if wrong is None:
             raise
         raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
@@ -324,7 +323,7 @@ def serialize_executable(executable: Any) -> bytes:
 
 def lacks_code(error: Exception) -> bool:
     """Whether a program failed since it was loaded from bytes that lack some of its code."""
-    return _LACKS_CODE.search(str(error)) is not None
+    return re.search(_LACKS_CODE, str(error)) is not None
 
 
 def deserialize_executable(

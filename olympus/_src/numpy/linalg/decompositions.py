@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import also_named, real_number
 from ...core.trace import typeof
@@ -82,15 +83,11 @@ def _triangle(name: str, uplo: Any) -> bool:
 def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues w and right eigenvectors v of general matrices: a v = v diag(w).
 
-    Args:
-      a: [..., n, n]; integers become floats.
-
     Returns:
       (eigenvalues[..., n], eigenvectors[..., n, n]), complex whatever a's dtype, in no order.
 
     The eigenvectors have no derivative: see `olympus.lax.linalg.eig`, which can give one.
 
-    >>> import olympus.numpy as jnp
     >>> jnp.linalg.eig(jnp.array([[0., 1.], [-1., 0.]])).eigenvalues
     Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
@@ -100,9 +97,6 @@ def eig(a: ArrayLike) -> EigResult:
 
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of general matrices.
-
-    Args:
-      a: [..., n, n]; integers become floats.
 
     Returns:
       [..., n], complex whatever a's dtype (NumPy's are real where all are), in no order.
@@ -121,14 +115,12 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     """Eigenvalues w and eigenvectors v of symmetric or Hermitian matrices: a v = v diag(w).
 
     Args:
-      a: [..., n, n]; integers become floats.
       UPLO: which triangle is read: "L" (unless given) or "U".
       symmetrize_input: decompose (a + aᴴ)/2 instead of reading one triangle.
 
     Returns:
       (eigenvalues[..., n], real and ascending, eigenvectors[..., n, n], orthonormal columns).
 
-    >>> import olympus.numpy as jnp
     >>> w, v = jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]))
     >>> print(jnp.round(w, 4))
     [1. 3.]
@@ -142,7 +134,6 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     """The eigenvalues of symmetric or Hermitian matrices.
 
     Args:
-      a: [..., n, n]; integers become floats.
       UPLO: which triangle is read: "L" (unless given) or "U".
       symmetrize_input: take (a + aᴴ)/2 instead of reading one triangle.
 
@@ -191,7 +182,6 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     Returns:
       (U, S[..., k], Vh), S real and descending; or S.
 
-    >>> import olympus.numpy as jnp
     >>> jnp.linalg.svd(jnp.array([[3., 0.], [0., 4.]])).S
     Array([4., 3.], dtype=float32)
     """
@@ -296,7 +286,6 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
 
     Raises ValueError if both rtol and rcond are given.
 
-    >>> import olympus.numpy as jnp
     >>> print(jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])))
     [[0.5 0. ]
      [0.  0. ]]
@@ -340,7 +329,6 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
 
     Raises TypeError for other ranks, ValueError if a and b have different numbers of rows.
 
-    >>> import olympus.numpy as jnp
     >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1., 0.], [1., 1.], [1., 2.]]), jnp.array([0., 1., 2.]))
     >>> print(jnp.allclose(x, jnp.array([0., 1.]), atol=1e-5))
     True
@@ -400,7 +388,6 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
     Raises ValueError if both rtol and tol are given.
 
-    >>> import olympus.numpy as jnp
     >>> print(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
     1
     """
@@ -437,7 +424,6 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
     Raises ValueError for fewer axes, matrices that are not square, and unknown orders.
 
-    >>> import olympus.numpy as jnp
     >>> print(jnp.linalg.cond(jnp.array([[4., 0.], [0., 2.]])))
     2.0
     """
@@ -457,3 +443,8 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
         out = multiply(norm(a, p, (-2, -1)), norm(left_divided(a, eye(a)), p, (-2, -1)))
     known = logical_or(logical_not(isnan(out)), reductions.any(isnan(a), (-2, -1)))
     return where(known, out, np.inf)
+
+
+complete_docstrings(globals(), {
+    "a": "[..., n, n]; integers become floats.",
+}, example="import olympus.numpy as jnp")

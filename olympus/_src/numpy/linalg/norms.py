@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...jit.fused import fused
 from ...lax import shape as lax_shape
@@ -42,14 +43,12 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
         sum).
       axis: an axis for vectors, a pair for matrices; None takes a vector or matrix as it is, and
         without `ord` all elements of any array.
-      keepdims: whether reduced axes stay, with size 1.
 
     Returns:
       Real: `x` without the axes.
 
     Raises ValueError for other ranks and orders.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.norm(onp.array([3., 4.]))
     Array(5., dtype=float32)
     >>> print(onp.linalg.norm(onp.array([[3., 4.], [0., 5.]]), axis=1))
@@ -145,13 +144,11 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     Args:
       x: array; integers become floats.
       axis: the axis, or a tuple of axes, which count as one; all of them if None.
-      keepdims: whether reduced axes stay, with size 1.
       ord: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts what is not zero.
 
     Returns:
       Real: `x` without the axes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.vector_norm(onp.array([[3., 4.], [1., -2.]]), axis=1, ord=1))
     [7. 3.]
     """
@@ -167,7 +164,6 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 
     Args:
       x: [..., n, m]; integers become floats.
-      keepdims: whether reduced axes stay, with size 1.
       ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf: as in `norm`.
 
     Returns:
@@ -175,7 +171,6 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 
     Raises ValueError for rank below 2 and for other orders.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.matrix_norm(onp.ones((2, 8))))
     4.0
     """
@@ -197,7 +192,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.matrix_transpose(onp.ones((5, 2, 3))).shape
     (5, 3, 2)
     """
@@ -220,7 +214,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.diagonal(onp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])))
     [[1 4]
      [5 8]]
@@ -241,7 +234,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.trace(onp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])))
     [ 5 13]
     """
@@ -255,15 +247,12 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     Args:
       x1: array [..., n, k] or [k].
       x2: array [..., k, m] or [k].
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
 
     Returns:
       An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.matmul(onp.array([[1, 2]]), onp.array([[3], [4]])))
     [[11]]
     """
@@ -283,7 +272,6 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ValueError for other ranks, which `olympus.numpy.outer` flattens.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
     [[ 3  4  5]
      [ 6  8 10]]
@@ -306,7 +294,6 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Raises ValueError for other sizes, also for vectors of 2, which `olympus.numpy.cross` takes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.cross(onp.array([0, 1, 0]), onp.array([0, 0, 1])))
     [1 0 0]
     """
@@ -328,8 +315,6 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
       x1, x2: arrays.
       axes: a number n: the last n axes of `x1` with the first n of `x2`; or a pair of lists of
         axes.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
@@ -337,7 +322,6 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.tensordot(onp.ones((2, 3, 4)), onp.ones((3, 4, 5))).shape
     (2, 5)
     """
@@ -353,17 +337,21 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     Args:
       x1, x2: arrays with as many elements along the axis.
       axis: the axis in both.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
 
     Returns:
       An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.vecdot(onp.array([1j, 2]), onp.array([1j, 3])))
     (7+0j)
     """
     return products.vecdot(x1, x2, axis=axis, precision=precision,
                            preferred_element_type=preferred_element_type)
+
+
+complete_docstrings(globals(), {
+    "keepdims": "whether reduced axes stay, with size 1.",
+    "precision": "of the products on accelerators; see `lax.Precision`.",
+    "preferred_element_type": "dtype to accumulate in and to return.",
+}, example="import olympus.numpy as onp")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from ...autodiff.derivatives import jvp
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
 from ...core.trace import typeof
@@ -86,7 +87,6 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution x of a x = b, by LU factorisation with partial pivoting.
 
     Args:
-      a: [..., n, n]; integers become floats.
       b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
 
     Returns:
@@ -114,15 +114,11 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def inv(a: ArrayLike) -> Array:
     """The inverse of matrices. To solve a system use `solve`, which is faster and more accurate.
 
-    Args:
-      a: [..., n, n]; integers become floats.
-
     Returns:
       [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.inv(onp.array([[2., 0.], [0., 4.]])))
     [[0.5  0.  ]
      [0.   0.25]]
@@ -146,7 +142,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
 
     Raises ValueError for shapes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> a = 2 * onp.eye(4).reshape(2, 2, 4)
     >>> print(onp.linalg.tensorsolve(a, onp.array([[2., 4.], [6., 8.]])))
     [1. 2. 3. 4.]
@@ -177,7 +172,6 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Raises ValueError for an `ind` that is not positive and for numbers of elements that differ.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.tensorinv(onp.eye(6).reshape(2, 3, 6), ind=2).shape
     (6, 2, 3)
     """
@@ -202,15 +196,11 @@ def det(a: ArrayLike) -> Array:
     LU.
     Its derivative is the matrix of cofactors, of singular matrices too.
 
-    Args:
-      a: [..., n, n]; integers become floats.
-
     Returns:
       [...], 1 for n = 0.
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.det(onp.array([[1., 2.], [3., 4.]])))
     -2.0
     """
@@ -390,7 +380,6 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
     [[2. 0.]
      [1. 2.]]
@@ -427,7 +416,6 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Raises ValueError for rank below 2 and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.qr(onp.ones((3, 2))).R.shape
     (2, 2)
     """
@@ -459,7 +447,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Raises TypeError for matrices that are not square and for an `n` that is no int.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.matrix_power(onp.array([[1, 1], [0, 1]]), 5))
     [[1 5]
      [0 1]]
@@ -503,7 +490,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.ones((1, 5))]).shape
     (2, 5)
     """
@@ -546,3 +532,8 @@ def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
                 if k == i or known_less(found, cost[i, j]):
                     cost[i, j], splits[i, j] = found, k
     return splits
+
+
+complete_docstrings(globals(), {
+    "a": "[..., n, n]; integers become floats.",
+}, example="import olympus.numpy as onp")

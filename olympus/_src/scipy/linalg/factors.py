@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -43,14 +44,12 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n], symmetric or Hermitian; one triangle is read. Integers become floats.
       lower: read the lower triangle and return L; else read the upper one and return U.
-      overwrite_a, check_finite: SciPy's, without effect.
 
     Returns:
       [..., n, n]; NaN where a matrix is not positive definite, for which SciPy raises.
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
     [[2. 1.]
      [0. 2.]]
@@ -67,12 +66,10 @@ def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n], symmetric or Hermitian and positive definite; one triangle is read.
       lower: which triangle.
-      overwrite_a, check_finite: SciPy's, without effect.
 
     Returns:
       (the factor, lower). The other triangle is zero, where SciPy leaves that of a.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))[0])
     [[2. 1.]
      [0. 2.]]
@@ -89,13 +86,11 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
     Args:
       a: [..., m, n]; integers become floats.
-      overwrite_a, check_finite: SciPy's, without effect.
 
     Returns:
       (lu[..., m, n], U on and above the diagonal and L, without its ones, below; pivots int32[...,
       min(m, n)], at step i rows i and pivots[i] were exchanged).
 
-    >>> import olympus.numpy as onp, olympus
     >>> lu, pivots = olympus.scipy.linalg.lu_factor(onp.array([[1., 2.], [4., 4.]]))
     >>> print(lu, pivots)
     [[4.   4.  ]
@@ -111,16 +106,13 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
     """The LU factorisation with partial pivoting: a = P L U.
 
     Args:
-      a: [..., m, n]; integers become floats. k = min(m, n).
       permute_l: return (P L, U).
-      overwrite_a, check_finite: SciPy's, without effect.
       p_indices: return P as int32[..., m]: a = L[P] U.
 
     Returns:
       (P[..., m, m], a permutation; L[..., m, k], lower triangular with ones on its diagonal;
       U[..., k, n], upper triangular).
 
-    >>> import olympus.numpy as onp, olympus
     >>> p, l, u = olympus.scipy.linalg.lu(onp.array([[1., 2.], [4., 4.]]))
     >>> print(p @ l @ u)
     [[1. 2.]
@@ -151,7 +143,6 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: 
     """The factorisation a = Q R with orthonormal columns of Q and an upper triangular R.
 
     Args:
-      a: [..., m, n]; integers become floats. k = min(m, n).
       overwrite_a, lwork, check_finite: SciPy's, without effect.
       mode: "full": Q[..., m, m] and R[..., m, n]; "economic": Q[..., m, k] and R[..., k, n]; "r":
         R[..., m, n] alone; "raw": ((LAPACK's reflectors[..., m, n], taus[..., k]), R[..., k, n]).
@@ -162,7 +153,6 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: 
 
     Raises ValueError for another mode, and for "raw" with pivoting.
 
-    >>> import olympus.numpy as onp, olympus
     >>> q, r = olympus.scipy.linalg.qr(onp.ones((3, 2)), mode="economic")
     >>> print(onp.round(q @ r, 3)[0])
     [1. 1.]
@@ -200,7 +190,6 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
 
     Raises ValueError for another mode and sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> product, r = olympus.scipy.linalg.qr_multiply(onp.eye(2), onp.array([[1., 2.]]))
     >>> print(abs(product))
     [[1. 2.]]
@@ -229,10 +218,8 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
     """The singular value decomposition a = U diag(s) Vh.
 
     Args:
-      a: [..., m, n]; integers become floats. k = min(m, n).
       full_matrices: U[..., m, m] and Vh[..., n, n], else U[..., m, k] and Vh[..., k, n].
       compute_uv: return U and Vh, not only s.
-      overwrite_a, check_finite: SciPy's, without effect.
       lapack_driver: "gesdd" (divide and conquer) or "gesvd" (QR iteration), where LAPACK computes.
 
     Returns:
@@ -240,7 +227,6 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
 
     Raises ValueError for another driver.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.svd(onp.array([[3., 0.], [0., 4.]]), compute_uv=False))
     [4. 3.]
     """
@@ -271,7 +257,6 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
 
     Raises ValueError for another side or method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> u, p = olympus.scipy.linalg.polar(onp.array([[0., -2.], [1., 0.]]))
     >>> print(onp.round(onp.diagonal(p), 4))
     [1. 2.]
@@ -317,7 +302,6 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
     Raises ValueError for another output.
 
-    >>> import olympus.numpy as onp, olympus
     >>> t, z = olympus.scipy.linalg.schur(onp.array([[1., 2.], [0., 3.]]))
     >>> print(t)
     [[1. 2.]
@@ -342,7 +326,6 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     Returns:
       (T, Z), complex, T upper triangular.
 
-    >>> import olympus.numpy as onp, olympus
     >>> t, z = olympus.scipy.linalg.schur(onp.array([[0., -1.], [1., 0.]]))
     >>> print(onp.round(onp.diagonal(olympus.scipy.linalg.rsf2csf(t, z)[0]), 3))
     [0.+1.j 0.-1.j]
@@ -380,12 +363,10 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n]; integers become floats.
       calc_q: return Q, too.
-      overwrite_a, check_finite: SciPy's, without effect.
 
     Returns:
       H[..., n, n], or (H, Q).
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.hessenberg(onp.array([[1., 2.], [3., 4.]])))
     [[1. 2.]
      [3. 4.]]
@@ -399,3 +380,9 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
         return h, eye(x)
     inner = lax_qr.householder_product(packed[..., 1:, :-1], taus)
     return h, eye(x).at[..., 1:, 1:].set(inner)
+
+
+complete_docstrings(globals(), {
+    "overwrite_a, check_finite": "SciPy's, without effect.",
+    "a": "[..., m, n]; integers become floats. k = min(m, n).",
+}, example="import olympus.numpy as onp, olympus")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.derivatives import jvp, linearize
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...control.cond import cond, switch
@@ -60,16 +61,11 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     derivatives are those of the algorithm, in either mode.
 
     Args:
-      A: [..., n, n]; integers become floats.
       upper_triangular: A is upper triangular: its other triangle is not read.
       max_squarings: a matrix that needs more has NaN for its exponential; SciPy has no such bound.
 
-    Returns:
-      [..., n, n].
-
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.expm(onp.array([[0., 1.], [0., 0.]])))
     [[1. 1.]
      [0. 1.]]
@@ -207,7 +203,6 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
 
     Raises ValueError for different shapes and another method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.expm_frechet(onp.zeros((2, 2)), onp.eye(2))[1])
     [[1. 0.]
      [0. 1.]]
@@ -237,13 +232,6 @@ def _enlarged(a: Any, e: Any) -> Any:
 def cosm(A: ArrayLike) -> Array:
     """The cosine of matrices, from exponentials of iA.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.cosm(onp.zeros((2, 2))))
     [[1. 0.]
      [0. 1.]]
@@ -258,13 +246,6 @@ def cosm(A: ArrayLike) -> Array:
 def sinm(A: ArrayLike) -> Array:
     """The sine of matrices, from exponentials of iA.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.sinm(onp.zeros((2, 2))))
     [[0. 0.]
      [0. 0.]]
@@ -279,13 +260,6 @@ def sinm(A: ArrayLike) -> Array:
 def tanm(A: ArrayLike) -> Array:
     """The tangent of matrices: cosm(A)⁻¹ sinm(A).
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.tanm(onp.zeros((2, 2))))
     [[0. 0.]
      [0. 0.]]
@@ -297,13 +271,6 @@ def tanm(A: ArrayLike) -> Array:
 def coshm(A: ArrayLike) -> Array:
     """The hyperbolic cosine of matrices: (expm(A) + expm(-A)) / 2.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.coshm(onp.zeros((2, 2))))
     [[1. 0.]
      [0. 1.]]
@@ -316,13 +283,6 @@ def coshm(A: ArrayLike) -> Array:
 def sinhm(A: ArrayLike) -> Array:
     """The hyperbolic sine of matrices: (expm(A) - expm(-A)) / 2.
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.sinhm(onp.zeros((2, 2))))
     [[0. 0.]
      [0. 0.]]
@@ -335,13 +295,6 @@ def sinhm(A: ArrayLike) -> Array:
 def tanhm(A: ArrayLike) -> Array:
     """The hyperbolic tangent of matrices: coshm(A)⁻¹ sinhm(A).
 
-    Args:
-      A: [..., n, n]; integers become floats.
-
-    Returns:
-      [..., n, n].
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.tanhm(onp.zeros((2, 2))))
     [[0. 0.]
      [0. 0.]]
@@ -402,7 +355,6 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     is that of the equation S S = A.
 
     Args:
-      A: [..., n, n]; integers become floats.
       blocksize: of other implementations; without effect.
 
     Returns:
@@ -411,7 +363,6 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.sqrtm(onp.array([[4., 0.], [0., 9.]])).real)
     [[2. 0.]
      [0. 3.]]
@@ -426,9 +377,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     By Parlett's recurrence on the complex Schur form; it divides by differences of eigenvalues.
 
     Args:
-      A: [..., n, n]; integers become floats.
       func: an analytic function that takes an array of complex numbers, elementwise.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       complex[..., n, n]; unless `disp` a pair of it and of the relative error's estimate, [...],
@@ -436,7 +385,6 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
     Raises ValueError unless the matrices are square, TypeError for a `func` that is no function.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[1., 3.], [1., 4.]])
     >>> print(onp.allclose(olympus.scipy.linalg.funm(a, lambda x: x * x), a @ a, atol=1e-4))
     True
@@ -519,7 +467,6 @@ def logm(A: ArrayLike, disp: bool = True) -> Any:
 
     Args:
       A: [..., n, n], not singular; integers become floats.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       [..., n, n], complex whatever the dtype of A: take the real part where it is known to be real;
@@ -527,7 +474,6 @@ def logm(A: ArrayLike, disp: bool = True) -> Any:
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = olympus.scipy.linalg.expm(onp.array([[0., 1.], [0., 0.]]))
     >>> print(onp.round(olympus.scipy.linalg.logm(a).real, 4))
     [[0. 1.]
@@ -552,7 +498,6 @@ def fractional_matrix_power(A: ArrayLike, t: float) -> Array:
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[4., 0.], [0., 9.]])
     >>> print(onp.round(olympus.scipy.linalg.fractional_matrix_power(a, 0.5).real, 4))
     [[2. 0.]
@@ -571,7 +516,6 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
 
     Args:
       A: [..., n, n] without eigenvalues on the imaginary axis; integers become floats.
-      disp: return the result alone, not an estimate of its error too. Nothing is printed.
 
     Returns:
       [..., n, n], real if A is; unless `disp` a pair of it and of ‖S S - 1‖ in the norm of column
@@ -579,7 +523,6 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.linalg.signm(onp.array([[4., 1.], [0., -9.]])), 4))
     [[ 1.      0.1538]
      [ 0.     -1.    ]]
@@ -588,3 +531,9 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
     s = lu_solve(_sqrt(matmul(a, a)), astype(a, dtypes.to_complex_dtype(a.dtype)))
     s = s if typeof(a).dtype.kind == "c" else s.real
     return s if disp else (s, _norm(matmul(s, s) - eye(s)))
+
+
+complete_docstrings(globals(), {
+    "A": "[..., n, n]; integers become floats.",
+    "disp": "return the result alone, not an estimate of its error too. Nothing is printed.",
+}, returns="[..., n, n].", example="import olympus.numpy as onp, olympus")

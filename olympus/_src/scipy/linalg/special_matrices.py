@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -38,7 +39,6 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Raises ValueError for arrays of three or more axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.block_diag(onp.array([[1, 2], [3, 4]]), 5))
     [[1 2 0]
      [3 4 0]
@@ -74,7 +74,6 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.toeplitz(onp.array([1, 2, 3]), onp.array([1, 4, 5])))
     [[1 4 5]
      [2 1 4]
@@ -106,7 +105,6 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.hankel(onp.array([1, 2, 3]), onp.array([3, 7, 8])))
     [[1 2 3]
      [2 3 7]
@@ -129,7 +127,6 @@ def circulant(c: ArrayLike) -> Array:
     Returns:
       [..., n, n] of its dtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.circulant(onp.array([1, 2, 3])))
     [[1 3 2]
      [2 1 3]
@@ -144,16 +141,11 @@ def circulant(c: ArrayLike) -> Array:
 def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
-    Args:
-      a: [..., n + 1]: coefficients, that of the highest power first and not zero; integers become
-        floats.
-
     Returns:
       [..., n, n]: the first row is -a[1:] / a[0], the first subdiagonal ones.
 
     Raises ValueError for less than two coefficients.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.companion(onp.array([1., -3., 2.])))
     [[ 3. -2.]
      [ 1.  0.]]
@@ -177,16 +169,11 @@ def _monic(name: str, a: Any, least: int) -> Any:
 def fiedler_companion(a: ArrayLike) -> Array:
     """A companion matrix with five diagonals (Fiedler, "A note on companion matrices", 2003).
 
-    Args:
-      a: [..., n + 1]: coefficients, that of the highest power first and not zero; integers become
-        floats.
-
     Returns:
       [..., n, n], whose eigenvalues are the polynomial's roots.
 
     Raises ValueError for no coefficients.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.fiedler_companion(onp.array([1., -6., 11., -6.])))
     [[  6. -11.   1.]
      [  1.   0.   0.]
@@ -215,7 +202,6 @@ def fiedler(a: ArrayLike) -> Array:
     Returns:
       [..., n, n]: |a[i] - a[j]|, of its dtype (real if it is complex).
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.fiedler(onp.array([1, 4, 12])))
     [[ 0  3 11]
      [ 3  0  8]
@@ -238,7 +224,6 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
     Raises ValueError unless s has an element, and is one shorter than f.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.leslie(onp.array([0, 2, 1]), onp.array([5, 7])))
     [[0 2 1]
      [5 0 0]
@@ -267,7 +252,6 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Raises ValueError for no elements, n < 1 and other modes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.convolution_matrix(onp.array([1, 2]), 3))
     [[1 0 0]
      [2 1 0]
@@ -303,9 +287,6 @@ def _table(rows: list[list[Any]], n: int) -> Array:
 def hilbert(n: int) -> Array:
     """Hilbert's matrix, 1 / (i + j + 1): the best known of badly conditioned matrices.
 
-    Args:
-      n: its order.
-
     Returns:
       float[n, n].
 
@@ -320,9 +301,6 @@ def hilbert(n: int) -> Array:
 
 def invhilbert(n: int) -> Array:
     """The inverse of Hilbert's matrix, whose elements are whole numbers.
-
-    Args:
-      n: its order.
 
     Returns:
       float[n, n], each element the nearest to the exact one. (SciPy's `exact` is left out: no
@@ -346,7 +324,6 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle as a matrix of binomial coefficients.
 
     Args:
-      n: its order.
       kind: "symmetric" (unless given): comb(i + j, i); "lower": comb(i, j); "upper": its transpose.
 
     Returns:
@@ -368,7 +345,6 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`, whose elements are whole numbers too.
 
     Args:
-      n: its order.
       kind: "symmetric" (unless given), "lower" or "upper".
 
     Returns:
@@ -446,7 +422,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """The matrix of the discrete Fourier transform: exp(-2πi j k / n).
 
     Args:
-      n: its order.
       scale: None, "sqrtn" (divided by √n: unitary) or "n" (divided by n).
       dtype: of the result; the default complex one unless given.
 
@@ -467,3 +442,12 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     values = values / {None: 1, "sqrtn": math.sqrt(n or 1), "n": n or 1}[scale]
     complex_dtype = dtypes.to_complex_dtype(dtypes.default_float())
     return asarray(values, complex_dtype if dtype is None else dtypes.requested_dtype("dft", dtype))
+
+
+complete_docstrings(globals(), {
+    "n": "its order.",
+    "a":
+        "[..., n + 1]: coefficients, that of the highest power first and not zero; "
+        "integers become\n"
+        "floats.",
+}, example="import olympus.numpy as onp, olympus")

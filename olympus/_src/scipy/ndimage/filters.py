@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -105,20 +106,14 @@ def correlate1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: s
     """Sums of neighbours along one axis, weighted.
 
     Args:
-      input: an image of any rank.
       weights: [k]: weights[j] is that of the pixel j - k//2 - origin places further.
-      axis: along which.
       mode: how the image goes on beyond its edges: "reflect" (about the edge), "mirror" (about the
         last pixel), "nearest", "wrap", or "constant".
       cval: of "constant".
       origin: how far the window is moved to the left.
 
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for another mode and a window that does not hold its place.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.correlate1d(onp.array([1., 2., 4.]), onp.array([1., 0., 1.])))
     [3. 5. 6.]
     """
@@ -131,15 +126,8 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
     """The convolution with a vector of weights along one axis.
 
     Args:
-      input: an image of any rank.
       weights: [k].
-      axis: along which.
-      mode, cval, origin: as of `correlate1d`.
 
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.convolve1d(onp.array([1., 2., 4.]), onp.array([1., 0., -1.])))
     [1. 3. 2.]
     """
@@ -176,17 +164,11 @@ def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
     """Sums of neighbours, weighted.
 
     Args:
-      input: an image of any rank.
       weights: an array of the same rank.
-      mode, cval: as of `correlate1d`.
       origin: as of `correlate1d`, for all axes or of each.
-
-    Returns:
-      An image of the same shape and dtype.
 
     Raises ValueError for ranks that differ.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.correlate(onp.eye(3), onp.ones((1, 3))))
     [[2. 1. 0.]
      [1. 1. 1.]
@@ -201,16 +183,11 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
     """The convolution with an array of weights.
 
     Args:
-      input: an image of any rank.
       weights: an array of the same rank.
       mode, cval, origin: as of `correlate`.
 
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for ranks that differ.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.convolve(onp.eye(3), onp.ones((1, 3))))
     [[2. 1. 0.]
      [1. 1. 1.]
@@ -254,20 +231,13 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
     """An image smoothed by a Gaussian along one axis, or its smoothed derivative.
 
     Args:
-      input: an image of any rank.
       sigma: the standard deviation, in pixels; traced only if `radius` is given.
-      axis: along which.
       order: of the derivative.
-      mode, cval: as of `correlate1d`.
       truncate: after how many standard deviations the Gaussian is cut off.
       radius: after how many pixels it is, instead.
 
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for a negative order.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_filter1d(onp.ones(3), 1.0).round(3))
     [1. 1. 1.]
     """
@@ -282,7 +252,6 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
     """An image smoothed by a Gaussian, or a smoothed derivative of it.
 
     Args:
-      input: an image of any rank.
       sigma: the standard deviation, in pixels, of all axes or a sequence of one per axis; traced
         only if `radius` is given.
       order: of the derivative, of all axes or per axis.
@@ -291,12 +260,8 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
       radius: after how many pixels it is, instead; of all axes or per axis.
       axes: along which; all unless given.
 
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for a negative order, and sequences of another length.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_filter(onp.ones((2, 2)), 1.0).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -335,14 +300,9 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] 
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
-      input: an image of any rank.
       sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
     [0. 0. 0.]
     """
@@ -356,14 +316,9 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
     """The norm of the gradient of an image smoothed by a Gaussian.
 
     Args:
-      input: an image of any rank.
       sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
     [0. 0. 0.]
     """
@@ -397,15 +352,6 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Arra
           ) -> Array:
     """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
 
-    Args:
-      input: an image of any rank.
-      axis: along which.
-      mode, cval: as of `correlate1d`.
-
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
@@ -417,15 +363,6 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Ar
             ) -> Array:
     """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
 
-    Args:
-      input: an image of any rank.
-      axis: along which.
-      mode, cval: as of `correlate1d`.
-
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
@@ -436,14 +373,6 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Ar
 def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The sum of second differences along all axes.
 
-    Args:
-      input: an image of any rank.
-      mode, cval: as of `correlate1d`.
-
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
     """
@@ -461,15 +390,8 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str =
     """The means of neighbours along one axis.
 
     Args:
-      input: an image of any rank.
       size: how many pixels.
-      axis: along which.
-      mode, cval, origin: as of `correlate1d`.
 
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.uniform_filter1d(onp.array([1., 3., 5., 7.]), 2))
     [1. 2. 4. 6.]
     """
@@ -483,15 +405,9 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
     """The means of neighbours.
 
     Args:
-      input: an image of any rank.
       size: how many pixels along all axes, or along each.
-      mode, cval, origin: as of `correlate1d`.
       axes: along which; all unless given.
 
-    Returns:
-      An image of the same shape and dtype.
-
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -568,17 +484,11 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
     """The largest of neighbours.
 
     Args:
-      input: an image of any rank.
       size: how many pixels along all axes, or along each.
       footprint: a static array of the image's rank that is true where a neighbour counts, instead.
-      mode, cval: as of `correlate1d`.
-
-    Returns:
-      An image of the same shape and dtype.
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.maximum_filter(onp.array([1, 5, 2, 0]), 3))
     [5 5 5 2]
     """
@@ -598,7 +508,6 @@ def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.minimum_filter(onp.array([1, 5, 2, 0]), 3))
     [1 1 0 0]
     """
@@ -619,7 +528,6 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
 
     Raises ValueError for a rank that no neighbour has.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
     [1 2 2 0]
     """
@@ -645,10 +553,19 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Raises ValueError for neither a size nor a footprint.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
     [1 2 2 0]
     """
     x, window = _window("median_filter", input, size, footprint)
     parts = _neighbours("median_filter", x, window, mode, cval)
     return sort(stack(parts, 0), 0)[len(parts) // 2]
+
+
+complete_docstrings(globals(), {
+    "input": "an image of any rank.",
+    "mode, cval, origin": "as of `correlate1d`.",
+    "mode, cval": "as of `correlate1d`.",
+    "axis": "along which.",
+    "size, footprint, mode, cval": "as of `maximum_filter`.",
+}, returns="An image of the same shape and dtype.",
+   example="import olympus.numpy as onp, olympus")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import by_numpy, real_number
 from ...jit.fused import unasked
@@ -174,14 +175,12 @@ def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool
       btype: "lowpass", "highpass", "bandpass" or "bandstop", or SciPy's short names.
       analog: an analogue filter.
       output: "ba", coefficients above and below; "zpk", zeros, poles and gain; "sos", sections.
-      fs: samples per unit of time.
 
     Returns:
       (b[N + 1], a[N + 1]), (z, p, k) or sos[k, 6].
 
     Raises ValueError for edges that are not within (0, 1), or not ascending, and unknown names.
 
-    >>> import olympus
     >>> b, a = olympus.scipy.signal.butter(2, 0.5)
     >>> print(b.round(4), abs(a).round(4))
     [0.2929 0.5858 0.2929] [1.     0.     0.1716]
@@ -203,7 +202,6 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
 
     Raises ValueError where `butter` does, and for a ripple that is not positive.
 
-    >>> import olympus
     >>> sos = olympus.scipy.signal.cheby1(4, 1.0, 0.2, output="sos")
     >>> print(sos.shape)
     (2, 6)
@@ -225,7 +223,6 @@ def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
 
     Raises ValueError where `butter` does, and for an attenuation that is not positive.
 
-    >>> import olympus
     >>> z, p, k = olympus.scipy.signal.cheby2(3, 40.0, 0.2, output="zpk")
     >>> print(abs(z).round(4))
     [1. 1. 1.]
@@ -248,12 +245,10 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
     Args:
       w0: the frequency, in units of half the samples' frequency, or of `fs`.
       Q: w0 by the width of what is lost, to 1/√2.
-      fs: samples per unit of time.
 
     Returns:
       (b[3], a[3]).
 
-    >>> import olympus
     >>> b, a = olympus.scipy.signal.iirnotch(0.5, 10.0)
     >>> w, h = olympus.scipy.signal.freqz(b, a, worN=2)
     >>> print(abs(h).round(4))
@@ -272,7 +267,6 @@ def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Ar
     Returns:
       (b[3], a[3]).
 
-    >>> import olympus
     >>> b, a = olympus.scipy.signal.iirpeak(0.5, 10.0)
     >>> w, h = olympus.scipy.signal.freqz(b, a, worN=2)
     >>> print(abs(h).round(4))
@@ -320,7 +314,6 @@ def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
     Returns:
       (b, a), highest power first; real where complex roots come with their conjugates.
 
-    >>> import olympus
     >>> print(*olympus.scipy.signal.zpk2tf([-1.0], [0.5, -0.5], 3.0))
     [3. 3.] [ 1.    0.   -0.25]
     """
@@ -340,7 +333,6 @@ def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
 
     Raises ValueError for denominators that are 0.
 
-    >>> import olympus
     >>> z, p, k = olympus.scipy.signal.tf2zpk([3.0, 3.0], [1.0, 0.0, -0.25])
     >>> print(z, abs(p), k)
     [-1.] [0.5 0.5] 3.0
@@ -362,7 +354,6 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
     Returns:
       (b[2 k + 1], a[2 k + 1]).
 
-    >>> import olympus
     >>> print(*olympus.scipy.signal.sos2tf([[1., 1., 0., 1., 0., 0.]]))
     [1. 1. 0.] [1. 0. 0.]
     """
@@ -390,7 +381,6 @@ def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
 
     Raises ValueError for complex roots without conjugates.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.zpk2sos([-1.0, -1.0], [0.5, -0.5], 2.0))
     [[ 2.    4.    2.    1.    0.   -0.25]]
     """
@@ -461,7 +451,6 @@ def kaiser_beta(a: float) -> float:
     Returns:
       a float.
 
-    >>> import olympus
     >>> print(round(olympus.scipy.signal.kaiser_beta(65.0), 4))
     6.2043
     """
@@ -480,7 +469,6 @@ def kaiser_atten(numtaps: int, width: float) -> float:
     Returns:
       a float.
 
-    >>> import olympus
     >>> print(round(olympus.scipy.signal.kaiser_atten(211, 0.0375), 2))
     64.48
     """
@@ -499,7 +487,6 @@ def kaiserord(ripple: float, width: float) -> tuple[int, float]:
 
     Raises ValueError for ripples above -8 decibels, where the formulas do not hold.
 
-    >>> import olympus
     >>> taps, beta = olympus.scipy.signal.kaiserord(65.0, 0.05)
     >>> print(taps, round(beta, 4))
     160 6.2043
@@ -540,7 +527,6 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
         "bandstop".
       scale: the response is 1 in the middle of the first band, or at its end where it reaches 0 or
         half the samples' frequency.
-      fs: samples per unit of time.
 
     Returns:
       float[numtaps].
@@ -548,7 +534,6 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
     Raises ValueError for edges that are not ascending within (0, 1), and for an even number of
     coefficients where half the samples' frequency shall pass.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.firwin(3, 0.5).round(4))
     [0.0462 0.9076 0.0462]
     """
@@ -576,3 +561,8 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
         window = ("kaiser", kaiser_beta(kaiser_atten(
             size, real_number(width, "firwin: width") / half)))
     return _array(sinc_taps(size, bands, weights("firwin", window, size, True), scale))
+
+
+complete_docstrings(globals(), {
+    "fs": "samples per unit of time.",
+}, example="import olympus")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
@@ -108,9 +109,6 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     convolution if a has one element.
 
     Args:
-      b, a: the coefficients above and below, vectors; a[0] is not 0.
-      x: the signal; integers become floats.
-      axis: along which.
       zi: what the filter remembers at the start, as x but with max(len(a), len(b)) - 1 elements
         along the axis, broadcast; zeros unless given.
 
@@ -119,7 +117,6 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
 
     Raises ValueError for coefficients that are no vectors.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.lfilter(1., onp.array([1., -0.5]), onp.array([1., 0., 0., 4.])))
     [1.    0.5   0.25  4.125]
     """
@@ -141,9 +138,6 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     """A signal filtered by sections of second order, one after the other.
 
     Args:
-      sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section.
-      x: the signal; integers become floats.
-      axis: along which.
       zi: what the sections remember at the start: [k, …], as x but with 2 elements along its axis;
         zeros unless given.
 
@@ -152,7 +146,6 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 
     Raises ValueError for other shapes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> sos = onp.array([[1., 0., 0., 1., -0.5, 0.]])
     >>> print(olympus.scipy.signal.sosfilt(sos, onp.array([1., 0., 0., 4.])))
     [1.    0.5   0.25  4.125]
@@ -185,14 +178,10 @@ def _rest(b: Any, a: Any) -> Any:
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """What a filter remembers of a signal that has always been 1: a start without transients.
 
-    Args:
-      b, a: the coefficients above and below, vectors; a[0] is not 0.
-
     Returns:
       A vector of max(len(a), len(b)) - 1 elements, for `lfilter`'s zi; infinite or NaN for a pole
       at 1.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.lfilter_zi(1., onp.array([1., -0.5])))
     [1.]
     """
@@ -203,13 +192,9 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
 def sosfilt_zi(sos: ArrayLike) -> Array:
     """What sections remember of a signal that has always been 1: a start without transients.
 
-    Args:
-      sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section.
-
     Returns:
       [k, 2], for `sosfilt`'s zi; infinite or NaN for a pole at 1.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.sosfilt_zi(onp.array([[1., 0., 0., 1., -0.5, 0.]])))
     [[1. 0.]]
     """
@@ -251,9 +236,6 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
     """A signal filtered forwards and backwards: twice the order, no delay of any frequency.
 
     Args:
-      b, a: the coefficients above and below, vectors; a[0] is not 0.
-      x: the signal; integers become floats.
-      axis: along which.
       padtype: how the ends are continued: "odd", "even", "constant", or None, not at all.
       padlen: by how many samples, fewer than x has; 3 max(len(a), len(b)) unless given.
       method: "pad". (SciPy's "gust" is not there.)
@@ -264,7 +246,6 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
 
     Raises ValueError for too few samples and another padtype or method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([0., 0., 0., 4., 0., 0., 0.])
     >>> print(olympus.scipy.signal.filtfilt(onp.array([0.5, 0.5]), 1., x))
     [0. 0. 1. 2. 1. 0. 0.]
@@ -283,9 +264,6 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
     """A signal filtered by sections of second order forwards and backwards, without delay.
 
     Args:
-      sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section.
-      x: the signal; integers become floats.
-      axis: along which.
       padtype: how the ends are continued: "odd", "even", "constant", or None, not at all.
       padlen: by how many samples, fewer than x has; 3 times the number of the filter's
         coefficients unless given, which depends on zeros in `sos`: give it under jit.
@@ -295,7 +273,6 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
 
     Raises ValueError for too few samples and another padtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> sos = onp.array([[0.5, 0.5, 0., 1., 0., 0.]])
     >>> print(olympus.scipy.signal.sosfiltfilt(sos, onp.array([0., 0., 0., 4., 0., 0., 0.])))
     [0. 0. 1. 2. 1. 0. 0.]
@@ -326,12 +303,10 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
     """Every q-th sample of a signal that was freed of the frequencies which would be aliased.
 
     Args:
-      x: the signal; integers become floats.
       q: one sample of so many is kept.
       n: the order of the filter; 8, or 20 q for "fir", unless given.
       ftype: "iir": Chebyshev's filter of the first kind with a ripple of 0.05 dB up to 0.8 of what
         can be represented; "fir": a sinc in a Hamming window.
-      axis: along which.
       zero_phase: without delay: filtered forwards and backwards, or "fir" with its middle in place.
 
     Returns:
@@ -340,7 +315,6 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
     Raises ValueError for another ftype, numbers that are not positive, and, for "iir" with
     `zero_phase`, no more samples than 3 (n + 1).
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.sin(onp.arange(200.) / 20)
     >>> y = olympus.scipy.signal.decimate(x, 4)
     >>> print(y.shape, onp.allclose(y[10:-10], x[40:-40:4], atol=0.02))
@@ -409,7 +383,6 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: Any = 512, whole: bool = False, 
 
     Raises ValueError for coefficients that are no vectors.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w, h = olympus.scipy.signal.freqz(onp.array([0.5, 0.5]), worN=3, include_nyquist=True)
     >>> print(w.round(4), abs(h).round(4))
     [0.     1.5708 3.1416] [1.     0.7071 0.    ]
@@ -435,7 +408,6 @@ def sosfreqz(sos: ArrayLike, worN: Any = 512, whole: bool = False,
     """The response in frequency of sections of second order, one after the other.
 
     Args:
-      sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section.
       worN, whole, fs: as of `freqz`.
 
     Returns:
@@ -443,10 +415,17 @@ def sosfreqz(sos: ArrayLike, worN: Any = 512, whole: bool = False,
 
     Raises ValueError for another shape.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w, h = olympus.scipy.signal.sosfreqz(onp.array([[0.5, 0.5, 0., 1., 0., 0.]]), worN=2)
     >>> print(w.round(4), abs(h).round(4))
     [0.     1.5708] [1.     0.7071]
     """
     w, turns = _turns("sosfreqz", worN, whole, fs, False, 3)
     return w, _ratios(sos, turns)
+
+
+complete_docstrings(globals(), {
+    "x": "the signal; integers become floats.",
+    "axis": "along which.",
+    "b, a": "the coefficients above and below, vectors; a[0] is not 0.",
+    "sos": "[k, 6]: b0, b1, b2, a0, a1, a2 of each section.",
+}, example="import olympus.numpy as onp, olympus")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base import source
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
@@ -48,7 +49,6 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
 
     Args:
       data: array; integers become floats.
-      axis: along which.
       type: "linear", or "constant": the mean.
       bp: places between which lines are fitted each by itself.
       overwrite_data: SciPy's, without effect.
@@ -58,7 +58,6 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
 
     Raises ValueError for another type and for places beyond the signal.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(abs(olympus.scipy.signal.detrend(onp.array([1., 2., 3.]))).round(3))
     [0. 0. 0.]
     """
@@ -233,8 +232,6 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
     """The Fourier transforms of a signal's segments, which overlap.
 
     Args:
-      x: the signal; integers become floats.
-      fs: samples per unit of time.
       window: a name, as of `get_window`, or the weights themselves.
       nperseg: samples of a segment; 256 unless given, or as many as `window` has weights.
       noverlap: samples that neighbours share; half of them unless given.
@@ -244,7 +241,6 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
       boundary: how the signal is continued by half a segment: "zeros", "even", "odd", "constant"
         or None, not at all.
       padded: fill up with zeros to a whole number of segments.
-      axis: along which.
       scaling: "spectrum", or "psd", whose squares are a density.
 
     Returns:
@@ -253,7 +249,6 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, t, z = olympus.scipy.signal.stft(onp.ones(8), nperseg=4)
     >>> print(abs(z[0]).round(2))
     [0.75 1.   1.   1.   0.25]
@@ -289,7 +284,6 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
     Args:
       x, y: signals, of shapes that broadcast but for the axis, of which the shorter is filled up
         with zeros; y None is x.
-      fs: samples per unit of time.
       window: a name, as of `get_window`, or the weights themselves.
       nperseg: samples of a segment; 256 unless given, or as many as `window` has weights.
       noverlap: samples that neighbours share; half of them unless given.
@@ -298,7 +292,6 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
       return_onesided: of real signals, no negative frequencies: their power is added to that of
         the positive ones.
       scaling: "density", or "spectrum".
-      axis: along which.
       average: over segments: "mean", or "median", divided by its bias.
 
     Returns:
@@ -307,7 +300,6 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, p = olympus.scipy.signal.csd(onp.array([1., -1.] * 4), None, nperseg=4)
     >>> print((3 * p).round())
     [0. 4. 8.]
@@ -363,14 +355,12 @@ def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int 
     """The power spectral density of a signal, by Welch's method of averaging over segments.
 
     Args:
-      x: the signal; integers become floats.
       fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as of
         `csd`.
 
     Returns:
       (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, p = olympus.scipy.signal.welch(onp.array([1., -1.] * 4), nperseg=4)
     >>> print((3 * p).round())
     [0. 4. 8.]
@@ -385,14 +375,12 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
     """The power spectral density of a signal as one segment.
 
     Args:
-      x: the signal; integers become floats.
       fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
 
     Returns:
       (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, p = olympus.scipy.signal.periodogram(onp.array([1., -1., 1., -1.]))
     >>> print(p)
     [0. 0. 4.]
@@ -421,7 +409,6 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Any = "ha
     Returns:
       (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.sin(onp.arange(32.))
     >>> f, c = olympus.scipy.signal.coherence(x, 2 * x, nperseg=8)
     >>> print(c.round(3))
@@ -442,7 +429,6 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = ("tukey", 0.25)
     """The power spectral densities of a signal's segments, one by one.
 
     Args:
-      x: the signal; integers become floats.
       fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as of `csd`.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
@@ -453,7 +439,6 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = ("tukey", 0.25)
 
     Raises ValueError for another mode.
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, t, p = olympus.scipy.signal.spectrogram(onp.ones(8), nperseg=4, noverlap=0)
     >>> print(p.shape, t)
     (3, 2) [2. 6.]
@@ -483,7 +468,6 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
 
     Args:
       Zxx: what `stft` returned third.
-      fs: samples per unit of time.
       window, noverlap: as they were given to `stft`.
       nperseg: samples of a segment; what the number of frequencies says unless given.
       nfft: the size of the transforms; nperseg, or one more for an odd nperseg, unless given.
@@ -497,7 +481,6 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
 
     Raises ValueError for sizes that do not fit and axes that agree.
 
-    >>> import olympus.numpy as onp, olympus
     >>> f, t, z = olympus.scipy.signal.stft(onp.arange(8.), nperseg=4)
     >>> print(olympus.scipy.signal.istft(z, nperseg=4)[1].round(2))
     [0. 1. 2. 3. 4. 5. 6. 7.]
@@ -539,3 +522,10 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     if ndim > 2 and time != ndim - 1:
         x = moveaxis(x, -1, time - (frequency < time))
     return times, x
+
+
+complete_docstrings(globals(), {
+    "x": "the signal; integers become floats.",
+    "axis": "along which.",
+    "fs": "samples per unit of time.",
+}, example="import olympus.numpy as onp, olympus")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -259,13 +260,9 @@ k1e_p = Special("k1e", lambda tol, x: _k(1, x, True),
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i0(1.0):.5f}")
     1.26607
     """
@@ -276,13 +273,9 @@ def i0(x: ArrayLike) -> Array:
 def i0e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i0(x)`, which does not overflow.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i0e(1.0):.5f}")
     0.46576
     """
@@ -293,13 +286,9 @@ def i0e(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i1(1.0):.5f}")
     0.56516
     """
@@ -311,13 +300,9 @@ def i1(x: ArrayLike) -> Array:
 def i1e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i1(x)`, which does not overflow.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.i1e(1.0):.5f}")
     0.20791
     """
@@ -360,13 +345,9 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 def j0(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.j0(1.0):.5f}")
     0.76520
     """
@@ -377,13 +358,9 @@ def j0(x: ArrayLike) -> Array:
 def j1(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.j1(1.0):.5f}")
     0.44005
     """
@@ -394,13 +371,9 @@ def j1(x: ArrayLike) -> Array:
 def y0(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.y0(1.0):.5f}")
     0.08826
     """
@@ -411,13 +384,9 @@ def y0(x: ArrayLike) -> Array:
 def y1(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.y1(1.0):.5f}")
     -0.78121
     """
@@ -428,13 +397,9 @@ def y1(x: ArrayLike) -> Array:
 def k0(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k0(1.0):.5f}")
     0.42102
     """
@@ -445,13 +410,9 @@ def k0(x: ArrayLike) -> Array:
 def k1(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k1(1.0):.5f}")
     0.60191
     """
@@ -462,13 +423,9 @@ def k1(x: ArrayLike) -> Array:
 def k0e(x: ArrayLike) -> Array:
     """exp(x) times `k0(x)`, which does not underflow.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k0e(1.0):.5f}")
     1.14446
     """
@@ -479,13 +436,9 @@ def k0e(x: ArrayLike) -> Array:
 def k1e(x: ArrayLike) -> Array:
     """exp(x) times `k1(x)`, which does not underflow.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.k1e(1.0):.5f}")
     1.63615
     """
@@ -497,14 +450,12 @@ def jn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the first kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes real
       ones, as its `jv`).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.jn(3, 2.0):.5f}")
     0.12894
     """
@@ -516,13 +467,11 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the second kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape: -inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.yn(3, 2.0):.5f}")
     -1.12778
     """
@@ -534,14 +483,18 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of whole order.
 
     Args:
-      n: whole numbers, of size below 100000.
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
       An array of the broadcast shape: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kn(3, 2.0):.5f}")
     0.64739
     """
     return apply(kn_p, n, x)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; integers become floats.",
+    "n": "whole numbers, of size below 100000.",
+}, example="from olympus.scipy import special")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.series import iterate
@@ -381,15 +382,10 @@ airy_p = Special("airy", _airy, nowhere, _airy_tangent)
 def jv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the first kind of real order.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN). Near its zeros the error is that of the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.jv(0.5, 2.0):.5f}")
     0.51302
     """
@@ -400,15 +396,10 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
 def yv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the second kind of real order.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape: infinite at 0, NaN below. There is no derivative in the order
       (it is NaN). Near its zeros the error is that of the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.yv(0.5, 2.0):.5f}")
     0.23479
     """
@@ -419,15 +410,10 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
 def iv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of real order.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.iv(0.5, 2.0):.5f}")
     2.04624
     """
@@ -438,15 +424,10 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
 def ive(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(-|z|) times `iv(v, z)`, which does not overflow.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
       derivative in the order (it is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ive(0.5, 2.0):.5f}")
     0.27693
     """
@@ -457,15 +438,10 @@ def ive(v: ArrayLike, z: ArrayLike) -> Array:
 def kv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of real order, as in Matérn kernels.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
       is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kv(0.5, 2.0):.5f}")
     0.11994
     """
@@ -476,15 +452,10 @@ def kv(v: ArrayLike, z: ArrayLike) -> Array:
 def kve(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(z) times `kv(v, z)`, which does not underflow.
 
-    Args:
-      v: orders, real numbers of size below 100000.
-      z: real numbers of a shape that broadcasts; integers become floats.
-
     Returns:
       An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
       is NaN).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kve(0.5, 2.0):.5f}")
     0.88623
     """
@@ -502,7 +473,6 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
       (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is that of
       the amplitude.
 
-    >>> from olympus.scipy import special
     >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
     0.13529 -0.15915 1.20742 0.93244
     """
@@ -510,3 +480,9 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     which = arange(4, dtype=z.dtype).reshape((4, *(1,) * z.ndim))
     ai, ai_slope, bi, bi_slope = apply(airy_p, which, z)
     return ai, ai_slope, bi, bi_slope
+
+
+complete_docstrings(globals(), {
+    "z": "real numbers of a shape that broadcasts; integers become floats.",
+    "v": "orders, real numbers of size below 100000.",
+}, example="from olympus.scipy import special")

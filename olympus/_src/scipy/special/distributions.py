@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.incomplete_beta import (
@@ -40,7 +41,6 @@ def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.chdtr(2.0, 2.0):.5f}")
     0.63212
     """
@@ -58,7 +58,6 @@ def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, small ones too.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.chdtrc(2.0, 2.0):.5f}")
     0.36788
     """
@@ -77,7 +76,6 @@ def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.chdtri(1.0, 0.05):.4f}")
     3.8415
     """
@@ -95,7 +93,6 @@ def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gdtr(1.0, 1.0, 1.0):.5f}")
     0.63212
     """
@@ -113,7 +110,6 @@ def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, small ones too.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gdtrc(1.0, 1.0, 1.0):.5f}")
     0.36788
     """
@@ -158,13 +154,11 @@ def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of Fisher's F.
 
     Args:
-      dfn, dfd: degrees of freedom, real, > 0.
       x: real numbers >= 0; all shapes broadcast.
 
     Returns:
       Probabilities of the broadcast shape, NaN for x < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.fdtr(2.0, 4.0, 1.0):.5f}")
     0.55556
     """
@@ -176,13 +170,11 @@ def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of Fisher's F.
 
     Args:
-      dfn, dfd: degrees of freedom, real, > 0.
       x: real numbers >= 0; all shapes broadcast.
 
     Returns:
       Probabilities of the broadcast shape, small ones too; NaN for x < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.fdtrc(2.0, 4.0, 1.0):.5f}")
     0.44444
     """
@@ -195,13 +187,11 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
     """The x with fdtr(dfn, dfd, x) = p.
 
     Args:
-      dfn, dfd: degrees of freedom, real, > 0.
       p: probabilities, real; all shapes broadcast.
 
     Returns:
       An array of the broadcast shape. Differentiable in all three.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.fdtri(2.0, 4.0, 0.95):.4f}")
     6.9443
     """
@@ -219,7 +209,6 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, NaN for k < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.pdtr(1.0, 1.0):.5f}")
     0.73576
     """
@@ -238,7 +227,6 @@ def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, small ones too; NaN for k < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.pdtrc(1.0, 1.0):.5f}")
     0.26424
     """
@@ -258,7 +246,6 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.bdtr(1.0, 2.0, 0.5))
     0.75
     """
@@ -278,7 +265,6 @@ def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.bdtrc(1.0, 2.0, 0.5))
     0.25
     """
@@ -307,7 +293,6 @@ def nbdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.nbdtr(1.0, 2.0, 0.5))
     0.5
     """
@@ -327,7 +312,6 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.nbdtrc(1.0, 2.0, 0.5))
     0.5
     """
@@ -410,7 +394,6 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape, small ones too. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(special.stdtr(1.0, 0.0), f"{special.stdtr(1.0, 1.0):.5f}")
     0.5 0.75000
     """
@@ -428,7 +411,6 @@ def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: -inf at 0, inf at 1, NaN outside. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.stdtrit(10.0, 0.975):.4f}")
     2.2281
     """
@@ -477,8 +459,12 @@ def kolmogorov(y: ArrayLike) -> Array:
     Returns:
       Probabilities of the shape of y: 1 for y <= 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.kolmogorov(1.0):.5f}")
     0.27000
     """
     return apply(kolmogorov_p, y)
+
+
+complete_docstrings(globals(), {
+    "dfn, dfd": "degrees of freedom, real, > 0.",
+}, example="from olympus.scipy import special")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, Axis
 from ...jit.fused import fused
 from ...lax.families import INEXACT
@@ -64,7 +65,6 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
       An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN. The derivative in
       y is x / y, and 0 where both are 0.
 
-    >>> from olympus.scipy import special
     >>> print(special.xlogy(0.0, 0.0), special.xlogy(2.0, 1.0))
     0.0 0.0
     """
@@ -81,7 +81,6 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN.
 
-    >>> from olympus.scipy import special
     >>> print(special.xlog1py(0.0, -1.0), special.xlog1py(1.0, 1e-10))
     0.0 1e-10
     """
@@ -163,7 +162,6 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
       An array of the broadcast shape: 0 where p = 0 and q >= 0, inf where either is negative, or
       q = 0 < p.
 
-    >>> from olympus.scipy import special
     >>> print(special.rel_entr(0.0, 1.0), special.rel_entr(1.0, 0.0))
     0.0 inf
     """
@@ -181,7 +179,6 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
       An array of the broadcast shape: q where p = 0 and q >= 0, inf where either is negative, or
       q = 0 < p.
 
-    >>> from olympus.scipy import special
     >>> print(special.kl_div(0.0, 1.0), special.kl_div(2.0, 2.0))
     1.0 0.0
     """
@@ -230,7 +227,6 @@ def expit(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(special.expit(0.0), special.expit(-1000.0))
     0.5 0.0
     """
@@ -247,7 +243,6 @@ def log_expit(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(special.log_expit(-1000.0))
     -1000.0
     """
@@ -330,7 +325,6 @@ def exprel(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(special.exprel(0.0), special.exprel(-float("inf")))
     1.0 0.0
     """
@@ -383,7 +377,6 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape, accurate for all λ near 0, its derivatives too.
 
-    >>> from olympus.scipy import special
     >>> print(special.boxcox(3.0, 2.0), special.boxcox(1.0, 0.0))
     4.0 0.0
     """
@@ -401,7 +394,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(special.boxcox1p(2.0, 2.0), special.boxcox1p(1e-12, 3.0))
     4.0 1e-12
     """
@@ -418,7 +410,6 @@ def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(special.inv_boxcox(4.0, 2.0), special.inv_boxcox(0.0, 0.0))
     3.0 1.0
     """
@@ -435,7 +426,6 @@ def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(special.inv_boxcox1p(4.0, 2.0), special.inv_boxcox1p(1e-12, 0.0))
     2.0 1e-12
     """
@@ -499,7 +489,6 @@ def huber(delta: ArrayLike, r: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(special.huber(1.0, 0.5), special.huber(1.0, 3.0))
     0.125 2.5
     """
@@ -540,8 +529,10 @@ def pseudo_huber(delta: ArrayLike, r: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(special.pseudo_huber(4.0, 3.0))
     4.0
     """
     return apply(pseudo_huber_p, delta, r)
+
+
+complete_docstrings(globals(), {}, example="from olympus.scipy import special")

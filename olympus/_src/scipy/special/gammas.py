@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -405,7 +406,6 @@ def gamma(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: ±inf at ±0, NaN at the negative integers and -inf.
 
-    >>> from olympus.scipy import special
     >>> print(special.gamma(5.0), f"{special.gamma(0.5):.5f}")
     24.0 1.77245
     """
@@ -427,7 +427,6 @@ def loggamma(x: ArrayLike) -> Array:
       An array of the shape of x: inf at 0, NaN of negative real numbers, whose logarithm is
       complex.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.loggamma(5.0):.4f} {special.loggamma(-1.5 + 0j):.4f}")
     3.1781 0.8600-6.2832j
     """
@@ -445,7 +444,6 @@ def rgamma(z: ArrayLike) -> Array:
     Returns:
       An array of the shape of z.
 
-    >>> from olympus.scipy import special
     >>> print(special.rgamma(-1.0), special.rgamma(3.0))
     0.0 0.5
     """
@@ -456,13 +454,9 @@ def rgamma(z: ArrayLike) -> Array:
 def gammaln(x: ArrayLike) -> Array:
     """The logarithm of |Γ(x)|, with full relative precision at its zeros 1 and 2, too.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: inf at 0 and the negative integers. `lax.lgamma` is XLA's.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gammaln(5.0):.4f}", special.gammaln(1.0))
     3.1781 0.0
     """
@@ -473,13 +467,9 @@ def gammaln(x: ArrayLike) -> Array:
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Γ(x).
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       ±1 in an array of the shape of x; NaN at the negative integers, and the sign of a zero.
 
-    >>> from olympus.scipy import special
     >>> print(special.gammasgn(2.5), special.gammasgn(-0.5))
     1.0 -1.0
     """
@@ -490,13 +480,9 @@ def gammasgn(x: ArrayLike) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """ψ(x), the derivative of `gammaln(x)`, with full relative precision at its zero 1.46, too.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x: NaN at the negative integers, and -inf at 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.digamma(1.0):.5f}")       # minus Euler's constant
     -0.57722
     """
@@ -514,7 +500,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
       An array of the broadcast shape. The derivative in n is NaN. Where n is a Python int, x < 0
       goes by the reflection formula; of an array n the digits fade there.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.polygamma(1, 1.0):.5f}")       # π²/6
     1.64493
     """
@@ -533,7 +518,6 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.beta(2.0, 3.0):.5f}")      # 1/12
     0.08333
     """
@@ -550,7 +534,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.betaln(1e6, 2.0):.4f}")
     -27.6310
     """
@@ -567,7 +550,6 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gammainc(1.0, 2.0):.5f}")
     0.86466
     """
@@ -584,7 +566,6 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gammaincc(1.0, 40.0):.5e}")
     4.24835e-18
     """
@@ -602,7 +583,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
-    >>> from olympus.scipy import special
     >>> print(special.betainc(2.0, 3.0, 0.5))
     0.6875
     """
@@ -620,8 +600,12 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09
     """
     return apply(betaincc_p, a, b, x)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; integers become floats.",
+}, example="from olympus.scipy import special")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -207,13 +208,9 @@ expn_p = Special("expn", _expn, nowhere, _expn_slope)
 def exp1(x: ArrayLike) -> Array:
     """The exponential integral E₁(x), the integral of exp(-t) / t from x to infinity.
 
-    Args:
-      x: real numbers; integers become floats. SciPy takes complex ones, too.
-
     Returns:
       An array of the shape of x: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.exp1(1.0):.5f}")
     0.21938
     """
@@ -224,13 +221,9 @@ def exp1(x: ArrayLike) -> Array:
 def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei(x), the principal value of the integral of exp(t) / t up to x.
 
-    Args:
-      x: real numbers; integers become floats. SciPy takes complex ones, too.
-
     Returns:
       An array of the shape of x, -E₁(-x) for x < 0: -inf at 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.expi(1.0):.5f}")
     1.89512
     """
@@ -248,7 +241,6 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape, NaN outside. The derivative in n is NaN.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.expn(2, 1.0):.5f}")
     0.14850
     """
@@ -319,14 +311,10 @@ ci_p = Special("ci", _ci, lambda t, y, x: t * cos(x) / x)
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine and cosine integrals (DLMF 6.2.9, 6.2.11).
 
-    Args:
-      x: real numbers; integers become floats. SciPy takes complex ones, too.
-
     Returns:
       (Si(x), Ci(x)), arrays of the shape of x; Ci, even as SciPy has it, is -inf
       at 0.
 
-    >>> from olympus.scipy import special
     >>> si, ci = special.sici(1.0)
     >>> print(f"{si:.5f} {ci:.5f}")
     0.94608 0.33740
@@ -378,7 +366,6 @@ def shichi(x: ArrayLike) -> tuple[Array, Array]:
       (Shi(x), Chi(x)), arrays of the shape of x; Chi, even as SciPy has it,
       is -inf at 0.
 
-    >>> from olympus.scipy import special
     >>> shi, chi = special.shichi(1.0)
     >>> print(f"{shi:.5f} {chi:.5f}")
     1.05725 0.83787
@@ -442,7 +429,6 @@ def spence(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, NaN for x < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.spence(0.0):.5f}")     # π²/6
     1.64493
     """
@@ -504,13 +490,9 @@ cosine_of_square_p = Special("cosine_of_square", lambda tol, x: _fresnel_phase(x
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
 
-    Args:
-      x: real numbers; integers become floats. SciPy takes complex ones, too.
-
     Returns:
       (S(x), C(x)), arrays of the shape of x; both tend to ±1/2.
 
-    >>> from olympus.scipy import special
     >>> s, c = special.fresnel(1.0)
     >>> print(f"{s:.5f} {c:.5f}")
     0.43826 0.77989
@@ -574,8 +556,12 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape, even in h and odd in a. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.owens_t(1.0, 0.5):.5f}")
     0.04306
     """
     return apply(owens_t_p, h, a)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; integers become floats. SciPy takes complex ones, too.",
+}, example="from olympus.scipy import special")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -326,13 +327,9 @@ ndtri_exp_p = Special("ndtri_exp", _ndtri_exp, lambda t, x, y: t / mills_p.bind(
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x, in [-1, 1].
 
-    >>> from olympus.scipy import special
     >>> print(special.erf(0.0), special.erf(float("inf")))
     0.0 1.0
     """
@@ -343,14 +340,10 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), which keeps its digits where erf(x) rounds to 1.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x, in [0, 2], of full relative precision: `lax.erfc` is XLA's, which
       loses some digits far out.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.erfc(5.0):.4e}", 1 - special.erf(5.0))
     1.5375e-12 0.0
     """
@@ -367,7 +360,6 @@ def erfinv(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: ±inf at ±1, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.erfinv(special.erf(0.5)), special.erfinv(1.0))
     0.5 inf
     """
@@ -386,7 +378,6 @@ def erfcinv(y: ArrayLike) -> Array:
     Returns:
       An array of the shape of y: inf at 0, -inf at 2, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.erfcinv(1.0), f"{special.erfcinv(1e-30):.4f}")
     0.0 8.1486
     """
@@ -403,7 +394,6 @@ def erfcx(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and inexact dtype of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.erfcx(0.0):.4f} {special.erfcx(1000.0):.4e}")
     1.0000 5.6419e-04
     """
@@ -423,7 +413,6 @@ def erfi(z: ArrayLike) -> Array:
     Returns:
       An array of the shape of z.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.erfi(1.0):.5f}")
     1.65043
     """
@@ -434,13 +423,9 @@ def erfi(z: ArrayLike) -> Array:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral: exp(-x²) times the integral of exp(t²) from 0 to x.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       An array of the shape of x, about x near 0 and 1 / (2x) far out.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.dawsn(1.0):.5f}")
     0.53808
     """
@@ -457,7 +442,6 @@ def wofz(z: ArrayLike) -> Array:
     Returns:
       A complex array of the shape of z: complex64 of floats of up to 32 bits.
 
-    >>> from olympus.scipy import special
     >>> special.wofz(0.0)
     Array(1.+0.j, dtype=complex64)
     """
@@ -481,7 +465,6 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
       An array of the broadcast shape: Re w((x + i gamma) / (sqrt(2) sigma)) / (sqrt(2π) sigma); the
       density of the one part where the other is 0, inf at x = 0 where both are.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.voigt_profile(2.0, 1.0, 1.0):.5f}")
     0.09072
     """
@@ -504,13 +487,9 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
 def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the standard normal distribution.
 
-    Args:
-      x: real numbers; integers become floats.
-
     Returns:
       Probabilities of the shape of x, of full relative precision down to the smallest floats.
 
-    >>> from olympus.scipy import special
     >>> print(special.ndtr(0.0), f"{special.ndtr(-10.0):.5e}")
     0.5 7.61985e-24
     """
@@ -522,13 +501,11 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of `ndtr(x)`, accurate also where that underflows or rounds to 1.
 
     Args:
-      x: real numbers; integers become floats.
       series_order: an int >= 0, for JAX's sake: the value here has full precision anyway.
 
     Returns:
       An array of the shape of x. The derivative, the inverse Mills ratio, is accurate, too.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.log_ndtr(-100.0):.3f} {special.log_ndtr(10.0):.3e}")
     -5005.524 -7.620e-24
     """
@@ -551,7 +528,6 @@ def ndtri(p: ArrayLike) -> Array:
     Returns:
       An array of the shape of p: -inf at 0, inf at 1, NaN outside.
 
-    >>> from olympus.scipy import special
     >>> print(special.ndtri(0.5), f"{special.ndtri(0.975):.4f}")
     0.0 1.9600
     """
@@ -568,8 +544,12 @@ def ndtri_exp(y: ArrayLike) -> Array:
     Returns:
       An array of the shape of y: inf at 0, NaN above.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ndtri_exp(-1000.0):.4f}")
     -44.6157
     """
     return apply(ndtri_exp_p, y)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; integers become floats.",
+}, example="from olympus.scipy import special")

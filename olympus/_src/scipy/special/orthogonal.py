@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -187,13 +188,7 @@ def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, real numbers; Pₙ of n < 0 is that of -1 - n.
-      x: real numbers; all shapes broadcast, integers become floats.
 
-    Returns:
-      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
-      Differentiable in x.
-
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_legendre(3, 0.5):.4f}")
     -0.4375
     """
@@ -206,13 +201,7 @@ def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, real numbers; Tₙ of n < 0 is that of -n.
-      x: real numbers; all shapes broadcast, integers become floats.
 
-    Returns:
-      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
-      Differentiable in x.
-
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_chebyt(3, 0.5):.4f}")
     -1.0000
     """
@@ -225,13 +214,7 @@ def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, real numbers; Uₙ of n < 0 is -Uₘ of m = -2 - n.
-      x: real numbers; all shapes broadcast, integers become floats.
 
-    Returns:
-      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
-      Differentiable in x.
-
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_chebyu(3, 0.5):.4f}")
     -1.0000
     """
@@ -243,15 +226,8 @@ def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The Gegenbauer polynomial of degree n and parameter alpha, or Gegenbauer's function.
 
     Args:
-      n: degrees, real numbers: 0 for negative whole ones.
       alpha: the family's parameter, real.
-      x: real numbers; all shapes broadcast, integers become floats.
 
-    Returns:
-      An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.
-      Differentiable in x.
-
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_gegenbauer(2, 1.5, 0.5):.4f}")
     0.3750
     """
@@ -264,12 +240,10 @@ def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, whole numbers >= 0.
-      x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
       An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_hermite(3, 0.5):.4f}")
     -5.0000
     """
@@ -282,12 +256,10 @@ def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       n: degrees, whole numbers >= 0.
-      x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
       An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_hermitenorm(3, 0.5):.4f}")
     -1.3750
     """
@@ -298,14 +270,9 @@ def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
     """The Laguerre polynomial Lₙ(x), or Laguerre's function of a degree that is not whole.
 
-    Args:
-      n: degrees, real numbers: 0 for negative whole ones.
-      x: real numbers; all shapes broadcast, integers become floats.
-
     Returns:
       An array of the broadcast shape. Differentiable in x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_laguerre(3, 0.5):.4f}")
     -0.1458
     """
@@ -317,15 +284,20 @@ def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The generalised Laguerre polynomial of degree n and parameter alpha, or that function.
 
     Args:
-      n: degrees, real numbers: 0 for negative whole ones.
       alpha: the family's parameter, real.
-      x: real numbers; all shapes broadcast, integers become floats.
 
     Returns:
       An array of the broadcast shape. Differentiable in x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.eval_genlaguerre(2, 1.5, 0.5):.4f}")
     2.7500
     """
     return _of_degree(genlaguerres, n, alpha, x)
+
+
+complete_docstrings(globals(), {
+    "x": "real numbers; all shapes broadcast, integers become floats.",
+    "n": "degrees, real numbers: 0 for negative whole ones.",
+}, returns=(
+    "An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.\n"
+    "Differentiable in x."), example="from olympus.scipy import special")

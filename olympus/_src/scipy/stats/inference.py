@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...numpy.conditions import where
@@ -83,13 +84,11 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, alternative: str = "two-sided") -> S
 
     Args:
       x, y: real numbers[n], integers become floats.
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the probability of
       one as far out for independent normal numbers.
 
-    >>> from olympus import numpy as onp, scipy
     >>> x, y = onp.array([1.0, 2.0, 3.0, 4.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> r, p = scipy.stats.pearsonr(x, y)
     >>> print(f'{r:.3f} {p:.3f}')
@@ -105,13 +104,11 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
 
     Args:
       a, b: real numbers[n]. (SciPy also takes matrices.)
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the probability of
       one as far out for independent numbers, by the t distribution.
 
-    >>> from olympus import numpy as onp, scipy
     >>> x, y = onp.array([1.0, 2.0, 3.0, 9.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> r, p = scipy.stats.spearmanr(x, y)
     >>> print(f'{r:.3f} {p:.3f}')
@@ -127,14 +124,12 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
 
     Args:
       x, y: real numbers[n], integers become floats.
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       LinregressResult(slope, intercept, rvalue, pvalue, stderr): rvalue is the correlation
       coefficient, pvalue the probability of a slope as far from 0 if there is none, and stderr the
       standard error of the slope. (SciPy's also has that of the intercept.)
 
-    >>> from olympus import numpy as onp, scipy
     >>> x, y = onp.array([1.0, 2.0, 3.0, 4.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> line = scipy.stats.linregress(x, y)
     >>> print(f'{line.slope:.2f} {line.rvalue:.3f} {line.stderr:.3f}')
@@ -165,14 +160,11 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
     Args:
       a: real numbers, any shape; integers become floats.
       popmean: the mean, a number or an array that broadcasts with the result.
-      axis: along which samples are; None is of all elements.
       nan_policy: "propagate", or "omit" to leave NaN out.
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       SignificanceResult(statistic, pvalue), of the shape of a without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> t, p = scipy.stats.ttest_1samp(onp.array([1.0, 2.0, 3.0, 5.0]), 1.5)
     >>> print(f'{t:.3f} {p:.3f}')
     1.464 0.239
@@ -189,14 +181,11 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0, nan_policy: str 
 
     Args:
       a, b: real numbers of one shape; integers become floats.
-      axis: along which samples are; None is of all elements.
       nan_policy: "propagate", or "omit" to leave pairs with NaN out.
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> t, p = scipy.stats.ttest_rel(onp.array([1.0, 2.0, 4.0]), onp.array([2.0, 4.0, 5.0]))
     >>> print(f'{t:.3f} {p:.3f}')
     -4.000 0.057
@@ -215,15 +204,12 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
 
     Args:
       a, b: real numbers of one shape but for the axis; integers become floats.
-      axis: along which samples are; None is of all elements.
       equal_var: whether the variances are taken to be equal; if not, this is Welch's test.
       nan_policy: "propagate", or "omit" to leave NaN out.
-      alternative: of which side the probability is: "two-sided", "less", "greater".
 
     Returns:
       SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> t, p = scipy.stats.ttest_ind(onp.array([1.0, 2.0, 4.0]), onp.array([3.0, 5.0, 6.0]))
     >>> print(f'{t:.3f} {p:.3f}')
     -1.871 0.135
@@ -239,3 +225,9 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
         df = square * square / (e1 * e1 / (n1 - 1.0) + e2 * e2 / (n2 - 1.0))
     t = (m1 - m2) / sqrt(square)
     return SignificanceResult(t, _p_value("ttest_ind", t, df, alternative))
+
+
+complete_docstrings(globals(), {
+    "alternative": 'of which side the probability is: "two-sided", "less", "greater".',
+    "axis": "along which samples are; None is of all elements.",
+}, example="from olympus import numpy as onp, scipy")

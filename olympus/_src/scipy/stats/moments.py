@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...base.util import pair
 from ...jit.fused import fused
@@ -77,16 +78,12 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     """The mean of a power of the distance from the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
       order: the power, an integer >= 0. (SciPy also takes several.)
-      axis: along which; None is of all elements.
-      nan_policy: "propagate", or "omit" to leave NaN out.
       center: from where distances are; None is the mean.
 
     Returns:
       Floats of the shape of a without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.moment(onp.array([1.0, 2.0, 3.0, 6.0]), 3))
     4.5
     """
@@ -102,15 +99,11 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
     """The skewness of a sample: its third central moment over the 3/2 power of the second.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       bias: False corrects for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.skew(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     0.687
     """
@@ -129,16 +122,12 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
     """The kurtosis of a sample: its fourth central moment over the square of the second.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
       bias: False corrects for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.kurtosis(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     -1.000
     """
@@ -159,15 +148,12 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     """How many standard deviations each number is from the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       ddof: what is subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
 
     Returns:
       Floats of the shape of a; NaN where all numbers are equal.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.zscore(onp.array([1.0, 3.0, 5.0])).round(3))
     [-1.225  0.     1.225]
     """
@@ -183,15 +169,11 @@ def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
     """The coefficient of variation: the standard deviation over the mean.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
-      nan_policy: "propagate", or "omit" to leave NaN out.
       ddof: what is subtracted from the count for the standard deviation.
 
     Returns:
       Floats of the shape of a without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.variation(onp.array([1.0, 3.0, 5.0])):.3f}')
     0.544
     """
@@ -207,15 +189,12 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      axis: along which; None is of all elements.
       dtype: that the numbers are converted to first; None leaves them.
       weights: numbers >= 0 that broadcast with a; None are equal ones.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis; NaN for negative numbers.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.gmean(onp.array([1.0, 4.0])).round(4))
     2.0
     """
@@ -231,15 +210,12 @@ def hmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, *,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      axis: along which; None is of all elements.
       dtype: that the numbers are converted to first; None leaves them.
       weights: numbers >= 0 that broadcast with a; None are equal ones.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of a without the axis: 0 if one of the numbers is, NaN for negative ones.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.hmean(onp.array([1.0, 3.0])))
     1.5
     """
@@ -259,12 +235,10 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
       qk: others, that broadcast with them; None is for the entropy -sum(p log(p)), otherwise the
         result is sum(p log(p/q)).
       base: of the logarithm; None is e.
-      axis: along which; None is of all elements.
 
     Returns:
       Floats of the shape of the arguments without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.entropy(onp.array([1, 1, 2]), base=2.0))
     1.5
     """
@@ -286,17 +260,14 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
 
     Args:
       x: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       rng: the two percentiles, from 0 to 100.
       scale: what the result is divided by. (SciPy's "normal" is 1.3489795.)
-      nan_policy: "propagate", or "omit" to leave NaN out.
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
       keepdims: whether the axis stays, with one element.
 
     Returns:
       Floats of the shape of x without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.iqr(onp.arange(9.0)))
     4.0
     """
@@ -315,14 +286,11 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
 
     Args:
       x: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       scale: what the result is divided by. (SciPy's "normal" is 0.67448975.)
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       Floats of the shape of x without the axis.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.median_abs_deviation(onp.array([1.0, 2.0, 4.0, 9.0, 10.0])))
     3.0
     """
@@ -350,17 +318,13 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     """Count, extrema, mean, variance, skewness and kurtosis of a sample.
 
     Args:
-      a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
       ddof: what is subtracted from the count for the variance.
       bias: False corrects skewness and kurtosis for the size of the sample.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape of a
       without the axis; `nobs` is an integer and `minmax` a pair.
 
-    >>> from olympus import numpy as onp, scipy
     >>> found = scipy.stats.describe(onp.array([1.0, 2.0, 6.0]))
     >>> print(found.nobs, found.mean, found.variance)
     3 3.0 7.0
@@ -373,3 +337,10 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     return DescribeResult(n.astype(dtypes.default_int()), ends, s.mean(),
                           variance, skew(a, axis, bias, nan_policy),
                           kurtosis(a, axis, True, bias, nan_policy))
+
+
+complete_docstrings(globals(), {
+    "axis": "along which; None is of all elements.",
+    "nan_policy": '"propagate", or "omit" to leave NaN out.',
+    "a": "real numbers, any shape; integers become floats.",
+}, example="from olympus import numpy as onp, scipy")

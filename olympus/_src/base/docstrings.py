@@ -1,0 +1,91 @@
+"""What the arguments of a family of functions are, said once and put into each docstring.
+
+The functions stay `def`s with a signature, a first sentence and an example of their own; at the end
+of their file a table says the rest, and help() shows it as if it were written in each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["complete_docstrings"]
+
+_Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
+
+
+def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
+                        returns: str = "", example: str = "") -> None:
+    """Add to the docstrings of the public functions of a file, or of a class, what they leave out.
+
+    Args:
+      namespace: of the file (what `__all__` names is public) or the class.
+      words: what a parameter is, by its name, or "x, y" for several. A function gets the words for
+        the parameters that it has and does not describe itself, in the order of its signature.
+      returns: what those return that do not say it.
+      example: the first line of examples that do not begin with an import: the import.
+
+    Docstrings without an example are not for users, and stay as they are.
+    """
+    shared: dict[str, list[_Entry]] = {}
+    for head, text in words.items():
+        names = head.split(", ")
+        shared.setdefault(names[0], []).append((names, f"{head}: {text}"))
+    for name in namespace.get("__all__", namespace):
+        fun = own = namespace[name]
+        while hasattr(own, "__wrapped__"):
+            own = own.__wrapped__
+        code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
+        if code is not None and doc and ">>>" in doc and name[0] != "_":
+            parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+            fits = [entry for p in parameters if p in shared for entry in shared[p]
+                    if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]
+            if fits or returns:
+                doc = _completed(doc, parameters, fits, returns)
+            fun.__doc__ = _imported(doc, example) if example else doc
+
+
+def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:
+    example = doc.index(">>>")
+    margin = doc[doc.rindex("\n", 0, example) + 1:example]  # none from Python 3.13 on
+    paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
+    start = end = doc.find(f"{paragraph}Args:", 0, example)
+    told: dict[str, str] = {}
+    if start >= 0:
+        end = doc.index("\n\n", start + 2)
+        for text in _entries(doc[start:end], entry):
+            told |= dict.fromkeys(text.partition(":")[0].replace("*", "").split(", "), text)
+    else:
+        start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
+    own = dict.fromkeys(told.values())
+    for names, text in fits:
+        if told.keys().isdisjoint(names):
+            told |= dict.fromkeys(names, text.replace("\n", f"{entry}  "))
+    ordered = dict.fromkeys([told[p] for p in parameters if p in told]) | own
+    said = entry.join([f"{paragraph}Args:", *ordered]) if ordered else ""
+    if returns and f"{paragraph}Returns:" not in doc:
+        said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
+    return doc[:start] + said + doc[end:]
+
+
+def _imported(doc: str, line: str) -> str:
+    head, rest = doc.split(">>> ", 1)
+    if rest.startswith(("import ", "from ")):
+        return doc
+    return f"{head}>>> {line}\n{head[head.rindex(chr(10)) + 1:]}>>> {rest}"
+
+
+def _first(doc: str, *heads: str) -> int:
+    """Where the first of these paragraphs is that the docstring has."""
+    return next(at for at in map(doc.find, heads) if at > 0)
+
+
+def _entries(block: str, entry: str) -> list[str]:
+    """What a paragraph says of each parameter, with the lines in which it goes on."""
+    found: list[str] = []
+    for text in block.split(entry)[1:]:
+        if text[0] == " ":
+            found[-1] += entry + text
+        else:
+            found.append(text)
+    return found
