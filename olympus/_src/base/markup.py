@@ -34,7 +34,8 @@ def columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _row(tag: str, cells: Sequence[str]) -> str:
     sides = ["right"] * (len(cells) - 1) + ["left"]
-    found = [f'<{tag} style="text-align:{side};padding:1px 8px;border-bottom:1px solid #ddd">'
+    found = [f'<{tag} style="text-align:{side};padding:1px 8px;'
+             f'border-bottom:1px solid #ddd{"" if side == "left" else ";white-space:nowrap"}">'
              f"{escape(cell)}</{tag}>" for cell, side in zip(cells, sides, strict=True)]
     return f"<tr>{''.join(found)}</tr>"
 
@@ -56,7 +57,7 @@ def boxes(labels: dict[tuple[int, int], str], height: int, width: int,
             color, dark = color_of((i * cols + j) / max(rows * cols - 1, 1), color_map)
             cells.append(
                 f'<td style="background:rgb({",".join(map(str, color))});color:'
-                f'{"black" if dark else "white"};border:1px solid;text-align:center;'
+                f'{"black" if dark else "white"};border:1px solid #333;text-align:center;'
                 f'width:{width}ch;height:{2 * height}ch">{escape(labels.get((i, j), ""))}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import source
+from ..arrays.device import block_until_ready
+from ..base.config import jit_disabled
 from ..base.markup import columns
-from ..base.util import short_number
+from ..base.util import real_number, short_number
 from ..core.ir import Literal, OlympusprEqn, Var
 from ..core.trace import ctx, typeof
 from ..jit.cost_table import operation_cost
@@ -22,11 +23,12 @@ from .watch import Operation, WatchTracer, watched
 
 __all__ = ["SlowOp", "SlowOps", "slow_ops"]
 
-_TIMED = 3              # runs of an operation of one line that are timed; more are counted
-_REPEATS = 3            # of each; the least counts
-_LEAST = 2e-5           # seconds over a call's own: what is shorter cannot be told from noise
-_OFTEN = 16             # runs of one line from which it stands in a loop
-_SMALL = 1e5            # floating-point operations below which a product is mostly a call
+_TIMED = 3      # runs of an operation of one line that are timed; more are counted
+_REPEATS = 5    # of each
+_SHARE = 0.01   # of all operations' time that one must take to be told
+_OFTEN = 16     # runs of one line from which it stands in a loop
+_SMALL = 1e5    # floating-point operations below which a product is mostly a call
+_SHORT = 16     # elements of a row that a sorting network is for
 
 
 class SlowOp(NamedTuple):
@@ -81,7 +83,7 @@ class SlowOps(NamedTuple):
                 f"{short_number(self.flops_per_second, 'flop/s')}")
 
     def _rows(self) -> list[list[str]]:
-        return [[f"{short_number(1e6 * op.seconds)} us", f"{op.times_slower:.0f}x", str(op.runs),
+        return [[f"{1e3 * op.seconds:.3g} ms", f"{op.times_slower:.3g}x", str(op.runs),
                  f"{op.operation} at {op.line}"] for op in self.operations]
 
     def __str__(self) -> str:
@@ -89,7 +91,7 @@ class SlowOps(NamedTuple):
             return f"no operation is far below {self._machine}"
         lines = [f"below {self._machine}:"]
         for op, (seconds, slower, runs, what) in zip(self.operations, self._rows(), strict=True):
-            lines.append(f"{what}\n  {seconds} a run, {slower} the bound, {runs} runs")
+            lines.append(f"{what}\n  {runs} × {seconds}, {slower} its bound")
             lines += [f"  {op.remedy}"] if op.remedy else []
         return "\n".join(lines)
 
@@ -109,34 +111,64 @@ class _Machine(NamedTuple):
     @classmethod
     def measured(cls) -> _Machine:
         long, square, one = ones(1 << 22, np.float32), ones((768, 768), np.float32), ones(1)
-        return cls(3 * long.nbytes / _least(lambda: arithmetic.add(long, long)),
-                   2 * 768 ** 3 / _least(lambda: dot(square, square)),
-                   _least(lambda: arithmetic.neg(one), 10))
+        with jit_disabled(True):    # as operations are called when they are watched
+            return cls(3 * long.nbytes / _least(lambda: arithmetic.add(long, long)),
+                       2 * 768 ** 3 / _least(lambda: dot(square, square)),
+                       _least(lambda: arithmetic.neg_p.bind(one)))
 
 
-def _least(run: Callable[[], Any], repeats: int = _REPEATS) -> float:
+def _least(run: Callable[[], Any]) -> float:
     """The seconds of the fastest of several runs, after one that compiles."""
-    _wait(run())
+    block_until_ready(run())
     found = []
-    for _ in range(repeats):
+    for _ in range(_REPEATS):
         start = time.perf_counter()
-        _wait(run())
+        block_until_ready(run())
         found.append(time.perf_counter() - start)
     return min(found)
 
 
-def _wait(result: Any) -> None:
-    for x in result if isinstance(result, (list, tuple)) else [result]:
-        if hasattr(x, "block_until_ready"):
-            x.block_until_ready()
-
-
 class _Row:
-    """What is known of an operation of one line."""
+    """What is known of an operation of one line on operands of some types."""
 
-    def __init__(self, operation: Operation) -> None:
-        self.operation, self.runs, self.bound = operation, 0, 0.0
-        self.seconds: list[float] = []
+    def __init__(self, op: Operation, bound: float, flops: float) -> None:
+        self.name, self.params, self.line = op.primitive.name, op.params, op.line
+        self.avals = list(map(typeof, op.operands))
+        self.bound, self.flops = bound, flops
+        self.runs = 0
+        self.seconds = np.inf   # of the fastest run that was timed
+
+    @property
+    def small_and_frequent(self) -> bool:
+        """Whether it is a product in a loop that is mostly a call."""
+        return self.name == "dot_general" and self.runs >= _OFTEN and self.flops < _SMALL
+
+    def told(self) -> SlowOp:
+        remedy = next((advice for fits, advice in _REMEDIES if fits(self)), "")
+        return SlowOp(self.name, self.line, self.runs, self.seconds, self.bound, remedy)
+
+
+# What helps on a CPU, as measured (docs/pictures.md has the figures). Scatters and writes in loops
+# are not here: XLA does them in place, and no other form that was tried is faster.
+_REMEDIES: Sequence[tuple[Callable[[_Row], bool], str]] = (
+    (lambda row: row.name == "conv_general_dilated" and row.params["feature_group_count"] > 1,
+     "a convolution by groups runs one group after the other: where the window is small, add "
+     "slices of the padded input, each times its weight"),
+    (lambda row: row.name == "dot_general" and row.avals[0].dtype.kind in "iu",
+     "products of integers have no fast kernel: take them in float32 where sums are below 2**24"),
+    (lambda row: row.small_and_frequent,
+     "a small product in each step of a loop: take those that do not depend on the carry as one "
+     "product before or behind it, and several chains at a time with vmap"),
+    (lambda row: row.name == "sort" and (
+        row.avals[0].shape[row.params["dimension"]] <= _SHORT),
+     "short rows: order slices pairwise with minimum and maximum, as a sorting network does"),
+    (lambda row: row.name == "sort", "where a few of the largest are wanted: lax.top_k"),
+    (lambda row: row.name in ("argmax", "argmin"),
+     "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"),
+    (lambda row: row.name.startswith("reduce_window"),
+     "a window over several axes: one axis after the other, as max and sum allow"),
+    (lambda row: row.name == "fft", "sizes that are products of small primes are fast: pad to one"),
+)
 
 
 class _Stopwatch:
@@ -150,137 +182,75 @@ class _Stopwatch:
         return None
 
     def saw(self, operation: Operation) -> list[None]:
-        avals = [typeof(x) for x in operation.operands]
-        key = operation.primitive, operation.source, tuple(avals)
-        row = self.rows.setdefault(key, _Row(operation))
+        avals = tuple(map(typeof, operation.operands))
+        key = operation.primitive, operation.source, avals
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = _Row(operation, *self.bound(operation, avals))
         row.runs += 1
-        effects = operation.primitive.effects(avals, operation.params)
-        if row.runs <= _TIMED and not effects:
-            if not row.bound:
-                row.bound = self.bound(operation, avals)
-            row.seconds.append(self.timed(operation))
+        if row.runs <= _TIMED and not operation.primitive.effects(avals, operation.params):
+            row.seconds = min(row.seconds, self.timed(operation))
         return [None] * len(operation.results)
 
     def timed(self, operation: Operation) -> float:
-        """Seconds of one run without the call; the trace around is the current one now."""
+        """Seconds of one run without the call; the trace that evaluates is the current one now."""
         values = tuple([x.value if type(x) is WatchTracer else x for x in operation.operands])
         whole = _least(lambda: ctx.trace.process(operation.primitive, values, operation.params))
         return max(whole - self.machine.call, 0.0)
 
-    def bound(self, operation: Operation, avals: Sequence[Any]) -> float:
-        """Seconds that the operation's bytes or flops take at the machine's speed."""
+    def bound(self, operation: Operation, avals: Sequence[Any]) -> tuple[float, float]:
+        """The seconds that its bytes or flops take at the machine's speed, and the flops."""
         ins = [x if isinstance(x, Literal) else Var(a)
                for x, a in zip(operation.operands, avals, strict=True)]
-        cost = operation_cost(OlympusprEqn(operation.primitive, ins, [
-            Var(typeof(x)) for x in operation.results], operation.params))
-        moved = sum([a.size * a.dtype.itemsize for a in [*avals, *map(typeof, operation.results)]
+        results = list(map(typeof, operation.results))
+        cost = operation_cost(OlympusprEqn(operation.primitive, ins, list(map(Var, results)),
+                                           operation.params, ctx=ctx.scope))
+        moved = sum([a.size * a.dtype.itemsize for a in (*avals, *results)
                      if dtypes.is_numeric(a.dtype)])
-        return max((cost.flops + cost.transcendentals) / self.machine.flops_per_second,
-                   max(moved, 1) / self.machine.bytes_per_second)
+        return max(cost.flops / self.machine.flops_per_second,
+                   max(moved, 1) / self.machine.bytes_per_second), cost.flops
+
+    def report(self, factor: float) -> SlowOps:
+        """What is far slower than its bound and takes a part of the time that counts."""
+        rows = [row for row in self.rows.values() if np.isfinite(row.seconds)]
+        share = _SHARE * sum([row.seconds * row.runs for row in rows])
+        slow = [row.told() for row in rows if row.small_and_frequent or (
+            row.seconds > max(factor * row.bound, self.machine.call)
+            and row.seconds * row.runs >= share)]
+        return SlowOps(sorted(slow, key=lambda op: (op.bound - op.seconds) * op.runs),
+                       self.machine.bytes_per_second, self.machine.flops_per_second)
 
 
-def _remedy(operation: Operation, runs: int) -> str:
-    """How to write an operation that is slow; empty where no way is known."""
-    name, params = operation.primitive.name, operation.params
-    often = runs >= _OFTEN
-    x = typeof(operation.operands[0]) if operation.operands else None
-    for told, advice in (
-            (often and name.startswith(("scatter", "dynamic_update_slice")),
-             "a write of a few elements in each step: return them from the body of scan, and write "
-             "all at once behind it"),
-            (name.startswith("scatter"),
-             "a CPU writes one index after the other: sort indices once and pass "
-             "indices_are_sorted=True, unique_indices=True where they are, or sum by a product "
-             "with one_hot(indices)"),
-            (often and name in ("gather", "dynamic_slice"),
-             "a read of a few elements in each step: take all of them before the loop, and pass "
-             "them as xs of scan"),
-            (name == "dot_general" and x is not None and x.dtype.kind in "iub",
-             "products of integers have no fast kernel: compute in float32 where results are below "
-             "2**24"),
-            (_narrow(x), "half precision is emulated on a CPU: compute in float32, store in half"),
-            (often and name == "dot_general",
-             "a small product in each step: take what does not depend on the carry out of the "
-             "loop as one product, or do several at a time with vmap"),
-            (name == "conv_general_dilated" and params.get("feature_group_count", 1) > 1,
-             "a convolution by groups runs group by group: for small windows add shifted copies, "
-             "each times its weight"),
-            (name == "sort" and x is not None and x.shape[params["dimension"]] <= 64,
-             "a sort of many short rows: compare with minimum and maximum of slices, or "
-             "lax.top_k where a few are wanted"),
-            (name == "sort", "lax.top_k where only the largest are wanted; max, min or median need "
-                             "no whole sort"),
-            (name.startswith("cum"), "a CPU takes log(n) passes: cumsum along the last axis of a "
-                                     "product with a triangle of ones, in blocks, takes one"),
-            (name == "fft", "sizes that are products of 2, 3 and 5 are fast: pad to the next one")):
-        if told:
-            return advice
-    return ""
-
-
-def _narrow(aval: Any) -> bool:
-    return aval is not None and aval.dtype in (np.float16, dtypes.bfloat16)
-
-
-def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 8.0, **kwargs: Any) -> SlowOps:
-    """Find the operations that are far below what the machine does, with a remedy where one is known.
+def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 10.0, **kwargs: Any) -> SlowOps:
+    """Find the operations that are far below what the machine does, with what to write instead.
 
     The function runs once, operation by operation, loops and jitted functions in Python. The first
-    runs of each operation of each line are timed, with the least of a few repeats, and held against
-    the time that its bytes and its flops take in a large sum and a large product of matrices on this
-    machine, both measured before. What XLA fuses costs less within a program than alone; so a report
-    says where to look. Small products, reads and writes that a line does many times are told, too:
-    each is mostly a call.
+    runs of each operation of each line are timed, the least of a few repeats counts, and it is
+    held against the time that its bytes and flops take at the machine's speed, which is measured
+    before in a sum of two large arrays and a product of two matrices. What XLA fuses takes less in a
+    program than alone, so the report says where to look. Small products that a line takes many
+    times are told as well.
 
     Args:
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, of the sizes that matter.
-      factor: how many times slower than the bound an operation is that is told.
+      factor: how many times slower than its bound an operation must be to be told.
 
     Returns:
-      A `SlowOps`: data, and as text what to do, the operations that lose most time first.
+      A `SlowOps`: data, and text with remedies where one is known on a CPU; what loses most time
+      first. Operations with effects are not timed.
 
     ValueError for a factor that is not above 1.
 
     >>> import olympus
     >>> import olympus.numpy as onp
-    >>> def mean_by_group(values, group):
-    ...     return onp.zeros(10).at[group].add(values)
-    >>> values, group = onp.ones(100_000), onp.arange(100_000) % 10
-    >>> report = olympus.debug.slow_ops(mean_by_group, values, group)
-    >>> report.operations[0].operation
-    'scatter-add'
+    >>> rows = olympus.random.normal(olympus.random.key(0), (20_000, 8))
+    >>> report = olympus.debug.slow_ops(lambda x: onp.sort(x, axis=1) * 2, rows)
+    >>> report.operations[0].operation, report.operations[0].remedy[:11]
+    ('sort', 'short rows:')
     """
-    if not factor > 1:
+    if not real_number(factor, "slow_ops: factor") > 1:
         raise ValueError(f"slow_ops: factor={factor!r} given; a number above 1 is required.")
     watch = _Stopwatch(_Machine.measured())
     watched(fun, args, kwargs, watch)
-    found = [op for row in watch.rows.values() if (op := _judged(row, factor)) is not None]
-    return SlowOps(sorted(found, key=lambda op: (op.bound - op.seconds) * op.runs),
-                   *watch.machine[:2])
-
-
-def _judged(row: _Row, factor: float) -> SlowOp | None:
-    """The operation, if it is far slower than its bound or small and frequent."""
-    if not row.seconds:
-        return None
-    op, seconds = row.operation, min(row.seconds)
-    remedy = _remedy(op, row.runs)
-    slow = seconds > max(factor * row.bound, _LEAST)
-    if not slow and not (row.runs >= _OFTEN and remedy and _frequent(op)):
-        return None
-    return SlowOp(op.primitive.name, source.summarize(op.source), row.runs, seconds, row.bound,
-                  remedy)
-
-
-def _frequent(operation: Operation) -> bool:
-    """Whether an operation of a loop is one whose call costs more than its work."""
-    name = operation.primitive.name
-    out, = operation.results[:1]
-    if name == "dot_general":
-        contracted, _ = operation.params["dimension_numbers"][0]
-        shape = typeof(operation.operands[0]).shape
-        return 2 * out.size * int(np.prod([shape[i] for i in contracted])) < _SMALL
-    return name.startswith(("scatter", "dynamic_update_slice", "gather", "dynamic_slice")) and (
-        typeof(operation.operands[-1 if name.startswith("scatter") else 1]).size * 64
-        < max(out.size, 64))
+    return watch.report(factor)

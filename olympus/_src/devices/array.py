@@ -218,12 +218,12 @@ def _html(self: Any) -> str:
     """For notebooks: where the array is, above what `repr` says."""
     if self.is_deleted():
         return _markup.preformatted(_format(self))
-    sharding = self._sharding
-    where = (f"{self.aval}, {short_number(self.nbytes, 'B')} on "
-             + ", ".join(sorted(map(str, _devices(self)))[:4]))
-    picture = "" if sharding.num_devices == 1 or unreduced(sharding) else (
+    sharding, owners = self._sharding, _devices(self)
+    where = next(iter(owners)) if len(owners) == 1 else f"{len(owners)} devices"
+    title = f"{self.aval}, {short_number(self.nbytes, 'B')} on {where}"
+    picture = "" if len(owners) == 1 or unreduced(sharding) else (
         _pictures.sharding_html(str(sharding), self.aval.shape, sharding))
-    return (f'<div style="{_markup.PAPER}"><code>{_markup.escape(where)}</code>{picture}'
+    return (f'<div style="{_markup.PAPER}"><code>{_markup.escape(title)}</code>{picture}'
             f"{_markup.preformatted(_format(self))}</div>")
 
 
