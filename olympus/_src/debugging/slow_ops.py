@@ -19,6 +19,7 @@ from ..lax import arithmetic
 from ..lax.contract import dot
 from ..numpy.creation import ones
 from ..types import dtypes
+from ..types.shape import exceeds
 from .watch import Operation, WatchTracer, watched
 
 __all__ = ["SlowOp", "SlowOps", "slow_ops"]
@@ -112,16 +113,16 @@ class _Machine(NamedTuple):
     def measured(cls) -> _Machine:
         long, square, one = ones(1 << 22, np.float32), ones((768, 768), np.float32), ones(1)
         with jit_disabled(True):    # as operations are called when they are watched
-            return cls(3 * long.nbytes / _least(lambda: arithmetic.add(long, long)),
-                       2 * 768 ** 3 / _least(lambda: dot(square, square)),
-                       _least(lambda: arithmetic.neg_p.bind(one)))
+            return cls(3 * long.nbytes / _least(lambda: arithmetic.add(long, long), 10),
+                       2 * 768 ** 3 / _least(lambda: dot(square, square), 10),
+                       _least(lambda: arithmetic.neg_p.bind(one), 20))
 
 
-def _least(run: Callable[[], Any]) -> float:
+def _least(run: Callable[[], Any], repeats: int = _REPEATS) -> float:
     """The seconds of the fastest of several runs, after one that compiles."""
     block_until_ready(run())
     found = []
-    for _ in range(_REPEATS):
+    for _ in range(repeats):
         start = time.perf_counter()
         block_until_ready(run())
         found.append(time.perf_counter() - start)
@@ -159,8 +160,8 @@ _REMEDIES: Sequence[tuple[Callable[[_Row], bool], str]] = (
     (lambda row: row.small_and_frequent,
      "a small product in each step of a loop: take those that do not depend on the carry as one "
      "product before or behind it, and several chains at a time with vmap"),
-    (lambda row: row.name == "sort" and (
-        row.avals[0].shape[row.params["dimension"]] <= _SHORT),
+    (lambda row: row.name == "sort" and not exceeds(
+        row.avals[0].shape[row.params["dimension"]], _SHORT),
      "short rows: order slices pairwise with minimum and maximum, as a sorting network does"),
     (lambda row: row.name == "sort", "where a few of the largest are wanted: lax.top_k"),
     (lambda row: row.name in ("argmax", "argmin"),
@@ -205,15 +206,15 @@ class _Stopwatch:
         results = list(map(typeof, operation.results))
         cost = operation_cost(OlympusprEqn(operation.primitive, ins, list(map(Var, results)),
                                            operation.params, ctx=ctx.scope))
-        moved = sum([a.size * a.dtype.itemsize for a in (*avals, *results)
-                     if dtypes.is_numeric(a.dtype)])
+        moved = sum(a.size * a.dtype.itemsize for a in (*avals, *results)
+                    if dtypes.is_numeric(a.dtype))
         return max(cost.flops / self.machine.flops_per_second,
                    max(moved, 1) / self.machine.bytes_per_second), cost.flops
 
     def report(self, factor: float) -> SlowOps:
         """What is far slower than its bound and takes a part of the time that counts."""
         rows = [row for row in self.rows.values() if np.isfinite(row.seconds)]
-        share = _SHARE * sum([row.seconds * row.runs for row in rows])
+        share = _SHARE * sum(row.seconds * row.runs for row in rows)
         slow = [row.told() for row in rows if row.small_and_frequent or (
             row.seconds > max(factor * row.bound, self.machine.call)
             and row.seconds * row.runs >= share)]
@@ -225,11 +226,11 @@ def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 10.0, **kwargs
     """Find the operations that are far below what the machine does, with what to write instead.
 
     The function runs once, operation by operation, loops and jitted functions in Python. The first
-    runs of each operation of each line are timed, the least of a few repeats counts, and it is
-    held against the time that its bytes and flops take at the machine's speed, which is measured
-    before in a sum of two large arrays and a product of two matrices. What XLA fuses takes less in a
-    program than alone, so the report says where to look. Small products that a line takes many
-    times are told as well.
+    runs of each operation of each line are timed, the least of a few repeats counts, and that is
+    held against the time of its bytes and flops at the machine's speed, which is measured before
+    in a sum of two large arrays and a product of two matrices. What XLA fuses takes less in a
+    program than alone: the report says where to look. Small products that a line takes many times
+    are told as well.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -245,7 +246,7 @@ def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 10.0, **kwargs
     >>> import olympus
     >>> import olympus.numpy as onp
     >>> rows = olympus.random.normal(olympus.random.key(0), (20_000, 8))
-    >>> report = olympus.debug.slow_ops(lambda x: onp.sort(x, axis=1) * 2, rows)
+    >>> report = olympus.debug.slow_ops(lambda x: onp.sort(x, axis=1), rows, factor=4)
     >>> report.operations[0].operation, report.operations[0].remedy[:11]
     ('sort', 'short rows:')
     """

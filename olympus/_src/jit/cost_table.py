@@ -14,7 +14,7 @@ from ..core.primitive import programs_in
 from ..devices.devices import client
 from ..lowering.module import lower_program
 
-__all__ = ["CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
+__all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
 
 
 class Cost(NamedTuple):

@@ -1,13 +1,14 @@
 """Drawings of programs: one piece of HTML in which bodies collapse and edges carry types.
 
-Nodes stand in rows by how far they are from the inputs; a browser lays the rows out, and a script of
-a few lines draws each edge between the boxes where they then are, again whenever a body opens.
+Boxes stand in rows by how far they are from the inputs. A browser lays the rows out, and a script
+of a few lines draws each edge between the boxes where they then are, again when a body opens.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ..core.primitive import programs_in
 from ..core.printing import Names
 from ..types.shape import static_int
 from .arguments import check_callable
-from .cost_table import Costs
+from .cost_table import Cost, Costs
 from .stages import Stage, Wrapped
 from .tracing import make_olympuspr
 
@@ -107,7 +108,7 @@ def _drawing(program: Any, limit: int, platform: str | None = None, title: str =
     """The drawing of an open or closed program, with costs on a platform."""
     opened = _opened(program)
     name = opened.debug_info.func_name
-    html = "".join(_Picture(Costs(platform), limit).program(opened, 0))
+    html = "".join(_Picture(Costs(platform), limit).program("", opened, 0))
     return Drawing(name, len(opened.eqns), (
         f'<div class="olympus-drawing"><style>{_STYLE}</style><h4>{escape(title or name)}</h4>'
         f"{html}<script>{_SCRIPT}</script></div>"))
@@ -126,11 +127,11 @@ class _Read(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A box: its number, what it reads, and what gives its HTML."""
+    """A box: its number, what it reads, and what gives its HTML for its number."""
 
     number: int
     reads: Sequence[_Read]
-    write: Callable[[], Iterator[str]]
+    write: Callable[[int], Iterator[str]]
 
 
 class _Picture:
@@ -142,91 +143,88 @@ class _Picture:
         self.count = 0
         self.drawn: dict[int, int] = {}         # numbers of programs, by their id
 
-    def program(self, pr: Olympuspr, depth: int) -> Iterator[str]:
-        """A program with its inputs above and its outputs below."""
-        if id(pr) in self.drawn:
-            yield f'<p class="note">the same as program {self.drawn[id(pr)]}</p>'
+    def program(self, label: str, pr: Olympuspr, depth: int) -> Iterator[str]:
+        """A program with its inputs above and its outputs below; `label` is what it is to a box."""
+        again = self.drawn.get(id(pr))
+        if again is not None:
+            yield _note(f"{label}: the same as program {again}")
             return
         if depth > _DEEPEST:
-            yield f'<p class="note">programs within {_DEEPEST} others are not drawn</p>'
+            yield _note(f"{label}: programs within {_DEEPEST} others are not drawn")
             return
         number = self.drawn[id(pr)] = len(self.drawn)
         shown = pr.eqns[:max(self.left, 0)]
         self.left -= len(shown)
         nodes = self.nodes(pr, shown, depth)
+        yield _note(f"{label}: program {number}") if label else ""
         yield f'<div class="program" data-program="{number}"><svg class="edges">'
         yield from _edges(nodes, self.names)
         yield "</svg>"
         for row in _rows(nodes):
             yield '<div class="row">'
             for node in row:
-                yield from node.write()
+                yield from node.write(node.number)
             yield "</div>"
         yield "</div>"
         if len(shown) < len(pr.eqns):
-            yield (f'<p class="note">{len(pr.eqns) - len(shown)} more of {len(pr.eqns)} equations '
-                   "are not drawn; draw(…, limit=…) draws more</p>")
+            yield _note(f"{len(pr.eqns) - len(shown)} more of {len(pr.eqns)} equations are not "
+                        "drawn; draw(…, limit=…) draws more")
 
     def nodes(self, pr: Olympuspr, eqns: Sequence[OlympusprEqn], depth: int) -> list[_Node]:
         """The boxes of inputs, equations and outputs."""
         found: list[_Node] = []
         made: dict[Var, _Read] = {}
 
-        def add(atoms: Sequence[Any], outs: Sequence[Var], write: Callable[[int], Iterator[str]]
-                ) -> None:
+        def add(write: Callable[[int], Iterator[str]], ins: Sequence[Any] = (),
+                outs: Sequence[Var] = ()) -> None:
             number = self.count = self.count + 1
-            reads = [made[a] for a in variables(atoms) if a in made]
+            found.append(_Node(number, [made[v] for v in variables(ins) if v in made], write))
             made.update({v: _Read(number, i / (len(outs) + 1), v) for i, v in enumerate(outs, 1)})
-            found.append(_Node(number, reads, lambda: write(number)))
 
         self.names.drop_unread(pr)
         info = pr.debug_info
         names = info.arg_names if len(info.arg_names) == len(pr.invars) else [""] * len(pr.invars)
         inputs = [*[(v, "constant") for v in pr.constvars], *zip(pr.invars, names, strict=True)]
         for v, name in inputs[:_MOST_PILLS]:
-            add((), [v], lambda number, v=v, name=name: self.pill(number, "input", v, name))
+            add(partial(self.pill, "input", v, name), outs=[v])
         costs = list(map(self.costs.total, eqns))
-        work = [c.flops + c.transcendentals + _FLOPS_A_BYTE * c.bytes for c in costs]
-        whole = sum(work) or 1.0
-        for eqn, cost, share in zip(eqns, costs, [w / whole for w in work], strict=True):
-            add(eqn.invars, eqn.outvars, lambda number, eqn=eqn, cost=cost, share=share: (
-                self.equation(number, eqn, cost, share, depth)))
+        whole = sum(map(_work, costs)) or 1.0
+        for eqn, cost in zip(eqns, costs, strict=True):
+            add(partial(self.equation, eqn, cost, _work(cost) / whole, depth), eqn.invars,
+                eqn.outvars)
         for v in pr.outvars[:_MOST_PILLS]:
-            add([v], (), lambda number, v=v: self.pill(number, "output", v, ""))
+            add(partial(self.pill, "output", v, ""), [v])
         for what, given in (("inputs", inputs), ("outputs", pr.outvars)):
             if len(given) > _MOST_PILLS:
-                more = f"{len(given) - _MOST_PILLS} more {what}"
-                add((), (), lambda number, more=more: _box(number, "input", "", escape(more)))
+                add(partial(_box, "input", "", f"{len(given) - _MOST_PILLS} more {what}"))
         return found
 
-    def pill(self, number: int, kind: str, atom: Any, name: str) -> Iterator[str]:
+    def pill(self, kind: str, atom: Any, name: str, number: int) -> Iterator[str]:
         """An input or an output."""
-        yield from _box(number, kind, f"{kind}: {atom.aval}", (
-            f"<b>{escape(shortened(name, 40))}</b> <i>{escape(self.atom(atom))}</i>{_type(atom)}"))
+        return _box(kind, f"{kind}: {atom.aval}", (
+            f"<b>{escape(shortened(name, 40))}</b> <i>{escape(self.atom(atom))}</i>{_type(atom)}"),
+            number)
 
-    def equation(self, number: int, eqn: OlympusprEqn, cost: Any, share: float, depth: int
+    def equation(self, eqn: OlympusprEqn, cost: Cost, share: float, depth: int, number: int
                  ) -> Iterator[str]:
         """An operation, or what opens to the programs that it carries."""
-        prim, params = eqn.primitive, eqn.params
-        bodies = [(name, body) for name, value in params.items() for body in programs_in(value)]
-        plain = {k: v for k, v in prim.shown(eqn).items() if not programs_in(v)}
-        what = [f"{k}={clipped(v, 80)}" for k, v in plain.items()]
-        hover = "\n".join([source.summarize(eqn.source), *what])
-        called = f" {shortened(params['name'], 40)}" if "name" in params else ""
-        times = f" × {params['length']}" if "length" in params else ""
+        bodies = [(name.removesuffix("olympuspr").rstrip("_") or "body", _opened(body))
+                  for name, value in eqn.params.items() for body in programs_in(value)]
+        plain = {k: v for k, v in eqn.primitive.shown(eqn).items() if not programs_in(v)}
+        hover = "\n".join([source.summarize(eqn.source),
+                           *[f"{k}={clipped(v, 80)}" for k, v in plain.items()]])
         operands = shortened(", ".join(map(self.atom, eqn.invars[:20])), 40)
-        text = (f"<b>{escape(prim.name + called + times)}</b> <i>{escape(operands)}</i>"
-                f"{_cost(cost)}{''.join(map(_type, eqn.outvars[:20]))}"
+        text = (f"<b>{escape(_called(eqn))}</b> <i>{escape(operands)}</i>{_cost(cost)}"
+                f"{''.join(map(_type, eqn.outvars[:20]))}"
                 f'<div class="bar" style="width:{100 * share:.0f}%"></div>')
         if not bodies:
-            yield from _box(number, "operation", hover, text)
+            yield from _box("operation", hover, text, number)
             return
         yield (f'<details class="node body" data-node="{number}" title="{escape(hover)}">'
                f"<summary>{text}</summary>")
-        for name, body in bodies:
-            label = name.removesuffix("olympuspr").rstrip("_") or "body"
-            yield f'<div class="inner"><p class="note">{escape(label)}</p>'
-            yield from self.program(_opened(body), depth + 1)
+        for label, body in bodies:
+            yield '<div class="inner">'
+            yield from self.program(label, body, depth + 1)
             yield "</div>"
         yield "</details>"
 
@@ -234,8 +232,19 @@ class _Picture:
         return clipped(atom.val, 20) if isinstance(atom, Literal) else self.names.of(atom)
 
 
-def _box(number: int, kind: str, hover: str, html: str) -> Iterator[str]:
+def _box(kind: str, hover: str, html: str, number: int) -> Iterator[str]:
     yield f'<div class="node {kind}" data-node="{number}" title="{escape(hover)}">{html}</div>'
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _called(eqn: OlympusprEqn) -> str:
+    """The primitive, the function that is called, how often."""
+    name, length = eqn.params.get("name"), eqn.params.get("length")
+    return "".join([eqn.primitive.name, f" {shortened(str(name), 40)}" if name else "",
+                    f" × {length}" if length else ""])
 
 
 def _type(atom: Any) -> str:
@@ -243,12 +252,15 @@ def _type(atom: Any) -> str:
     return f'<div class="type">{escape(shortened(atom.aval.str_short(short_dtypes=True)))}</div>'
 
 
-def _cost(cost: Any) -> str:
-    told = [text for n, text in ((cost.flops, f"{short_number(cost.flops)} flops"),
-                                 (cost.transcendentals, f"{short_number(cost.transcendentals)} "
-                                                        "transcendentals"),
-                                 (cost.bytes, short_number(cost.bytes, "B"))) if n]
-    return f'<div class="cost">{" · ".join(told)}</div>' if told else ""
+def _cost(cost: Cost) -> str:
+    told = [f"{short_number(cost.flops)} flops",
+            f"{short_number(cost.transcendentals)} transcendentals", short_number(cost.bytes, "B")]
+    shown = " · ".join([text for text, n in zip(told, cost, strict=True) if n])
+    return f'<div class="cost">{shown}</div>' if shown else ""
+
+
+def _work(cost: Cost) -> float:
+    return cost.flops + cost.transcendentals + _FLOPS_A_BYTE * cost.bytes
 
 
 def _edges(nodes: Sequence[_Node], names: Names) -> Iterator[str]:
@@ -303,10 +315,10 @@ def _mean(places: Sequence[float]) -> float:
 _STYLE = """
 .olympus-drawing{color:#1b1b1f;background:#ffffff;font:13px sans-serif;padding:8px;overflow:auto}
 .olympus-drawing h4{margin:4px;text-align:center;font:bold 15px monospace}
-.olympus-drawing .program{position:relative;min-width:max-content;padding:4px}
+.olympus-drawing .program{position:relative;min-width:max-content;padding:4px 48px}
 .olympus-drawing .edges{position:absolute;left:0;top:0;width:100%;height:100%;overflow:visible;
  display:none}
-.olympus-drawing .row{display:flex;justify-content:center;align-items:flex-start;gap:40px;
+.olympus-drawing .row{display:flex;justify-content:center;align-items:flex-end;gap:40px;
  margin:0 0 8px}
 .olympus-drawing.live .row{margin-bottom:44px}
 .olympus-drawing.live .row:last-child{margin-bottom:4px}
