@@ -102,6 +102,14 @@ def test_costs_are_xlas_of_the_operation_and_of_all_runs_of_a_loop():
     assert told(lambda x: lax.fori_loop(0, 5, body, x))[0].startswith(f"{5 * 2 * 1.024:.1f}k ")
 
 
+def test_symbolic_sizes_cost_nothing_that_is_known():
+    """A sum over `n` elements was said to take 9.2e18 operations, in tables of costs as well."""
+    x = olympus.ShapeDtypeStruct(olympus.export.symbolic_shape("n"), "float32")
+    lowered = olympus.jit(lambda x: x.sum()).trace(x).lower()
+    assert lowered.cost_table() == []
+    assert "flops" not in str(draw(lowered)).partition("<h4>")[2]
+
+
 def test_boxes_stand_below_what_they_read():
     fun, args = PROGRAMS["loops"]
     for level in (e for e in tree(draw(fun, *args)).iter("div") if e.get("data-program")):

@@ -13,6 +13,7 @@ from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 from ..devices.devices import client
 from ..lowering.module import lower_program
+from ..types.shape import is_static
 
 __all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
 
@@ -148,7 +149,12 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation; nothing of one that needs what is around it."""
+    """What XLA says of a program of one equation; nothing of one that needs what is around it.
+
+    Nor of one with symbolic sizes, for which it counts numbers far from any.
+    """
+    if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
+        return _NOTHING
     ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
     rest = iter(ins)
     outs = [Var(v.aval) for v in eqn.outvars]
