@@ -723,6 +723,8 @@ def case_notebooks_show_which_device_holds_which_part():
     assert boxes(on(("x", "y"))) == [sum(grid, [])]
     assert boxes(on("x", None, "y")) == grid        # the axes but the last one go down
     assert boxes(on(None, "x", "y", None)) == [[text] for row in grid for text in row]
+    explicit = mesh().of_types((AxisType.Explicit,) * 2)
+    assert NamedSharding(explicit, P("x", unreduced={"y"}))._repr_html_() is None
     x = olympus.device_put(X, on("x", "y"))
     assert boxes(x) == grid and "Array([[0., 1.]," in x._repr_html_()
     assert boxes(x[0]) == [["CPU 0,2,4,6", "CPU 1,3,5,7"]]

@@ -315,8 +315,8 @@ class NamedSharding(lib.GSPMDSharding):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
     def _repr_html_(self) -> str | None:
-        if isinstance(self.mesh, AbstractMesh):     # no device holds anything
-            return None
+        if isinstance(self.mesh, AbstractMesh) or unreduced(self):
+            return None     # no device holds anything, or each terms of a sum
         cuts = [prod([self.mesh.shape[name] for name in axes_of(entry)]) for entry in self.spec]
         return _pictures.sharding_html(repr(self), tuple(cuts), self)
 
