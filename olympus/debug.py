@@ -5,15 +5,17 @@ from ._src.core.effects import DebugEffect, OrderedDebugEffect
 from ._src.debugging.bisect import Parting, Recording, Step, bisect, record
 from ._src.debugging.find_nan import NanFound, find_nan
 from ._src.debugging.precision import Amplification, Precision, precision
+from ._src.debugging.slow_ops import SlowOp, SlowOps, slow_ops
 from ._src.host.debug import callback, log, print
 from ._src.host.debugger import breakpoint
 from ._src.host.inspection import inspect_array_sharding
 from ._src.host.pictures import visualize_array_sharding, visualize_sharding
+from ._src.jit.drawing import Drawing, draw
 from ._src.jit.holds import holds
 
-__all__ = ["Amplification", "DebugEffect", "NanFound", "OrderedDebugEffect", "Parting", "Precision",
-           "Recording", "Step", "bisect", "breakpoint", "callback", "find_nan", "holds",
-           "inspect_array_sharding", "log", "precision", "print", "record",
-           "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["Amplification", "DebugEffect", "Drawing", "NanFound", "OrderedDebugEffect", "Parting",
+           "Precision", "Recording", "SlowOp", "SlowOps", "Step", "bisect", "breakpoint",
+           "callback", "draw", "find_nan", "holds", "inspect_array_sharding", "log", "precision",
+           "print", "record", "slow_ops", "visualize_array_sharding", "visualize_sharding"]
 
 _publish(__name__)

@@ -11,6 +11,7 @@ import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 from eight_devices import error, names, report
@@ -707,6 +708,28 @@ def case_pictures_show_which_device_holds_which_part():
         olympus.jit(lambda x: olympus.debug.visualize_array_sharding(x.T, **small))(
             olympus.device_put(X, on("x")))
     assert out.getvalue().splitlines() == picture((2, 4), on(None, "x"), **small)
+
+
+def case_notebooks_show_which_device_holds_which_part():
+    def boxes(shown):
+        return [[cell.text for cell in row]
+                for row in ElementTree.fromstring(shown._repr_html_()).iter("tr")]
+
+    grid = [[f"CPU {2 * i + j}" for j in range(2)] for i in range(4)]
+    assert boxes(mesh()) == boxes(on("x", "y")) == grid
+    assert boxes(on("y", "x")) == [list(row) for row in zip(*grid, strict=True)]
+    assert boxes(on(None, "y")) == boxes(on("y")) == [["CPU 0,2,4,6", "CPU 1,3,5,7"]]
+    assert boxes(on()) == [["CPU 0,1,2,3,4,5,6,7"]]
+    assert boxes(on(("x", "y"))) == [sum(grid, [])]
+    assert boxes(on("x", None, "y")) == grid        # the axes but the last one go down
+    assert boxes(on(None, "x", "y", None)) == [[text] for row in grid for text in row]
+    explicit = mesh().of_types((AxisType.Explicit,) * 2)
+    assert NamedSharding(explicit, P("x", unreduced={"y"}))._repr_html_() is None
+    x = olympus.device_put(X, on("x", "y"))
+    assert boxes(x) == grid and "Array([[0., 1.]," in x._repr_html_()
+    assert boxes(x[0]) == [["CPU 0,2,4,6", "CPU 1,3,5,7"]]
+    compiled = olympus.jit(lambda x: x + 1).lower(x).compile()
+    assert repr(compiled).startswith("Compiled(<lambda>: f32[4,2] -> f32[4,2], cpu × 8, ")
 
 
 def case_prints_of_the_part_that_each_device_has():

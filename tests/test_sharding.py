@@ -20,7 +20,8 @@ import sharded_cases
 import olympus
 from olympus import lax
 from olympus._src.arrays.assembly import held_parts
-from olympus._src.host.pictures import drawn, painter, table
+from olympus._src.base.markup import boxes
+from olympus._src.host.pictures import drawn, painter
 from olympus.sharding import (
     AbstractMesh,
     AxisType,
@@ -289,5 +290,5 @@ def test_pictures_in_notebooks_are_tables(monkeypatch):
     assert [cell.text for cell in root.iter("td")] == [f"{DEVICE.platform.upper()} {DEVICE.id}"]
     assert "rgb(230,92,92)" in text
     labels = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
-    cells = [[cell.text for cell in row] for row in ElementTree.fromstring(table(labels, 1, 3))]
+    cells = [[cell.text for cell in row] for row in ElementTree.fromstring(boxes(labels, 1, 3))]
     assert cells == [["a", "b"], ["c", "d"]]

@@ -332,5 +332,5 @@ def test_what_users_see_has_public_names():
     for error in (errors.ShardingTypeError, errors.RuleMissingError, errors.DonatedArgumentError):
         assert error.__module__ == "olympus.errors"
     traced = olympus.jit(lambda x: x * 2).trace(1.0)
-    assert str(traced) == "Traced(<lambda>: (float32[]) -> (float32[]))"
-    assert str(traced.lower().compile()) == "Compiled(<lambda>: (float32[]) -> (float32[]))"
+    assert str(traced) == "Traced(<lambda>: f32[] -> f32[], 1 equation)"
+    assert str(traced.lower().compile()).startswith("Compiled(<lambda>: f32[] -> f32[], cpu")

@@ -159,6 +159,25 @@ def clipped(value: Any, length: int = 60) -> str:
     return text if len(text) <= length else text[:length] + "…"
 
 
+def shortened(text: str, length: int = 60) -> str:
+    """A text of at most `length` characters."""
+    return text if len(text) <= length else text[:length - 1] + "…"
+
+
+def short_number(x: float, unit: str = "") -> str:
+    """A number in three digits, with the letter of its power of a thousand.
+
+    >>> short_number(1024), short_number(1_200_000, "B")
+    ('1.02k', '1.2 MB')
+    """
+    gap = " " if unit else ""
+    for letter in ("", "k", "M", "G", "T"):
+        if x < 999.5:
+            return f"{x:.3g}{gap}{letter}{unit}"
+        x /= 1000
+    return f"{x:.3g}{gap}P{unit}"
+
+
 def _own(error: Exception) -> bool:
     """Whether an error is of a class of ours: of a traced value it says more than we could here."""
     return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]

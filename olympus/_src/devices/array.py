@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
-from ..base.util import memoize
+from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct, check_index, check_scalar, check_truth, make_aval
@@ -26,6 +26,8 @@ from . import devices, exchange
 __all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "layout_of", "parts_of", "put_array",
            "put_numpy", "refuse_masked_arrays", "register_holder", "share_numpy", "stored"]
 
+_markup: Any = lazy_module("olympus._src.base.markup")
+_pictures: Any = lazy_module("olympus._src.types.pictures")
 Array = lib.Array
 ArrayImpl = lib.ArrayImpl
 
@@ -210,6 +212,19 @@ def _format(self: Any) -> str:
 
 def _text(self: Any) -> str:
     return str(numpy_value(self)) if _shown(self) else _format(self)
+
+
+def _html(self: Any) -> str:
+    """For notebooks: where the array is, above what `repr` says."""
+    if self.is_deleted():
+        return _markup.preformatted(_format(self))
+    sharding, owners = self._sharding, _devices(self)
+    where = next(iter(owners)) if len(owners) == 1 else f"{len(owners)} devices"
+    title = f"{self.aval}, {short_number(self.nbytes, 'B')} on {where}"
+    picture = "" if len(owners) == 1 or unreduced(sharding) else (
+        _pictures.sharding_html(str(sharding), self.aval.shape, sharding))
+    return (f'<div style="{_markup.PAPER}"><code>{_markup.escape(title)}</code>{picture}'
+            f"{_markup.preformatted(_format(self))}</div>")
 
 
 def _shown(self: Any) -> bool:
@@ -410,7 +425,7 @@ def _removed(name: str, instead: str) -> Callable[[Any], Any]:
 METHODS: dict[str, Callable[..., Any]] = {
     "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
     "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,
-    "__str__": _text,
+    "__str__": _text, "_repr_html_": _html,
     "__format__": lambda self, spec: (
         format(_text(self), spec) if not _shown(self) else
         format(numpy_value(self) if self.aval.ndim else numpy_value(self)[()], spec)),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import colorsys
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
+from ..base.markup import ColorMap, boxes, color_of
 from ..base.typing import Array
 from ..core.trace import typeof
 from ..lax.sharding import resolve_sharding
+from ..types.pictures import device_grid
 from ..types.shape import Shape, canonical_shape, sequence
 from ..types.sharding import NamedSharding, Sharding
 from .inspection import inspect_array_sharding
@@ -23,7 +24,7 @@ _WIDTH_OF_LINE = 2.5    # a line of a terminal is that many columns high
 
 def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool = True,
                        scale: float = 1.0, min_width: int = 9, max_width: int = 80,
-                       color_map: Callable[[float], Sequence[float]] | None = None) -> None:
+                       color_map: ColorMap | None = None) -> None:
     """Print which devices hold which part of an array of one or two axes, as boxes.
 
     Args:
@@ -62,11 +63,11 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
             sharding.check_compatible_aval(shape)
         except ValueError as error:
             raise ValueError(f"{what}: {error}") from None
-    labels, rows, columns = _grid(shape, sharding)
+    labels, rows, columns = device_grid(shape, sharding)
     height, width = _box_size(shape, labels, rows, columns, scale, min_width, max_width)
     notebook = _notebook()
     if notebook is not None:
-        notebook.display(notebook.HTML(table(labels, height, width, color_map if use_color else (
+        notebook.display(notebook.HTML(boxes(labels, height, width, color_map if use_color else (
             lambda number: (1.0, 1.0, 1.0)))))
         return
     paint = painter(color_map) if use_color and sys.stdout.isatty() else None
@@ -96,22 +97,6 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     aval = typeof(arr)
     inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(
         aval.shape, sharding, **kwargs))
-
-
-def _grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str], int, int]:
-    """What is in each box, by row and column, and the numbers of those."""
-    held: dict[tuple[int, int], list[Any]] = {}
-    for device, index in sharding.devices_indices_map(shape).items():
-        row, column = (0, *[s.start or 0 for s in index])[-2:]
-        held.setdefault((row, column), []).append(device)
-    rows, columns = [{start: n for n, start in enumerate(sorted(set(starts)))}
-                     for starts in zip(*held, strict=True)]
-    return ({(rows[i], columns[j]): _label(found) for (i, j), found in held.items()}, len(rows),
-            len(columns))
-
-
-def _label(devices: Sequence[Any]) -> str:
-    return f"{devices[0].platform.upper()} {','.join(map(str, sorted(d.id for d in devices)))}"
 
 
 def _box_size(shape: Shape, labels: Any, rows: int, columns: int, scale: float, min_width: int,
@@ -153,36 +138,10 @@ def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
     return "\n".join(lines)
 
 
-def table(labels: dict[tuple[int, int], str], height: int, width: int,
-          color_map: Callable[[float], Sequence[float]] | None = None) -> str:
-    """The same boxes as a table of HTML, coloured."""
-    rows, columns = [max(where) + 1 for where in zip(*labels, strict=True)]
-    lines = []
-    for i in range(rows):
-        cells = []
-        for j in range(columns):
-            color, dark = _color((i * columns + j) / max(rows * columns - 1, 1), color_map)
-            cells.append(
-                f'<td style="background:rgb({",".join(map(str, color))});color:'
-                f'{"black" if dark else "white"};border:1px solid;text-align:center;'
-                f'width:{width}ch;height:{2 * height}ch">{labels.get((i, j), "")}</td>')
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'
-
-
-def _color(number: float, color_map: Callable[[float], Sequence[float]] | None
-           ) -> tuple[tuple[int, ...], bool]:
-    """Red, green and blue for a number in [0, 1], and whether ink on it is black."""
-    found = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
-        color_map(number))
-    red, green, blue = [round(255 * c) for c in tuple(found)[:3]]
-    return (red, green, blue), 3 * red + 6 * green + blue > 1275
-
-
-def painter(color_map: Callable[[float], Sequence[float]] | None) -> Callable[[str, float], str]:
+def painter(color_map: ColorMap | None) -> Callable[[str, float], str]:
     """What gives text a terminal's background colour, for a number in [0, 1]."""
     def paint(text: str, number: float) -> str:
-        color, dark = _color(number, color_map)
+        color, dark = color_of(number, color_map)
         ink = 30 if dark else 97
         return f"\x1b[{ink};48;2;{';'.join(map(str, color))}m{text}\x1b[0m"
 

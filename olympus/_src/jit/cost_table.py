@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from ..base import lib, source
 from ..base.lib import mlir
-from ..base.util import Memo
+from ..base.markup import columns
+from ..base.util import Memo, short_number
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 from ..devices.devices import client
 from ..lowering.module import lower_program
+from ..types.shape import is_static
 
-__all__ = ["CostLine", "CostTable", "cost_table", "operation_cost"]
+__all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
 
 
 class Cost(NamedTuple):
@@ -59,26 +61,26 @@ class CostTable(list[CostLine]):
     often as it runs, of other loops once, and of branches the dearest.
     """
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[list[str]]:
         total = sum(row.flops for row in self) or 1.0
-        rows = [("flops", "%", "transc.", "bytes", "line")]
-        rows += [(_short(r.flops), f"{100 * r.flops / total:.1f}", _short(r.transcendentals),
-                  _short(r.bytes_accessed),
-                  f"{source.short_path(r.file)}:{r.line} ({r.function}) {r.text}".rstrip())
-                 for r in self]
+        head = ["flops", "%", "transc.", "bytes", "line"]
+        return [head, *[
+            [short_number(r.flops), f"{100 * r.flops / total:.1f}",
+             short_number(r.transcendentals), short_number(r.bytes_accessed),
+             f"{source.short_path(r.file)}:{r.line} ({r.function}) {r.text}".rstrip()]
+            for r in self]]
+
+    def __str__(self) -> str:
+        rows = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         return "\n".join("  ".join([*(x.rjust(w) for x, w in zip(row, widths)), row[4]])
                          for row in rows)
 
     __repr__ = __str__
 
-
-def _short(x: float) -> str:
-    for unit in ("", "k", "M", "G", "T"):
-        if x < 1000:
-            return f"{x:.3g}{unit}"
-        x /= 1000
-    return f"{x:.3g}P"
+    def _repr_html_(self) -> str:
+        head, *rows = self._rows()
+        return columns(head, rows)
 
 
 Lines = dict[Any, Cost]     # by source
@@ -88,7 +90,7 @@ def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
     """The lines of a program with what they cost on a platform."""
     found: dict[tuple[str, int, str], Cost] = {}
     texts = {}
-    for where, cost in _Walk(platform).program(closed.olympuspr).items():
+    for where, cost in Costs(platform).program(closed.olympuspr).items():
         place = None if where is None else source.location(where)
         key = ("<unknown>", 0, "") if place is None else (place.file, place.line, place.function)
         found[key] = found.get(key, _NOTHING).plus(cost)
@@ -97,10 +99,10 @@ def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
     return CostTable(sorted(rows, key=lambda r: (-r.flops, -r.bytes_accessed, r.file, r.line)))
 
 
-class _Walk:
-    """Costs of programs; equal operations are asked for once."""
+class Costs:
+    """Costs of programs on a platform; equal operations are asked for once."""
 
-    def __init__(self, platform: str) -> None:
+    def __init__(self, platform: str | None) -> None:
         self.platform, self.known, self.programs = platform, Memo(4096), Memo(4096)
 
     def program(self, pr: Olympuspr) -> Lines:
@@ -110,6 +112,13 @@ class _Walk:
             parts = [self._equation(eqn) for eqn in pr.eqns]
             found = self.programs[pr] = _sum(parts)
         return found
+
+    def total(self, eqn: OlympusprEqn) -> Cost:
+        """The cost of an equation with all that is inside it."""
+        total = _NOTHING
+        for cost in self._equation(eqn).values():
+            total = total.plus(cost)
+        return total
 
     def _equation(self, eqn: OlympusprEqn) -> Lines:
         prim, params = eqn.primitive, eqn.params
@@ -140,7 +149,12 @@ class _Walk:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation; nothing of one that needs what is around it."""
+    """What XLA says of a program of one equation; nothing of one that needs what is around it.
+
+    Nor of one with symbolic sizes, for which it counts numbers far from any.
+    """
+    if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
+        return _NOTHING
     ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
     rest = iter(ins)
     outs = [Var(v.aval) for v in eqn.outvars]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
-from ..base.util import lazy_module
+from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
 from ..core.trace import Tracer, typeof
 from ..devices.array import layout_of, stored
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from .cost_table import CostTable
 
 _costs: Any = lazy_module("olympus._src.jit.cost_table")
+_drawing: Any = lazy_module("olympus._src.jit.drawing")
+_SHOWN = 200    # equations that a notebook is shown of a stage
+_ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
 
 
@@ -83,6 +87,17 @@ class ArgInfo:
     def dtype(self) -> np.dtype:
         return self._aval.dtype
 
+def _listed(avals: Sequence[Any]) -> str:
+    """Types in a few words: as many as there is room for."""
+    text = ""
+    for n, aval in enumerate(avals):
+        more = aval.str_short(short_dtypes=True)
+        if n and len(text) + len(more) > _ROOM:
+            return f"{text}, …"
+        text += f"{', ' if n else ''}{shortened(more, _ROOM)}"
+    return text or "()"
+
+
 class Stage:
     """What all stages know: the trees and types of arguments and results."""
 
@@ -93,8 +108,16 @@ class Stage:
 
     def __repr__(self) -> str:
         closed = self._program.closed
-        ins, outs = [", ".join(map(str, avals)) for avals in (closed.in_avals, closed.out_avals)]
-        return f"{type(self).__name__}({self._program.name}: ({ins}) -> ({outs}))"
+        name = shortened(self._program.name, 40)
+        types = f"{_listed(closed.in_avals)} -> {_listed(closed.out_avals)}"
+        return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._told()])})"
+
+    def _told(self) -> list[str]:
+        """What the text says besides the name and the types."""
+        return []
+
+    def _repr_html_(self) -> str:
+        return _drawing.stage_drawing(self, _SHOWN)._repr_html_()
 
     @property
     def in_tree(self) -> Any:
@@ -150,6 +173,10 @@ class Traced(Stage):
     def __init__(self, program: Any, name: str, placement: Placement) -> None:
         super().__init__(program, placement)
         self.fun_name = name
+
+    def _told(self) -> list[str]:
+        count = len(self._program.closed.eqns)
+        return [f"{count} equation{'' if count == 1 else 's'}"]
 
     @property
     def olympuspr(self) -> Any:
@@ -217,6 +244,9 @@ class Lowered(Stage):
         self._of = of       # the arguments that `lower_program` had, if they say all of it
         self._module, self._context, self._kept = module, context, kept
         self._platforms = platforms
+
+    def _told(self) -> list[str]:
+        return list(self._platforms)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -314,6 +344,14 @@ class Compiled(Stage):
         return self._cpp(*args, **kwargs)
 
     call = __call__
+
+    def _told(self) -> list[str]:
+        count, stats = len(self._executable.devices), self.memory_analysis()
+        bytes_ = 0 if stats is None else (
+            stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
+            + stats.generated_code_size_in_bytes - stats.alias_size_in_bytes)
+        where = self._placement.platform + (f" × {count}" if count > 1 else "")
+        return [where, *([short_number(bytes_, "B")] if bytes_ else [])]
 
     def as_text(self) -> str | None:
         """The optimised program as text, or None where the backend does not keep it."""

@@ -20,12 +20,14 @@ import numpy as np
 
 from ..base import lib
 from ..base.config import disallow_mesh_context_manager
+from ..base.util import lazy_module
 from .shape import prod, sequence
 
 __all__ = ["NO_MESH", "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh",
            "UnreducedKind", "current_mesh", "get_abstract_mesh", "mesh_around", "mesh_of",
            "mesh_of_types", "restore_mesh", "swap_mesh", "use_abstract_mesh"]
 
+_pictures: Any = lazy_module("olympus._src.types.pictures")
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)
 # Not a function: reading `.value` is asked for by every equation that is recorded.
@@ -403,6 +405,9 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     def __repr__(self) -> str:
         return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
                 f"axis_types={self.axis_types})")
+
+    def _repr_html_(self) -> str:
+        return _pictures.mesh_html(self)
 
     def __enter__(self) -> Mesh:
         if disallow_mesh_context_manager.value:

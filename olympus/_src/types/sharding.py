@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import Device
-from ..base.util import memoize, quoted
+from ..base.util import lazy_module, memoize, quoted
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
@@ -28,6 +28,7 @@ __all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "Parti
            "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
            "sharding_in_types", "space_of", "told_axes", "unreduced", "without_mesh"]
 
+_pictures: Any = lazy_module("olympus._src.types.pictures")
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
 
@@ -312,6 +313,12 @@ class NamedSharding(lib.GSPMDSharding):
     def __repr__(self) -> str:
         kind = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
+
+    def _repr_html_(self) -> str | None:
+        if isinstance(self.mesh, AbstractMesh) or unreduced(self):
+            return None     # no device holds anything, or each terms of a sum
+        cuts = [prod([self.mesh.shape[name] for name in axes_of(entry)]) for entry in self.spec]
+        return _pictures.sharding_html(repr(self), tuple(cuts), self)
 
 
 @memoize(4096)
