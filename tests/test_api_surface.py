@@ -34,7 +34,7 @@ OURS = {    # what nobody else has a name for
                       "bisect", "find_nan", "holds", "precision", "record"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
                        "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
-                       "ShardingTypeError"},
+                       "ShardingTypeError", "StaleValueError", "StaleValueWarning"},
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 
