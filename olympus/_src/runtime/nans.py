@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.config import debug_infs, debug_nans
+from ..base.config import debug_infs, debug_nans, debugging
 from ..core.context import ctx
 from ..core.evaluate import bind, evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
@@ -30,11 +30,6 @@ ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose de
 _BACKWARD = ("transpose",)      # in the names of what a backward pass binds
 
 Test = Callable[[Any], Any]
-
-
-def debugging() -> bool:
-    """Whether results are looked at."""
-    return debug_nans.value or debug_infs.value
 
 
 def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any],
@@ -205,8 +200,13 @@ class _Search:
              ) -> _Culprit:
         """What is said of the equation that makes `x`."""
         place = _Place.of(self.test, x, ins)
-        back = any(map(_backward, [eqn, *[around.eqn for around in self.around]]))
-        hazard = back and any(value == 0 and _may_be_cotangent(closed, atom)
+        back = ctx.transposed is not None or any(
+            map(_backward, [eqn, *[around.eqn for around in self.around]]))
+        # The zero is the cotangent if the backward pass made it, as far as this program says.
+        inside = bool(self.around) or ctx.transposed is not None
+        made = {v for e in closed.olympuspr.eqns if _backward(e) for v in e.outvars}
+        made.update(closed.olympuspr.invars if inside else ())
+        hazard = back and any(value == 0 and type(atom) is not Literal and atom in made
                               for atom, value in zip(eqn.invars, place.operands, strict=True))
         loops = [line for around in reversed(self.around) for line in around.iteration()]
         return _Culprit(eqn.primitive, x.aval, source.summarize(eqn.source),
@@ -216,10 +216,3 @@ class _Search:
 def _backward(eqn: OlympusprEqn) -> bool:
     """Whether a backward pass bound it."""
     return eqn.ctx is not None and _BACKWARD in eqn.ctx.names
-
-
-def _may_be_cotangent(closed: ClosedOlympuspr, atom: Any) -> bool:
-    """Whether an operand comes of a backward pass, as far as the program says."""
-    pr = closed.olympuspr
-    makers = [eqn for eqn in pr.eqns if atom in eqn.outvars]
-    return any(map(_backward, makers)) or atom in pr.invars
