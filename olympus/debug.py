@@ -10,10 +10,11 @@ from ._src.host.debugger import breakpoint
 from ._src.host.inspection import inspect_array_sharding
 from ._src.host.pictures import visualize_array_sharding, visualize_sharding
 from ._src.jit.holds import holds
+from ._src.jit.memory import CacheMemory, FunctionMemory, MemoryReport
 
-__all__ = ["Amplification", "DebugEffect", "NanFound", "OrderedDebugEffect", "Parting", "Precision",
-           "Recording", "Step", "bisect", "breakpoint", "callback", "find_nan", "holds",
-           "inspect_array_sharding", "log", "precision", "print", "record",
-           "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["Amplification", "CacheMemory", "DebugEffect", "FunctionMemory", "MemoryReport",
+           "NanFound", "OrderedDebugEffect", "Parting", "Precision", "Recording", "Step", "bisect",
+           "breakpoint", "callback", "find_nan", "holds", "inspect_array_sharding",
+           "log", "precision", "print", "record", "visualize_array_sharding", "visualize_sharding"]
 
 _publish(__name__)

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from ..base import config, lib, source
 from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
-from ..base.util import lazy_module, wraps
+from ..base.util import lazy_module, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
 from ..core.context import ThreadState, ctx
@@ -355,10 +355,7 @@ class JitFunction:
         if self.max_traces is not None and self.traces > self.max_traces:
             _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, call),
                                    self.traces, self.max_traces, self.on_retrace)
-        fun = self.signature.fun
-        while isinstance(fun, functools.partial):
-            fun = fun.func
-        code = getattr(inspect.unwrap(fun), "__code__", None)
+        code = getattr(unwrapped(self.signature.fun), "__code__", None)
         if code is None or source.is_internal(code.co_filename):
             return
         made = _made.get(code, 0)
