@@ -159,7 +159,7 @@ def cut_by_vmap(trace: Any) -> frozenset[Any]:
     """The axes of a mesh that cut the axes that vmaps around add."""
     found: frozenset[Any] = frozenset()
     while trace is not None:
-        if type(trace) is BatchTrace:
+        if isinstance(trace, BatchTrace):
             found |= set(axes_of(trace.axis.mesh_axis))
         trace = trace.parent
     return found
