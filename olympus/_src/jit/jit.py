@@ -337,8 +337,10 @@ class JitFunction:
                 f"[{', '.join(map(str, call.avals))}], but 'no_tracing' is set; call it with these "
                 "types before.")
         if config.log_compiles.value:
-            LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
-                           ", ".join(map(str, call.avals)))
+            code = getattr(unwrapped(self.signature.fun), "__code__", None)
+            LOGGER.warning("Compiling %s with global shapes and types [%s]%s.", self.name,
+                           ", ".join(map(str, call.avals)),
+                           f", written at {source.written_at(code)}" if code else "")
         if not self.library:
             self._note_trace(call)
         with anew() if self.purity else nullcontext():
