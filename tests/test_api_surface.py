@@ -32,7 +32,8 @@ KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspe
 OURS = {    # what nobody else has a name for
     "olympus": {"memory_report"},
     "olympus.debug": {"Amplification", "CacheMemory", "FunctionMemory", "MemoryReport", "NanFound",
-                      "Parting", "Precision", "Recording", "Step", "bisect", "find_nan", "holds", "precision", "record"},
+                      "Parting", "Precision", "Recording", "Step", "bisect", "find_nan",
+                      "holds", "precision", "record"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
                        "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
                        "ShardingTypeError", "StaleValueError", "StaleValueWarning"},

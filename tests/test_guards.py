@@ -174,7 +174,8 @@ def changed(way):
 @pytest.mark.parametrize("way", WAYS)
 def test_what_has_changed_is_told_by_name_or_traced_anew(way):
     fun, change, line, before, after = changed(way)
-    warned, refused, again = [olympus.jit(fun, guards=mode) for mode in ("warn", "error", "retrace")]
+    warned, refused, again = [olympus.jit(fun, guards=mode)
+                              for mode in ("warn", "error", "retrace")]
     x = onp.float32(2)
     for f in (warned, refused, again):
         assert f(x) == f(x) == before
@@ -199,7 +200,8 @@ def test_the_option_guards_what_was_jitted_before():
     with jit_guards("error"):
         assert f(1.0) == 1.0
         in_globals(offset=1.0)
-        for call in (f, f.lower, f.trace, f.eval_shape, olympus.grad(f), olympus.jit(lambda x: f(x))):
+        for call in (f, f.lower, f.trace, f.eval_shape, olympus.grad(f),
+                     olympus.jit(lambda x: f(x))):
             with pytest.raises(StaleValueError, match="offset was 0.0 and is now 1.0"):
                 call(1.0)
         assert olympus.jit(lambda x: x - offset, guards="off")(1.0) == 0.0

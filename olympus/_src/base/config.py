@@ -702,11 +702,6 @@ def disable_jit(disable: bool = True) -> Override:
     return jit_disabled(disable)
 
 
-def debugging() -> bool:
-    """Whether results are looked at for NaN or infinities; then what is derived keeps its lines."""
-    return debug_nans.value or debug_infs.value
-
-
 checking_leaks: Callable[[], Override] = functools.partial(check_tracer_leaks, True)
 
 

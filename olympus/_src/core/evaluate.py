@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..base.config import debugging
+from ..base.config import debug_infs, debug_nans
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
@@ -41,7 +41,8 @@ def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
 
     Where NaN are looked for, what is recorded names the lines of the program.
     """
-    return evaluate(closed.olympuspr, closed.consts, args, _bind_as if debugging() else bind)
+    lines = debug_nans.value or debug_infs.value
+    return evaluate(closed.olympuspr, closed.consts, args, _bind_as if lines else bind)
 
 
 def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],

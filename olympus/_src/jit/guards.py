@@ -265,7 +265,7 @@ class _Walk:
             if users or callable(x):
                 self.value(x, _Place(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in vars(f):
-            self.value(f.__wrapped__, place.within(".__wrapped__"))
+            self.value(vars(f)["__wrapped__"], place.within(".__wrapped__"))
 
     def wrapper(self, f: Any, place: _Place) -> None:
         self.value(f.__wrapped__, place)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import source
-from ..base.util import Memo, Owned, known_caches, name_of, unwrapped
+from ..base.util import Memo, Owned, known_caches, unwrapped
 from ..devices.devices import client
 from ..lowering.attributes import context_bytes
 from ..runtime.compile import compiled_programs

@@ -61,6 +61,8 @@ class Program:
             if sharding is not None:        # of a struct: an array that is cut so there cannot be
                 sharding.check_compatible_aval(aval.shape)
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
+        if config.enable_checks.value:
+            check_olympuspr(closed.olympuspr)
         # The values of dimension variables are read off the arguments.
         symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]
         kept = tuple(self.keep_unused or u or s for u, s in zip(used, symbolic, strict=True))

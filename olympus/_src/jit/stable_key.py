@@ -37,8 +37,8 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import registered_functions
 
-__all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users", "options_of_now", "software",
-           "state_of"]
+__all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
+           "options_of_now", "software", "state_of"]
 
 # Modules of Python whose functions give equal results for equal arguments.
 _PURE = frozenset((

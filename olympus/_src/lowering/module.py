@@ -16,7 +16,6 @@ from ..base import config, lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.util import cut, module_name
-from ..core.check import check_olympuspr
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import subolympusprs
@@ -708,8 +707,6 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
       hold: as `jit` takes it.
     """
-    if config.enable_checks.value:      # what the passes since tracing have made of it
-        check_olympuspr(closed)
     ir = mlir.ir
     context = ModuleContext(None if platforms else platform, name, rules)
     if platforms:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.config import debug_infs, debug_nans, debugging
+from ..base.config import debug_infs, debug_nans
 from ..core.context import ctx
 from ..core.evaluate import bind, evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
@@ -30,6 +30,11 @@ ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose de
 _BACKWARD = ("transpose",)      # in the names of what a backward pass binds
 
 Test = Callable[[Any], Any]
+
+
+def debugging() -> bool:
+    """Whether results are looked at."""
+    return debug_nans.value or debug_infs.value
 
 
 def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any],
