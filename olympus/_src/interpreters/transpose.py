@@ -117,11 +117,10 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
     accumulate(pr.outvars, read(pr.outvars, env), cts)
-    # Bodies, and what users define, may have lines of their own. All that rules of ours bind comes from the user's line that asks for the transpose, which
-    # is looked for once, or from the forward operation's where `lines` of NaN are looked for.
-    record, around, lines = recorder(ctx.trace), ctx.transposed, debug_nans.value or debug_infs.value
-    outer = None if record is None else record.where
-    here = None if record is None else outer or user_frame()
+    # What our rules bind comes from the user's line that asks for the transpose, looked for once;
+    # for NaN, from the forward operation's. Bodies and what users define may have their own lines.
+    record, around, nans = recorder(ctx.trace), ctx.transposed, debug_nans.value or debug_infs.value
+    outer, here = (record.where, record.where or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
@@ -146,7 +145,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.where = (lines and eqn.source) or (here if own else outer)
+                record.where = (nans and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
