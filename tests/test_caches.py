@@ -697,6 +697,8 @@ CACHES = {
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
     ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
         "the jitted function | 4096",
+    ("jit/guards.py", "captures"): "none | the jitted function, or `f.clear_cache` | 1",
+    ("jit/guards.py", "names_read"): "code | process | 4096",
     ("jit/stable_key.py", "_globals_read"): "code | process | 4096",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
