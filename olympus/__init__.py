@@ -89,6 +89,7 @@ with _when_named(__name__):
         vjp,
     )
     from ._src.autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
+    from ._src.jit.memory import memory_report
     from ._src.mapping.pmap import pmap
     from ._src.mapping.shard_map import shard_map, smap
 
@@ -108,7 +109,8 @@ __all__ = [
     "legacy_prng_key", "linear_transpose", "linearize", "live_arrays", "local_device_count",
     "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_mesh",
-    "make_olympuspr", "make_user_context", "memory", "named_call", "named_scope", "no_execution",
+    "make_olympuspr", "make_user_context", "memory", "memory_report", "named_call", "named_scope",
+    "no_execution",
     "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
     "olympus2tf_associative_scan_reductions", "pmap", "print_environment_info", "process_count",
     "process_index", "process_indices", "pure_callback", "remat",

@@ -6,7 +6,8 @@ from ._src.base.errors import (
     IndexTypeError, IndexValueError, KeyReuseError, LeakError, NonConcreteBooleanIndexError,
     OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError, OLYMPUSTypeError, RetraceError,
     RetraceWarning, RuleMissingError,
-    ShardingTypeError, TracerArrayConversionError, TracerBoolConversionError,
+    ShardingTypeError, StaleValueError, StaleValueWarning,
+    TracerArrayConversionError, TracerBoolConversionError,
     TracerIntegerConversionError, UnexpectedTracerError,
 )
 
@@ -15,7 +16,8 @@ __all__ = [
     "InconclusiveDimensionOperation", "IndexTypeError", "IndexValueError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
     "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RetraceError",
-    "RetraceWarning", "RuleMissingError", "ShardingTypeError",
+    "RetraceWarning", "RuleMissingError", "ShardingTypeError", "StaleValueError",
+    "StaleValueWarning",
     "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "UnexpectedTracerError",
 ]

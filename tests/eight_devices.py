@@ -75,10 +75,11 @@ def pytest(test):
 
 
 def error(kind, match, call):
-    """Assert that a call raises an error whose message has a text in it."""
+    """The message of the error that a call raises, which must have a text in it."""
     try:
         call()
     except kind as e:
         assert match in str(e), str(e)
+        return str(e)
     else:
         raise AssertionError(f"no {kind.__name__}: {match}")

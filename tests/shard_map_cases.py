@@ -436,6 +436,31 @@ def case_meshes_without_devices():
         close(olympus.shard_map(lambda x: x * 2, in_specs=P("x"), out_specs=P("x"))(X), X * 2)
 
 
+def case_a_nan_is_found_on_its_device():
+    """Eagerly and jitted: the operation inside, the device, the element of its part."""
+    def inside(x):
+        return lax.psum(onp.sqrt(x), "y")
+
+    def rows(x):
+        return lax.scan(lambda c, a: (c, onp.log(a)), 0, x)[1]
+
+    x = np.ones((8, 4), np.float32)
+    x[5, 2] = -1.0      # of the third part along x, the second along y
+    cases = [(inside, P("x"), "sqrt", "[1, 0]", ""),
+             (rows, P("x", "y"), "log", "[0]", "in iteration 1 of scan")]
+    with olympus.debug_nans(True):
+        for f, out, operation, element, loop in cases:
+            g = olympus.shard_map(f, mesh=mesh(), in_specs=P("x", "y"), out_specs=out)
+            for call in (olympus.jit(g), g) if not loop else (olympus.jit(g),):
+                found = error(FloatingPointError, f"encountered in {operation}", lambda: call(x))
+                assert loop in found, found
+                assert f"Element {element}, on device cpu:5; the operands there are -1.0" in found
+        cut = olympus.device_put(x, NamedSharding(mesh(), P("x", "y")))
+        for call in (olympus.jit(lambda x: onp.sqrt(x) + 1), onp.sqrt):
+            found = error(FloatingPointError, "encountered in sqrt", lambda: call(cut))
+            assert "Element [5, 2], on device cpu:5; the operands there are -1.0" in found
+
+
 def case_bad_calls():
     f = lambda x: x
     for kind, text, call in [

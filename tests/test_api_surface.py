@@ -30,12 +30,13 @@ KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspe
 
 
 OURS = {    # what nobody else has a name for
-    "olympus.debug": {"Amplification", "Drawing", "NanFound", "Parting", "Precision", "Recording",
-                      "SlowOp", "SlowOps", "Step", "bisect", "draw", "find_nan", "holds",
-                      "precision", "record", "slow_ops"},
+    "olympus": {"memory_report"},
+    "olympus.debug": {"Amplification", "CacheMemory", "Drawing", "FunctionMemory", "MemoryReport",
+                      "NanFound", "Parting", "Precision", "Recording", "SlowOp", "SlowOps", "Step",
+                      "bisect", "draw", "find_nan", "holds", "precision", "record", "slow_ops"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
                        "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
-                       "ShardingTypeError"},
+                       "ShardingTypeError", "StaleValueError", "StaleValueWarning"},
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 

@@ -3,6 +3,8 @@
 import cmath
 import math
 import re
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -290,11 +292,36 @@ def test_leak_check(run: Callable) -> None:
         kept.append(lax.sin(x))
         return x
 
-    with olympus.checking_leaks(), pytest.raises(errors.UnexpectedTracerError, match="outlived"):
+    with olympus.checking_leaks(), pytest.raises(errors.UnexpectedTracerError, match=(
+            r"made by sin at .*test_autodiff.py:\d+.*kept.append.*; held by item 0 of a list, the "
+            r"closure cell kept of test_leak_check.*outlived")):
         run(leaky)
     kept.clear()
     with olympus.checking_leaks():
         run(lax.sin)
+
+
+class Keeper:
+    kept: Any
+
+
+def test_a_leak_names_the_attribute_and_the_global_that_hold_it(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    module, keeper = types.ModuleType("keeping"), Keeper()
+    monkeypatch.setitem(sys.modules, "keeping", module)
+
+    def by_attribute(x: Any) -> Any:
+        keeper.kept = lax.sin(x)
+        return x
+
+    def by_global(x: Any) -> Any:
+        vars(module)["leaked"] = lax.cos(x)
+        return x
+
+    for fun, held in ((by_attribute, "the attribute kept of a Keeper"),
+                      (by_global, "the global leaked of keeping")):
+        with olympus.checking_leaks(), pytest.raises(errors.LeakError, match=f"held by {held}"):
+            olympus.jit(fun)(X)
 
 
 # Arrays of float0, which no device has, pass through whatever moves arrays and computes nothing.

@@ -97,7 +97,7 @@ OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_
          "olympus_random_seed_offset": 1, "olympus_default_device": "cpu",
          "olympus_no_collectives": True, "olympus_remove_size_one_mesh_axis_from_type": True,
          "olympus_auto_pcast": False, "olympus_hold": "off", "olympus_compatible": True,
-         "olympus_high_dynamic_range_gumbel": True}
+         "olympus_high_dynamic_range_gumbel": True, "olympus_jit_guards": "retrace"}
 told = [0.0]
 
 
@@ -697,6 +697,8 @@ CACHES = {
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
     ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
         "the jitted function | 4096",
+    ("jit/guards.py", "captures"): "none | the jitted function, or `f.clear_cache` | 1",
+    ("jit/guards.py", "names_read"): "code | process | 4096",
     ("jit/stable_key.py", "_globals_read"): "code | process | 4096",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way

@@ -7,6 +7,8 @@ import olympus
 import olympus.numpy as jnp
 from olympus import core, lax
 from olympus._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
+from olympus._src.interpreters.dce import dce_closed
+from olympus._src.jit import program
 from olympus._src.types.avals import make_aval
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -142,3 +144,17 @@ def test_eval_olympuspr():
     np.testing.assert_allclose(out, np.sin(1.) + 2, rtol=1e-6)
     with pytest.raises(TypeError, match="eval_olympuspr: 2 arguments given; the program takes 1"):
         core.eval_olympuspr(closed.olympuspr, closed.consts, 1., 2.)
+
+
+def test_enable_checks_finds_what_a_pass_spoils(monkeypatch):
+    """A program was checked when it was traced, and not again before it was lowered."""
+    def spoiled(closed, used):
+        closed, kept = dce_closed(closed, used)
+        pr = closed.olympuspr
+        wrong = [e.replace(outvars=[Var(VECTOR)]) for e in pr.eqns]
+        return ClosedOlympuspr(pr.replace(eqns=wrong, outvars=wrong[-1].outvars), []), kept
+
+    monkeypatch.setattr(program, "dce_closed", spoiled)
+    with olympus.enable_checks(True), pytest.raises(
+            olympus.errors.OlympusprTypeError, match=r"float32\[3\] = sin float32\[\]"):
+        olympus.jit(lambda x: jnp.sin(x)).lower(1.0)

@@ -111,7 +111,7 @@ TRACE_KEYS = {
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
     "auto_pcast", "compatible", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
-    "high_dynamic_range_gumbel",
+    "high_dynamic_range_gumbel", "jit_guards",
 }
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
@@ -127,7 +127,7 @@ OTHER |= {"olympus_optimization_level": "O1", "olympus_memory_fitting_level": "O
 OTHER |= {"olympus_explicit_x64_dtypes": "error", "olympus_captured_constants_warn_bytes": 1}
 OTHER |= {"olympus_dump_ir_to": "/tmp/programs", "olympus_dump_ir_modes": "olympuspr"}
 OTHER |= {"olympus_logging_level": "ERROR", "olympus_debug_log_modules": ""}
-OTHER |= {"olympus_platform_name": "cpu"}
+OTHER |= {"olympus_platform_name": "cpu", "olympus_jit_guards": "warn"}
 OTHER |= {"olympus_program_agreement_timeout_seconds": 0}
 OTHER |= {"olympus_cpu_collectives_timeout_seconds": 9}
 OTHER |= {"olympus_compilation_cache_dir": "/tmp/programs", "olympus_compilation_cache_max_size": 0}

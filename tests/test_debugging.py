@@ -182,3 +182,66 @@ def test_watching_changes_no_result_and_ends():
     steps = record(f, 1.0).steps
     np.testing.assert_allclose(steps[-1].value, f(1.0), rtol=1e-6)
     assert type(onp.sin(1.0)) is olympus.Array or isinstance(onp.sin(1.0), olympus.Array)
+
+
+# The option: the same in the error of a compiled call.
+
+def told(fun, *args, option=olympus.debug_nans):
+    with option(True), pytest.raises(FloatingPointError) as error:
+        fun(*args)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("transform", [
+    olympus.grad, lambda f: olympus.jit(olympus.grad(f)), lambda f: olympus.grad(olympus.jit(f)),
+    olympus.jacrev, lambda f: olympus.jit(olympus.vmap(olympus.grad(lambda x: f(x[None])))),
+    lambda f: olympus.jit(olympus.grad(olympus.checkpoint(f)))],
+    ids=["grad", "jit of grad", "grad of jit", "jacrev", "jit of vmap of grad", "checkpoint"])
+def test_debug_nans_tells_the_forward_line_and_the_hazard_of_where(transform):
+    text = told(transform(chosen), onp.array([1.0, 0.0]))
+    assert "encountered in div" in text
+    assert "in the backward pass, for the operation at" in text
+    assert places("# the " + "hazard") in text
+    assert "; the operands there are 0.0, 0.0" in text
+    assert "safe = onp.where(ok, x, 1.0)" in text
+    assert "olympus.debug.find_nan" in text
+
+
+@pytest.mark.parametrize(("fun", "x", "iteration", "operand"), [
+    (by_scan, 4.0, 2, "-0.14440"), (by_while, 2.0, 2, "-0.36651")], ids=["scan", "while"])
+def test_debug_nans_tells_the_iteration(fun, x, iteration, operand):
+    text = told(olympus.jit(fun), x)
+    assert places("planted in a " + fun.__name__[3:]) in text
+    assert f"in iteration {iteration} of {fun.__name__[3:]} at" in text
+    assert f"the operands there are {operand}" in text
+    assert "backward" not in text
+
+
+def test_the_iteration_of_a_backward_pass_is_that_of_the_forward_one():
+    def loss(xs):
+        def body(c, x):
+            return c, onp.where(x > 0, onp.log(x), 0.0)     # chosen in a loop
+        return lax.scan(body, 0.0, xs)[1].sum()
+
+    text = told(olympus.jit(olympus.grad(loss)), onp.array([1.0, 2.0, 0.0, 3.0]))
+    assert places("# chosen in a " + "loop") in text
+    assert "in iteration 2 of scan at" in text
+    assert "safe = onp.where(ok, x, 1.0)" in text
+
+
+def test_a_nan_of_the_forward_pass_has_no_advice():
+    text = told(olympus.jit(olympus.value_and_grad(lambda x: onp.log(x * -1.0))), 1.0)
+    assert "encountered in log" in text
+    assert "safe" not in text and "backward" not in text
+
+
+def test_an_infinite_cotangent_times_zero_is_not_the_hazard():
+    text = told(olympus.jit(olympus.grad(lambda x, y: onp.sqrt(x * y))), 1.0, 0.0)
+    assert "encountered in mul" in text and "backward" in text
+    assert "the operands there are inf, 0.0" in text
+    assert "safe" not in text
+
+
+def test_debug_infs_tells_the_element_of_an_eager_operation():
+    text = told(lambda x: 1 / x, onp.array([[1.0, 2.0], [0.0, 4.0]]), option=olympus.debug_infs)
+    assert "Element [1, 0]; the operands there are 1.0, 0.0" in text

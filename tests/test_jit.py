@@ -568,6 +568,8 @@ def test_log_compiles(caplog):
     with olympus.log_compiles(True), caplog.at_level(logging.WARNING, logger="olympus"):
         jit(lambda x: x * 3.75 + 9)(1.)
     assert "Compiling <lambda> with global shapes and types [float32[]" in caplog.text
+    line = test_log_compiles.__code__.co_firstlineno + 2
+    assert f"test_jit.py:{line}" in caplog.text
     for step in ("tracing", "lowering", "XLA compilation"):
         assert f"Finished {step} of jit(<lambda>) in" in caplog.text
 

@@ -364,6 +364,38 @@ def test_disabled_jit_checks_what_a_condition_returns():
             lax.while_loop(lambda x: (x < 3,), lambda x: x + 1, 0)
 
 
+X2 = np.array([0.5, 1.5], np.float32)
+CONTROL = {     # all of control flow, with as many derivatives as it has when it is compiled
+    "cond": lambda x: lax.cond(x[0] > 0, onp.sin, onp.cos, x),
+    "switch": lambda x: lax.switch(1, [onp.sin, onp.cos], x),
+    "while": lambda x: lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, onp.sin(c[1])), (0, x), checkpoints=2)[1],
+    "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: onp.sin(c) * i, x),
+    "scan": lambda x: lax.scan(lambda c, a: (c * a, onp.sin(c)), x[0], x)[1],
+    "reversed scan": lambda x: lax.scan(lambda c, a: (c * a, c), x[0], x, reverse=True)[1],
+    "map": lambda x: lax.map(onp.sin, x), "map by one": lambda x: lax.map(onp.sin, x, batch_size=1),
+    "associative_scan": lambda x: lax.associative_scan(onp.multiply, x),
+    "checkpoint": lambda x: olympus.checkpoint(onp.sin)(x),
+    "linear solve": lambda x: lax.custom_linear_solve(
+        lambda y: y * 2, x, lambda f, b: b / 2, lambda f, b: b / 2),
+}
+TAKEN = {
+    "value": lambda f: f, "grad": lambda f: grad(lambda x: f(x).sum()),
+    "jvp": lambda f: lambda x: olympus.jvp(f, (x,), (x,))[1],
+    "vmap": lambda f: lambda x: vmap(f)(onp.stack([x, x * 2])),
+    "vmap of grad": lambda f: lambda x: vmap(grad(lambda x: f(x).sum()))(onp.stack([x, -x])),
+}
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+@pytest.mark.parametrize("name", CONTROL)
+def test_disabled_jit_gives_what_the_compiled_program_gives(name, taken):
+    f = TAKEN[taken](CONTROL[name])
+    want = f(X2)
+    with olympus.disable_jit():
+        np.testing.assert_allclose(f(X2), want, rtol=1e-5, atol=1e-6)
+
+
 def test_disabled_jit_differentiates_a_while_loop_in_python():
     double = lambda x: lax.while_loop(lambda x: x < 10.0, lambda x: x * 2, x)
     with olympus.disable_jit():

@@ -16,6 +16,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import lax
 from olympus._src.base.collector import collector_at_rest
 from olympus._src.runtime import compile
 
@@ -249,3 +250,64 @@ def test_what_is_made_while_the_collector_rests_is_not_gone_through_at_once(froz
         assert bool(gc.get_freeze_count()) == frozen    # what the user froze stays so
     finally:
         (gc.freeze if before else gc.unfreeze)()
+
+
+def test_the_memory_report_counts_what_a_function_holds():
+    table = onp.ones((64, 64))
+
+    @olympus.jit
+    def known_to_the_report(x):
+        return lax.scan(lambda c, _: (c @ table, None), x, None, length=2)[0]
+
+    def rows():
+        return [f for f in olympus.memory_report(most=10**6).functions
+                if f.name.startswith("known_to_the_report")]
+
+    assert not rows()
+    known_to_the_report(onp.ones((64, 64)))
+    known_to_the_report(onp.ones((2, 64)))
+    row, = rows()
+    assert f"{__file__[-15:]}:" in row.name
+    assert (row.programs, row.executables) == (2, 2)
+    assert row.code == known_to_the_report.cache_info().nbytes
+    assert row.constants == 64 * 64 * 4     # one array, though both close over it
+    known_to_the_report.clear_cache()
+    assert not rows()
+
+
+def test_the_memory_report_counts_arrays_and_caches():
+    def held():
+        return olympus.memory_report().arrays.get("cpu:0", (0, 0))
+
+    gc.collect()
+    before = held()
+    kept = [onp.arange(1000.0) + i for i in range(3)]
+    after = held()
+    assert after[0] - before[0] >= 3
+    assert after[1] - before[1] >= 3 * 4000
+    del kept
+    f = olympus.jit(lambda x: x + 1)
+    f(1.0)
+    report = olympus.memory_report(most=10**6)
+    assert next(c for c in report.caches if c.name == "lowering.attributes._types").entries > 0
+    assert report.mlir > 0 and report.executables > 0
+    assert report.code >= max(f.code for f in report.functions)
+    olympus.clear_caches()
+    assert not olympus.memory_report().functions
+
+
+def test_the_memory_report_is_bounded_and_sums_up_the_rest():
+    for i in range(5):
+        olympus.jit(lambda x, i=i: x + i)(1.0)
+    kept = [olympus.jit(lambda x, i=i: x * i) for i in range(5)]
+    for f in kept:
+        f(1.0)
+    short, whole = olympus.memory_report(most=2), olympus.memory_report(most=10**6)
+    assert len(short.functions) == len(short.caches) == 3
+    assert sum(f.code for f in short.functions) == sum(f.code for f in whole.functions)
+    assert short.functions[2].name == f"… {len(whole.functions) - 2} others"
+    text = str(short)
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert "jitted functions" in text and "MLIR: " in text
+    with pytest.raises(ValueError, match="most=0 given"):
+        olympus.memory_report(most=0)

@@ -382,6 +382,10 @@ log_compiles = _option(
 explain_cache_misses = _option(
     "olympus_explain_cache_misses", False, _BOOL,
     doc="Log, at level WARNING, why a jitted function had to be traced again.")
+jit_guards = _option(
+    "olympus_jit_guards", "off", _choice("off", "warn", "error", "retrace"), trace_key=True,
+    doc="What is done where a global, a closure cell, a default, an attribute or a container that a"
+    " jitted function read when it was traced has changed; `jit(guards=…)` says it for one.")
 check_tracer_leaks = _option(
     "olympus_check_tracer_leaks", False, _BOOL, trace_key=True,
     doc="Raise where a tracer is still referred to after its transformation has ended.")

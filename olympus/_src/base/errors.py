@@ -5,6 +5,7 @@
      |   +- OlympusRuntimeError            compiler, runtime (jaxlib's C++ class itself), memory
      |       +- DonatedArgumentError       a donated or deleted array is used again
      |   +- RetraceError                   a function is traced more often than it may be
+     |   +- StaleValueError                what a traced function read has changed
      +- TypeError
      |   +- OLYMPUSTypeError               a misuse of traced values
      |   |   +- ConcretizationTypeError    Python needs the value of a traced array
@@ -45,6 +46,7 @@ __all__ = [
     "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
     "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
     "RetraceError", "RetraceWarning", "RuleMissingError", "ShardingTypeError",
+    "StaleValueError", "StaleValueWarning",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TypePromotionError", "UnexpectedTracerError",
 ]
@@ -60,6 +62,14 @@ class RetraceError(RuntimeError):
 
 class RetraceWarning(UserWarning):
     """A jitted function is traced again and again, or more often than `jit(max_traces=…)` says."""
+
+
+class StaleValueError(RuntimeError):
+    """A jitted function read a value, besides its arguments, that has changed since."""
+
+
+class StaleValueWarning(UserWarning):
+    """A jitted function's program has the old value of something; or no guard can see whether."""
 
 
 class OLYMPUSTypeError(TypeError):

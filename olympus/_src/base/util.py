@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import importlib.util
+import inspect
 import re
 import struct
 import sys
@@ -237,6 +238,17 @@ def name_of(fun: Any) -> str:
     return name_of(fun.func) if isinstance(fun, functools.partial) else type(fun).__name__
 
 
+def unwrapped(fun: Any) -> Any:
+    """The function that partials and decorators were made of.
+
+    >>> unwrapped(functools.partial(len)) is len
+    True
+    """
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return inspect.unwrap(fun)
+
+
 def module_name(name: str) -> str:
     """What the module of a function of that name is called.
 
@@ -409,6 +421,11 @@ class Owned:
             owned = fun.__dict__[cls.NAME] = cls(fun)
         found = owned.memos.get(key)
         return found if found is not None else owned.memos.setdefault(key, Memo(maxsize))
+
+
+def known_caches() -> list[Any]:
+    """The caches that `clear_all` empties."""
+    return list(_caches)
 
 
 def clear_all() -> None:

@@ -12,26 +12,28 @@ mapped, as the `shard_map` that it is.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import config
+from ..base.errors import ConcretizationTypeError
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
-from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
 from ..runtime.nans import debugging
-from ..types.mesh import Mesh
+from ..types.mesh import Mesh, current_mesh
 from ..types.sharding import PartitionSpec
 from .shard_map import Manual, cut_by_vmap, shard_map_p
 
-__all__ = ["ManualTrace", "ManualTracer"]
+__all__ = ["ManualTrace", "ManualTracer", "step_through"]
 
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 
@@ -215,3 +217,21 @@ class ManualTrace(Trace):
             lambda *xs: [expand_dims(x, (0,)) for x in xs], avals), avals))
         vals = self.outside(self._apply, closed, args, specs, list(map(self.spec_of, avals)))
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
+
+
+def step_through(run: Callable[..., list[Any]], manual: Manual, args: Sequence[Any],
+                 params: dict[str, Any]) -> None:
+    """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands."""
+    meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]
+    mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)
+    if mesh is None:
+        return
+    trace = ManualTrace(ctx.trace, manual, mesh)
+    outer = enter(trace)
+    try:
+        with manual.within(), contextlib.suppress(ConcretizationTypeError):
+            # A loop or branch that devices go through in different ways is looked at as a whole.
+            run(params["olympuspr"], *trace.parts_of(args, params["in_specs"]))
+    finally:
+        leave(outer)
+        trace.alive = False

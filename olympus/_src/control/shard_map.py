@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.util import memoize, merged
+from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
@@ -40,6 +40,7 @@ from .call import Call, bound_in
 
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
+_manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
 Specs = tuple[PartitionSpec, ...]
 NO_SUMS: tuple[frozenset[Any], frozenset[Any]] = (frozenset(), frozenset())
 
@@ -158,7 +159,7 @@ def cut_by_vmap(trace: Any) -> frozenset[Any]:
     """The axes of a mesh that cut the axes that vmaps around add."""
     found: frozenset[Any] = frozenset()
     while trace is not None:
-        if type(trace) is BatchTrace:
+        if isinstance(trace, BatchTrace):
             found |= set(axes_of(trace.axis.mesh_axis))
         trace = trace.parent
     return found
@@ -223,6 +224,9 @@ class ShardMap(Call):
                 use.consume(block[used])
         return [None if named_axes(s) else c
                 for c, s in zip(outs, eqn.params["out_specs"], strict=True)]
+
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+        _manual_trace.step_through(run, _manual(params), args, params)
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, mesh: Any, in_specs: Specs,
               out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..base.config import debug_infs, debug_nans
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
@@ -36,8 +37,12 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """Run a program that has its constants, as if its operations were the caller's own."""
-    return evaluate(closed.olympuspr, closed.consts, args, bind)
+    """Run a program that has its constants, as if its operations were the caller's own.
+
+    Where NaN are looked for, what is recorded names the lines of the program.
+    """
+    lines = debug_nans.value or debug_infs.value
+    return evaluate(closed.olympuspr, closed.consts, args, _bind_as if lines else bind)
 
 
 def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],

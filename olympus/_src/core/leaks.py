@@ -7,22 +7,27 @@ that is slow, so nothing of this runs unless the option is on.
 from __future__ import annotations
 
 import gc
+import sys
+import types
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
 from .trace import Trace, Tracer, printed_name
 
-__all__ = ["check_leaks", "note_origins"]
+__all__ = ["Noting", "check_leaks", "note_origins"]
 
 
 def note_origins(trace: Any) -> dict[int, str] | None:
     """What is known of the trace's tracers, before it forgets; None if the option is off."""
     if not check_tracer_leaks.value:
         return None
-    # By id of the variable, which is sound: notes are read of tracers that are still alive, each
-    # with its variable.
-    notes = {id(tracer._bound): tracer._origin() for tracer in getattr(trace, "inputs", ())}
+    # By id of the variable, or of the tracer if it has none, which is sound: notes are read of
+    # tracers that are still alive, each with its variable.
+    notes: dict[int, str] = dict(getattr(trace, "notes", ()))
+    notes.update((id(tracer._bound), tracer._origin()) for tracer in getattr(trace, "inputs", ()))
     for eqn in getattr(trace, "eqns", ()):
         origin = f"made by {eqn.primitive} at {source.summarize(eqn.source)}"
         notes.update((id(var), origin) for var in eqn.outvars)
@@ -38,8 +43,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
         return
-    shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; "
-             f"held by {_holder(x, leaked)})" for x in leaked[:3]]
+    ours: list[Any] = [leaked]
+    shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; held by {_holder(x, ours)})"
+             for x in islice(leaked, 3)]
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
         f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{more} outlived the "
@@ -48,13 +54,74 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
 
 
 def _noted(tracer: Any, notes: dict[int, str]) -> str:
-    return notes.get(id(getattr(tracer, "_bound", None))) or tracer._origin()
+    return notes.get(id(getattr(tracer, "_bound", None))) or notes.get(
+        id(tracer)) or tracer._origin()
 
 
-def _holder(tracer: Any, leaked: list[Any]) -> str:
-    """What kind of object keeps the tracer alive."""
-    # Our own list refers to every leaked tracer, and frames of ours to this one.
-    for holder in gc.get_referrers(tracer):
-        if holder is not leaked and type(holder).__name__ != "frame":
-            return f"a {type(holder).__name__}"
+def _holder(x: Any, ours: list[Any], depth: int = 3) -> str:
+    """What keeps an object alive, by name; of a container, what keeps that, too."""
+    # No closure reads `x` here: its cell would be found.
+    found = gc.get_referrers(x)
+    ours.append(found)      # lists of this search refer to what they hold
+    for holder in found:
+        if isinstance(holder, types.FrameType) or _among(holder, ours):
+            continue
+        if isinstance(holder, types.CellType):
+            return _cell(holder)
+        if isinstance(holder, dict):
+            name = _key_of(holder.items(), x)
+            owner = _key_of(((m, vars(m)) for m in list(sys.modules.values())
+                             if isinstance(m, types.ModuleType)), holder)
+            if owner is not None:
+                return f"the global {name} of {owner.__name__}"
+            owner = _key_of([(o, getattr(o, "__dict__", None)) for o in gc.get_referrers(holder)],
+                            holder)
+            if owner is not None:
+                return f"the attribute {name} of a {type(owner).__name__}"
+            place = f"item {name!r:.40} of a dict"
+        elif isinstance(holder, (list, tuple)):
+            place = f"item {_key_of(enumerate(holder), x)} of a {type(holder).__name__}"
+        else:
+            name = _key_of(getattr(holder, "__dict__", {}).items(), x)
+            return (f"a {type(holder).__name__}" if name is None else
+                    f"the attribute {name} of a {type(holder).__name__}")
+        return f"{place}, {_holder(holder, ours, depth - 1)}" if depth > 1 else place
     return "a variable"
+
+
+def _key_of(items: Iterable[tuple[Any, Any]], x: Any) -> Any:
+    """The key under which an object is."""
+    for key, value in items:
+        if value is x:
+            return key
+    return None
+
+
+def _among(x: Any, others: list[Any]) -> bool:
+    return _key_of(enumerate(others), x) is not None
+
+
+def _cell(cell: types.CellType) -> str:
+    """A closure's cell, with its name in the function that has it."""
+    for cells in gc.get_referrers(cell):
+        for fun in gc.get_referrers(cells) if isinstance(cells, tuple) else ():
+            if isinstance(fun, types.FunctionType) and fun.__closure__ is cells:
+                name = fun.__code__.co_freevars[[c is cell for c in cells].index(True)]
+                return f"the closure cell {name} of {fun.__qualname__}"
+    return "a closure"
+
+
+class Noting(Trace):
+    """Mixed into a trace that records no equations: it notes where each of its values is made."""
+
+    __slots__ = ()      # what it is mixed into has `notes`
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.notes: dict[int, str] = {}
+
+    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+        out = super().process(prim, args, params)
+        origin = f"made by {prim} at {source.summarize(source.user_frame())}"
+        self.notes.update((id(x), origin) for x in (out if prim.multiple_results else [out]))
+        return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,15 +9,13 @@ import numpy as np
 
 from ..base import source
 from ..core.trace import typeof
+from ..runtime.nans import ADVICE, element
 from ..types import dtypes
 from .watch import Operation, WatchTracer, host, watched
 
 __all__ = ["NanFound", "find_nan"]
 
 _SHOWN = 8      # operations of the provenance that the text names
-_ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose derivative is not "
-           "finite.\n  Choose the operand as well, so that no branch computes outside of its "
-           "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")
 
 
 class NanFound(NamedTuple):
@@ -129,21 +126,13 @@ def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: 
 
 
 def _report(op: Operation, index: tuple[int, ...]) -> NanFound:
-    values = [_at(x, index) for x in op.operands]
+    values = [element(host(x), typeof(x), index) for x in op.operands]
     forward = None if op.transposed is None else (
         f"{op.transposed.primitive} at {source.summarize(op.transposed.source)}")
     zero = any(type(x) is WatchTracer and x.made is not None and x.made.transposed is not None
                and value == 0 for x, value in zip(op.operands, values, strict=True))
     return NanFound(str(op.primitive), op.line, forward, op.time, index, values,
-                    _ADVICE if forward and zero else "", _history(op, index))
-
-
-def _at(x: Any, index: tuple[int, ...]) -> Any:
-    """The element of an operand that goes into the result's; the whole where shapes differ."""
-    value = host(x)
-    with contextlib.suppress(IndexError, ValueError):
-        return value[index].item()
-    return value.item() if value.size == 1 else f"{typeof(x).str_short()}"
+                    ADVICE if forward and zero else "", _history(op, index))
 
 
 def _history(op: Operation, index: tuple[int, ...]) -> list[str]:
@@ -154,6 +143,6 @@ def _history(op: Operation, index: tuple[int, ...]) -> list[str]:
         if type(x) is not WatchTracer or x.made is None or id(x.made) in seen:
             continue
         seen.add(id(x.made))
-        lines.append(f"{_at(x, index)} = {x.made}")
+        lines.append(f"{element(host(x), x.aval, index)} = {x.made}")
         left += x.made.operands
     return lines

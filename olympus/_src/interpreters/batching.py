@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.config import check_tracer_leaks
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.leaks import check_leaks, note_origins
+from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -116,6 +117,10 @@ class BatchTrace(Trace):
         return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found)))
 
 
+class _NotingBatchTrace(Noting, BatchTrace):
+    __slots__ = ("notes",)
+
+
 def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:
     """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
     aval = typeof(x)
@@ -129,7 +134,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
                dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
     """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
     parent = ctx.trace
-    trace = BatchTrace(parent, axis)
+    trace = (_NotingBatchTrace if check_tracer_leaks.value else BatchTrace)(parent, axis)
     outer = enter(trace)
     try:
         if axis.name is not None:

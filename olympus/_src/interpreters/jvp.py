@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.config import check_tracer_leaks
 from ..base.source import user_frame
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.leaks import check_leaks, note_origins
+from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -191,11 +192,15 @@ class JVPTrace(Trace):
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
 
 
+class _NotingJVPTrace(Noting, JVPTrace):
+    __slots__ = ("notes",)
+
+
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
              tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
     parent = ctx.trace
-    trace = JVPTrace(parent)
+    trace = (_NotingJVPTrace if check_tracer_leaks.value else JVPTrace)(parent)
     args = [trace.wrap(p, t) for p, t in zip(primals, tangents, strict=True)]
     outer = enter(trace)
     try:

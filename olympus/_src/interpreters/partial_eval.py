@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
+from ..base.config import debug_infs, debug_nans
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -63,7 +64,8 @@ class TapeTrace(StagingTrace):
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
-        self.parent, self.recorded, self.watched = parent, parent.recorded, parent.watched
+        self.parent, self.recorded = parent, parent.recorded
+        self.watched = parent.watched or debug_nans.value or debug_infs.value
         self.scope = ctx.scope
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 

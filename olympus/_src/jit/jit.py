@@ -12,6 +12,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
@@ -19,7 +20,7 @@ from weakref import WeakKeyDictionary
 from ..base import config, lib, source
 from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
-from ..base.util import lazy_module, wraps
+from ..base.util import lazy_module, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
 from ..core.context import ThreadState, ctx
@@ -47,7 +48,7 @@ from ..types.sharding import DeviceLike, demanded_memory, make_single_device_sha
 from ..types.tree import UNSPECIFIED, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
-from .program import Program, programs_of, shares_programs, trace_program
+from .program import Program, anew, programs_of, shares_programs, trace_program
 from .signature import WHOLE, Call, Item, Signature
 from .stages import Lowered, Traced, may_share
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 
+_guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
@@ -98,6 +100,7 @@ class Options(TypedDict, total=False):
     hold: str | None
     max_traces: int | None
     on_retrace: str | Callable[[Explanation], None]
+    guards: str | None
 
 
 class Jitted(Protocol[P, R_co]):
@@ -128,7 +131,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
         compiler_options: dict[str, Any] | None = None, persist: bool = False,
         hold: str | None = None, max_traces: int | None = None,
-        on_retrace: str | Callable[[Explanation], None] = "warn") -> Any:
+        on_retrace: str | Callable[[Explanation], None] = "warn",
+        guards: str | None = None) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 
     Args:
@@ -157,6 +161,9 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       max_traces: how often the function is expected to be traced; None: as often as calls differ.
       on_retrace: what happens where it is traced more often: "warn", "error" (a `RetraceError`), or
         a function that gets the `Explanation`, which says what differs and what to do.
+      guards: what a call does where a global, a closure cell, a default, an attribute or a
+        container that the function read when it was traced has changed: "warn", "error" (a
+        `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
 
     Returns:
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
@@ -174,7 +181,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "keep_unused": keep_unused, "device": device, "backend": backend,
                "inline": inline, "compiler_options": compiler_options,
                "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist,
-               "hold": hold, "max_traces": max_traces, "on_retrace": on_retrace}
+               "hold": hold, "max_traces": max_traces, "on_retrace": on_retrace,
+               "guards": guards}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
@@ -260,7 +268,7 @@ class JitFunction:
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
                  out_shardings: Any = UNSPECIFIED, persist: bool = False,
                  hold: str | None = None, on_mesh: bool = False, max_traces: int | None = None,
-                 on_retrace: Any = "warn") -> None:
+                 on_retrace: Any = "warn", guards: str | None = None) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -276,6 +284,10 @@ class JitFunction:
                              "olympus_hold says, is required.")
         if max_traces is not None or on_retrace != "warn":
             _recompiles.check_limit(max_traces, on_retrace)
+        if guards is not None:
+            _guards.check_mode(guards)
+        self.guards = "off" if library else guards      # None: as the option says at each call
+        self.purity: Any = None     # a Guard, from the first call with guards on
         self.traces, self.max_traces, self.on_retrace = 0, max_traces, on_retrace
         early = inline is Inline.OLYMPUS_EARLY if isinstance(inline, Inline) else bool(inline)
         self.keep_unused, self.inline, self.hold = bool(keep_unused), early, hold
@@ -293,7 +305,7 @@ class JitFunction:
                 raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
                                  "specify both a device and a backend for jit; leave one out.")
             self.device = devices.client(backend).local_devices()[0]
-        key = (*self.signature.key, self.keep_unused, hold, on_mesh,
+        key = (*self.signature.key, self.keep_unused, hold, on_mesh, guards,
                repr(sorted(compiler_options.items())) if compiler_options else None)
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
@@ -305,7 +317,7 @@ class JitFunction:
         self.plain = not (inline or persist or self.options or self.device is not None
                           or in_shardings is not UNSPECIFIED)
         self.direct = self.device is None   # whether C++ can make the calls, as far as is known
-        self.guarded: Any = None    # C++'s object that is called where no array is given twice
+        self.guarded: Any = None    # C++'s object that is called where Python looks before
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def itself(self, memo: Any) -> Any:
@@ -325,11 +337,16 @@ class JitFunction:
                 f"[{', '.join(map(str, call.avals))}], but 'no_tracing' is set; call it with these "
                 "types before.")
         if config.log_compiles.value:
-            LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
-                           ", ".join(map(str, call.avals)))
+            code = getattr(unwrapped(self.signature.fun), "__code__", None)
+            LOGGER.warning("Compiling %s with global shapes and types [%s]%s.", self.name,
+                           ", ".join(map(str, call.avals)),
+                           f", written at {source.written_at(code)}" if code else "")
         if not self.library:
             self._note_trace(call)
-        program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
+        with anew() if self.purity else nullcontext():
+            program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
+        if self.purity:
+            self.purity.keep()
         if not program.tracers:
             self.programs[call.key] = program
         return program
@@ -340,10 +357,7 @@ class JitFunction:
         if self.max_traces is not None and self.traces > self.max_traces:
             _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, call),
                                    self.traces, self.max_traces, self.on_retrace)
-        fun = self.signature.fun
-        while isinstance(fun, functools.partial):
-            fun = fun.func
-        code = getattr(inspect.unwrap(fun), "__code__", None)
+        code = getattr(unwrapped(self.signature.fun), "__code__", None)
         if code is None or source.is_internal(code.co_filename):
             return
         made = _made.get(code, 0)
@@ -428,6 +442,8 @@ class JitFunction:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
+            if (self.guards or config.jit_guards.value) != "off" and self._look():
+                self.guarded = self.guarded or self._guard()
             if self.guarded is None:
                 return self._miss(args, kwargs)
             if may_share((args, kwargs)):
@@ -440,6 +456,18 @@ class JitFunction:
                 # C++'s, which calls us with it still set.
                 raise flatten_error(f"jit: {self.name}", (args, kwargs), error) from None
             raise
+
+    def _look(self) -> bool:
+        """Whether guards are on; then what has changed since the function was traced is told."""
+        mode = self.guards or config.jit_guards.value
+        if mode == "off":
+            return False
+        if self.purity is None:
+            self.purity = _guards.Guard(self.signature.fun, self.name)
+            self.programs = programs_of(self.signature.fun, (), own=True)
+        if self.purity.changed(mode):
+            self.clear_cache()
+        return True
 
     def _forget_signatures(self) -> None:
         lib.forget_signatures(self.compiled)
@@ -464,6 +492,8 @@ class JitFunction:
             program = self.program(call)
         else:
             program = self.persistent.program(call, self._placement(call, call.leaves))
+            if self.purity:
+                self.purity.keep()
         if ctx.trace is not ThreadState.trace or program.tracers:
             if self.options and recorder(ctx.trace) is not None:
                 raise ValueError(
@@ -523,7 +553,7 @@ class JitFunction:
         return result, path, False
 
     def _guard(self) -> Any:
-        """What C++ calls of a program that must not be given an array twice, once that is known."""
+        """What C++ calls after a look at the arguments, or at what the function has read."""
         itself = weakref.ref(self)      # which C++'s object does not tell the collector of
 
         def miss(*args: Any, **kwargs: Any) -> Any:
@@ -575,6 +605,7 @@ class JitFunction:
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
+        self._look()
         call = self.signature.call(args, kwargs)
         return Traced(self.program(call), self.name, self._placement(call, call.leaves))
 
@@ -587,6 +618,8 @@ class JitFunction:
         for program in list(self.programs.values()):
             program.release()
         self.programs.cache_clear()
+        if self.purity:
+            self.purity.captures.cache_clear()
         if self.persistent is not None:
             self.persistent.programs.cache_clear()
         self._forget_signatures()
@@ -603,6 +636,7 @@ class JitFunction:
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
+        self._look()
         program = self.program(self.signature.call(args, kwargs))
         return tree_unflatten(program.out_tree, program.out_structs)
 

@@ -27,7 +27,7 @@ from ..devices.array import stored
 from ..runtime import disk_cache
 from ..runtime.compile import Placement
 from .packed import pack, unpack
-from .program import Program, trace_program
+from .program import Program, anew, trace_program
 from .signature import Call, Signature
 from .stable_key import StableKey, UnstableError, code_of_users, options_of_now, software
 
@@ -184,21 +184,10 @@ class PersistentPrograms:
         return program
 
 
-class _Apart(int):
-    """An option's value that does as the number and equals none, so that no cache has its key."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-
 def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
     """What `run` returns, and the user's code that it entered.
 
-    Nothing that was traced before is used again, loop bodies and jitted functions neither, or they
-    would not be entered. C++'s caches and ours have the option below in their keys.
+    Nothing that was traced before is used again: it would not be entered.
 
     Imports are left out, and what Python calls when it collects garbage, wherever that happens:
     `gc.callbacks`, finalizers, generators that it closes.
@@ -222,11 +211,11 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
         elif event == "call" and not elsewhere:
             codes.setdefault(code, frame.f_globals)
 
-    outer, option = sys.getprofile(), config.random_seed_offset
+    outer = sys.getprofile()
     gc.callbacks.insert(0, begun)
     gc.callbacks.append(ended)
     try:
-        with config.Override(option, _Apart(option.value)):
+        with anew():
             sys.setprofile(profile)
             result = run()
     finally:

@@ -30,7 +30,7 @@ from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_
 from .arguments import check_results
 from .signature import Call, Signature
 
-__all__ = ["Program", "programs_of", "shares_programs", "trace_program"]
+__all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
@@ -61,6 +61,8 @@ class Program:
             if sharding is not None:        # of a struct: an array that is cut so there cannot be
                 sharding.check_compatible_aval(aval.shape)
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
+        if config.enable_checks.value:
+            check_olympuspr(closed.olympuspr)
         # The values of dimension variables are read off the arguments.
         symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]
         kept = tuple(self.keep_unused or u or s for u, s in zip(used, symbolic, strict=True))
@@ -195,12 +197,30 @@ def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
                     "olympus_captured_constants_warn_bytes.")
 
 
-def programs_of(fun: Callable, options: tuple) -> Memo:
-    """Programs by function and options: `jit(f)` written twice traces f once.
+class _Apart(int):
+    """An option's value that does as the number and equals none, so that no cache has its key."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def anew() -> config.Override:
+    """Within it nothing that was traced before is used again, loop bodies neither, nor kept for
+    later: C++'s caches and ours have the option in their keys.
+    """
+    option = config.random_seed_offset
+    return config.Override(option, _Apart(option.value))
+
+
+def programs_of(fun: Callable, options: tuple, own: bool = False) -> Memo:
+    """Programs by function and options: `jit(f)` written twice traces f once, if none is its own.
 
     Functions are told apart by identity: other callables may be equal and differ.
     """
-    if not shares_programs(fun, options):
+    if own or not shares_programs(fun, options):
         return Memo(_MOST_PROGRAMS)
     return Owned.memo(fun, ("jit", options), _MOST_PROGRAMS)
 

@@ -37,7 +37,8 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import registered_functions
 
-__all__ = ["StableKey", "UnstableError", "code_of_users", "options_of_now", "software"]
+__all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
+           "options_of_now", "software", "state_of"]
 
 # Modules of Python whose functions give equal results for equal arguments.
 _PURE = frozenset((
@@ -66,7 +67,7 @@ _HOMES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (
     *[str(sys.modules[name].__file__) for name in ("olympus", "numpy", "ml_dtypes")],
     lib.libraries()[0], os.__file__))
 _USED = ("opt_einsum", "scipy")     # what Olympus calls itself, if it is there
-_SITE = os.sep + "site-packages" + os.sep
+SITE = os.sep + "site-packages" + os.sep
 
 
 class UnstableError(TypeError):
@@ -75,15 +76,19 @@ class UnstableError(TypeError):
 
 def code_of_users(code: types.CodeType, names: dict[str, Any]) -> bool:
     """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
-    file = code.co_filename
+    return file_of_users(code.co_filename, names)
+
+
+def file_of_users(file: str, names: dict[str, Any]) -> bool:
+    """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
     if file.startswith("<frozen"):      # the import system
         return False
     if file.startswith("<"):    # made by `exec`, as methods of dataclasses and named tuples are
         module = str(names.get("__name__", ""))
         return not (_versioned(module) or module.startswith("namedtuple_"))
-    if _SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
+    if SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
         return False
-    return not file.startswith(_HOMES) or (_SITE in file and not file.startswith(_HOMES[:-1]))
+    return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
 
 
 def _versioned(module: Any) -> bool:
@@ -291,7 +296,7 @@ class StableKey:
     def _instance(self, x: Any, where: str) -> None:
         """An object of a class written in Python: its class and its attributes."""
         cls = type(x)
-        state, found = _state(x)
+        state, found = state_of(x)
         if not found:
             self._refuse(x, where)
         self.note("instance")
@@ -374,7 +379,7 @@ _Pair = namedtuple("_Pair", "x y")
 _BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 
-def _state(x: Any) -> tuple[dict[str, Any], bool]:
+def state_of(x: Any) -> tuple[dict[str, Any], bool]:
     """The attributes of an object, and whether those are all that it holds."""
     state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
     for cls in type(x).__mro__:

@@ -21,9 +21,9 @@ from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
 
-__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "known_location", "known_type", "location", "module_context",
-           "number_attr", "pairs", "quoted_name", "tensor_type"]
+__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "context_bytes",
+           "dot_numbers", "element_type", "i64s", "known_location", "known_type", "location",
+           "module_context", "number_attr", "pairs", "quoted_name", "tensor_type"]
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -76,6 +76,11 @@ class _Grown:
 
 
 _grown = _Grown()
+
+
+def context_bytes() -> int:
+    """How much the present context holds, about."""
+    return _grown.bytes
 
 
 @contextlib.contextmanager

@@ -42,7 +42,8 @@ from .dumps import dump
 from .nans import debugging
 
 __all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
-           "drop_programs", "load_lowered", "load_program", "relaid", "release", "user_error"]
+           "compiled_programs", "drop_programs", "load_lowered", "load_program", "relaid",
+           "release", "user_error"]
 
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 _compilations = itertools.count(1)
@@ -524,6 +525,11 @@ def adopt(name: str, load: Callable[[], Any], key: Hashable, size: int,
 def release(executable: Executable) -> None:
     """Let a compiled program go with the last program that has it."""
     _executables.release(executable.loaded)
+
+
+def compiled_programs() -> list[Loaded]:
+    """All executables of this process that somebody holds."""
+    return list(_executables.known.values())
 
 
 def drop_programs() -> None:

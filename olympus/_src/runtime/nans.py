@@ -1,23 +1,35 @@
 """`debug_nans` and `debug_infs`: which operation makes a NaN, and where the user wrote it.
 
-A program whose results have one is run again, equation by equation, into calls, branches and loops.
+A program whose results have one is run again, equation by equation, into calls, branches, loops and
+the functions of `shard_map`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import lib, source
 from ..base.config import debug_infs, debug_nans
+from ..core.context import ctx
 from ..core.evaluate import bind, evaluate
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher
+from ..core.trace import Tracer, typeof
 from ..types import dtypes
 
-__all__ = ["check_results", "debugging"]
+__all__ = ["ADVICE", "check_results", "debugging", "element"]
+
+ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose derivative is not "
+          "finite.\n  Choose the operand as well, so that no branch computes outside of its "
+          "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")
+_BACKWARD = ("transpose",)      # in the names of what a backward pass binds
+
+Test = Callable[[Any], Any]
 
 
 def debugging() -> bool:
@@ -45,44 +57,167 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
         if closed is not None:
             # Else the operations of the second run would be checked, and raise, themselves.
             with debug_nans(False), debug_infs(False):
-                found = _culprit(test, closed, args)
+                found = _Search(test).culprit(closed, args)
             if found is not None:
-                prim, aval, where = found
+                prim = found.operation
                 raise FloatingPointError(
-                    f"{name}: invalid value ({what}) encountered in {prim}: the result {aval} of "
-                    f"{prim} at {source.summarize(where)}, and {why}; look at the operands there.")
+                    f"{name}: invalid value ({what}) encountered in {prim}: the result "
+                    f"{found.aval} of {prim} at {found.line}, and {why}; look at the operands "
+                    f"there.{found.details}")
+        place = _Place.of(test, wrong[0], args) if closed is None else None
         raise FloatingPointError(
             f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
-            f"and {why}; look at the operands at this line.")
+            f"and {why}; look at the operands at this line."
+            + ("" if place is None else _details(place, ctx.transposed, ctx.transposed is not None
+                                                 and 0 in place.operands)))
 
 
-def _has(test: Any, x: Any) -> bool:
-    return (type(x) is lib.ArrayImpl and dtypes.is_inexact(x.dtype)
-            and bool(test(lib.to_numpy(x)).any()))
+def _has(test: Test, x: Any) -> bool:
+    value = _value(x)
+    return (type(value) is lib.ArrayImpl and dtypes.is_inexact(value.dtype)
+            and bool(test(lib.to_numpy(value)).any()))
+
+
+def _value(x: Any) -> Any:
+    """The array of an operand: of the parts that devices have of it, within `shard_map`."""
+    while isinstance(x, Tracer):
+        x = x.val
+    return x.value() if type(x) is Literal else x
+
+
+def element(value: np.ndarray, aval: Any, index: tuple[int, ...]) -> Any:
+    """The element of an operand that goes into the result's; its type where shapes differ."""
+    with contextlib.suppress(IndexError, ValueError):
+        return value[index].item()
+    return value.item() if value.size == 1 else aval.str_short()
+
+
+class _Place(NamedTuple):
+    """The first element that is wrong: where it is, and what the operands have there."""
+
+    index: tuple[int, ...]
+    device: str
+    operands: list[Any]
+
+    @classmethod
+    def of(cls, test: Test, x: Any, operands: Sequence[Any]) -> _Place:
+        array = _value(x)
+        index = tuple(int(i) for i in np.argwhere(test(lib.to_numpy(array)))[0])
+        own = index[array.ndim - x.aval.ndim:]      # the axes before are of devices
+        return cls(own, _device(array, index), [
+            typeof(a).str_short() if dtypes.is_extended(typeof(a).dtype) else
+            element(np.asarray(_value(a)), typeof(a), index if isinstance(a, Tracer) else own)
+            for a in operands])
+
+
+def _device(x: Any, index: tuple[int, ...]) -> str:
+    """Which device has an element, if not all have the same."""
+    if x.sharding.is_fully_replicated:
+        return ""
+    return next(f", on device {device}"
+                for device, where in x.sharding.devices_indices_map(x.shape).items()
+                if all(i in range(*s.indices(n)) for i, s, n in zip(index, where, x.shape)))
+
+
+def _details(place: _Place, forward: OlympusprEqn | None, hazard: bool, loops: Sequence[str] = ()
+             ) -> str:
+    """What else is known: the pass, the iteration, the element, the hazard, and who knows more."""
+    lines = [] if forward is None else [
+        f"It is in the backward pass, for the operation at {source.summarize(forward.source)}."]
+    lines += [*loops, f"Element {[*place.index]}{place.device}; the operands there are "
+              f"{', '.join(map(str, place.operands))}."]
+    if hazard:
+        lines.append(ADVICE)
+    lines.append("olympus.debug.find_nan(f, *args) says where the operands come from.")
+    return "".join(f"\n  {line}" for line in lines)
+
+
+class _Culprit(NamedTuple):
+    operation: Any
+    aval: Any
+    line: str
+    details: str
 
 
 class _Found(Exception):
-    """Carries (primitive, aval of the result, source) out of the programs it was found in."""
+    """Carries a culprit out of the programs it was found in."""
+
+    def __init__(self, culprit: _Culprit) -> None:
+        super().__init__()
+        self.culprit = culprit
 
 
-def _culprit(test: Any, closed: ClosedOlympuspr, args: Sequence[Any]) -> tuple | None:
-    """The first equation that makes what `test` finds of operands that have none."""
-    def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+class _Around:
+    """An equation whose bodies are run, and how often each has been begun."""
+
+    def __init__(self, eqn: OlympusprEqn) -> None:
+        self.eqn, self.runs, self.body = eqn, Counter[int](), 0
+
+    def begin(self, body: ClosedOlympuspr) -> None:
+        self.body = id(body)
+        self.runs[self.body] += 1
+
+    def iteration(self) -> list[str]:
+        """Which iteration it is, if the equation is a loop."""
+        prim, params, i = self.eqn.primitive, self.eqn.params, self.runs[self.body] - 1
+        if not (getattr(prim, "rows", 0) or prim.endless):
+            return []
+        if params.get("reverse"):
+            i = params["length"] - 1 - i
+        return [f"It is in iteration {i} of {prim} at {source.summarize(self.eqn.source)}."]
+
+
+class _Search:
+    """A second run of a program, which stops at what `test` finds."""
+
+    def __init__(self, test: Test) -> None:
+        self.test = test
+        self.around: list[_Around] = []
+
+    def culprit(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> _Culprit | None:
+        """The first equation that makes what is looked for of operands that have none."""
+        try:
+            self.run(closed, *args)
+        except _Found as found:
+            return found.culprit
+        return None
+
+    def run(self, closed: ClosedOlympuspr, *xs: Any) -> list[Any]:
+        if self.around:
+            self.around[-1].begin(closed)
+        return evaluate(closed.olympuspr, closed.consts, xs,
+                        lambda eqn, ins: self.step(closed, eqn, ins))
+
+    def step(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, ins: list[Any]) -> Any:
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
-        wrong = [x for x in outs if _has(test, x)]
-        if wrong and not any(_has(test, x) for x in ins):
+        wrong = [x for x in outs if _has(self.test, x)]
+        if wrong and not any(_has(self.test, x) for x in ins):
             # The bodies first: what is found in one is raised there, nearer to the cause.
             if isinstance(eqn.primitive, Higher):
-                eqn.primitive.step_through(run, *ins, **eqn.params)
-            raise _Found(eqn.primitive, wrong[0].aval, eqn.source)
+                self.around.append(_Around(eqn))
+                eqn.primitive.step_through(self.run, *ins, **eqn.params)
+                self.around.pop()
+            raise _Found(self.told(closed, eqn, wrong[0], ins))
         return out
 
-    def run(closed: ClosedOlympuspr, *xs: Any) -> list[Any]:
-        return evaluate(closed.olympuspr, closed.consts, xs, step)
+    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Any, ins: Sequence[Any]
+             ) -> _Culprit:
+        """What is said of the equation that makes `x`."""
+        place = _Place.of(self.test, x, ins)
+        back = ctx.transposed is not None or any(
+            map(_backward, [eqn, *[around.eqn for around in self.around]]))
+        # The zero is the cotangent if the backward pass made it, as far as this program says.
+        inside = bool(self.around) or ctx.transposed is not None
+        made = {v for e in closed.olympuspr.eqns if _backward(e) for v in e.outvars}
+        made.update(closed.olympuspr.invars if inside else ())
+        hazard = back and any(value == 0 and type(atom) is not Literal and atom in made
+                              for atom, value in zip(eqn.invars, place.operands, strict=True))
+        loops = [line for around in reversed(self.around) for line in around.iteration()]
+        return _Culprit(eqn.primitive, x.aval, source.summarize(eqn.source),
+                        _details(place, eqn if back else None, hazard, loops))
 
-    try:
-        run(closed, *args)
-    except _Found as found:
-        return found.args
-    return None
+
+def _backward(eqn: OlympusprEqn) -> bool:
+    """Whether a backward pass bound it."""
+    return eqn.ctx is not None and _BACKWARD in eqn.ctx.names

@@ -1,0 +1,223 @@
+"""`memory_report`: what a process holds, by jitted function, by cache and by device."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..base import source
+from ..base.util import Memo, Owned, known_caches, unwrapped
+from ..devices.devices import client
+from ..lowering.attributes import context_bytes
+from ..runtime.compile import compiled_programs
+from .jit import JitFunction
+
+__all__ = ["CacheMemory", "FunctionMemory", "MemoryReport", "memory_report"]
+
+
+class FunctionMemory(NamedTuple):
+    """What a jitted function holds: see `memory_report`.
+
+    Attributes:
+      name: the function, with the file and line of the user's that it is written at.
+      programs: how many traced programs.
+      executables: how many compiled ones, on all devices together.
+      code: bytes of those, with their constants, about.
+      constants: bytes of the arrays that the programs close over.
+
+    >>> import olympus
+    >>> f = olympus.jit(lambda x: x * 3)
+    >>> _ = f(1.0)
+    >>> row = next(row for row in olympus.memory_report(most=10**6).functions
+    ...            if row.name.startswith("<lambda>"))
+    >>> row.programs >= 1
+    True
+    """
+
+    name: str
+    programs: int
+    executables: int
+    code: int
+    constants: int
+
+
+class CacheMemory(NamedTuple):
+    """What a cache, or all caches of a kind, hold: see `memory_report`.
+
+    Attributes:
+      name: the module and the name there, or what it is kept on.
+      caches: how many there are of that name.
+      entries: in all of them.
+      nbytes: of the tables, keys and arrays; not of what other objects refer to.
+
+    >>> import olympus
+    >>> sum(row.entries for row in olympus.memory_report().caches) > 0
+    True
+    """
+
+    name: str
+    caches: int
+    entries: int
+    nbytes: int
+
+
+class MemoryReport(NamedTuple):
+    """What a process holds; printed, a table. Sizes are in bytes.
+
+    Attributes:
+      functions: the jitted functions that hold most, largest first; the last row, named
+        "… others", sums up the rest.
+      executables: how many compiled programs there are, those of single operations included.
+      code: of all of these.
+      caches: as `functions`.
+      arrays: for each device the number of arrays that are there, and their bytes.
+      mlir: of what MLIR keeps until its context is renewed.
+
+    >>> import olympus
+    >>> x = olympus.numpy.ones(1000)
+    >>> count, size = olympus.memory_report().arrays["cpu:0"]
+    >>> size >= 4000
+    True
+    """
+
+    functions: Sequence[FunctionMemory]
+    executables: int
+    code: int
+    caches: Sequence[CacheMemory]
+    arrays: dict[str, tuple[int, int]]
+    mlir: int
+
+    def __str__(self) -> str:
+        return "\n".join([
+            f"compiled programs: {self.executables}, {_size(self.code)}",
+            *_table(("jitted functions", "programs", "executables", "code", "constants"),
+                    [(f.name, f.programs, f.executables, _size(f.code), _size(f.constants))
+                     for f in self.functions]),
+            *_table(("caches", "number", "entries", "size"),
+                    [(c.name, c.caches, c.entries, _size(c.nbytes)) for c in self.caches]),
+            *_table(("arrays", "number", "size"),
+                    [(name, n, _size(size)) for name, (n, size) in self.arrays.items()]),
+            f"MLIR: {_size(self.mlir)}"])
+
+
+def memory_report(most: int = 20) -> MemoryReport:
+    """What Olympus holds in this process: programs by function, caches, arrays by device.
+
+    Args:
+      most: how many functions, and caches, are listed; the others are summed up in one row each.
+
+    Returns:
+      A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all but
+      arrays, `f.clear_cache()` of what a function holds.
+
+    >>> import olympus
+    >>> f = olympus.jit(lambda x: x @ x)
+    >>> _ = f(olympus.numpy.ones((3, 3)))
+    >>> report = olympus.memory_report()
+    >>> report.executables > 0, report.code > 0
+    (True, True)
+    >>> print(report)  # doctest: +ELLIPSIS
+    compiled programs: ...
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise ValueError(f"memory_report: most={most!r} given; a positive int is required.")
+    loaded = compiled_programs()
+    found = gc.get_objects()
+    return MemoryReport(
+        _longest(FunctionMemory, list(map(_of_function, _holding(found))), most, 3),
+        len(loaded), sum(x.bytes for x in loaded),
+        _longest(CacheMemory, _of_caches(found), most, 3), _of_arrays(), context_bytes())
+
+
+def _holding(objects: Iterable[Any]) -> list[JitFunction]:
+    """The jitted functions that have programs; each set of programs once."""
+    infos = [x for x in objects if type(x) is JitFunction and x.programs]
+    return list({id(info.programs): info for info in infos}.values())
+
+
+def _of_function(info: JitFunction) -> FunctionMemory:
+    programs = list(info.programs.values())
+    compiled = {id(e.loaded): e.loaded for p in programs for e in list(p.executables.values())}
+    arrays = {id(c): c for p in programs for c in p.closed.consts}
+    code = getattr(unwrapped(info.signature.fun), "__code__", None)
+    where = "" if code is None or source.is_internal(code.co_filename) else (
+        f" at {source.written_at(code)}")
+    return FunctionMemory(info.name + where, len(programs), len(compiled),
+                          sum(x.bytes for x in compiled.values()), _nbytes(arrays.values()))
+
+
+def _of_caches(objects: Iterable[Any]) -> list[CacheMemory]:
+    named = {id(value): f"{module.removeprefix('olympus._src.')}.{name}"
+             for module, names in _own_modules() for name, value in names}
+    for x in objects:
+        if type(x) is Owned:
+            named.update((id(memo), f"{key[0] if type(key) is tuple else key}, kept on functions")
+                         for key, memo in x.memos.items())
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for cache in known_caches():
+        items = _items(cache)
+        if items is not None:
+            rows[named.get(id(cache), "derived programs, kept on programs")].update(
+                caches=1, entries=len(items), nbytes=sys.getsizeof(cache) + sum(
+                    sys.getsizeof(key) + _nbytes([value]) for key, value in items))
+    return [CacheMemory(name, **row) for name, row in rows.items()]
+
+
+def _own_modules() -> list[tuple[str, list[tuple[str, Any]]]]:
+    return [(name, list(vars(module).items())) for name, module in list(sys.modules.items())
+            if name.startswith("olympus._src.") and module is not None]
+
+
+def _items(cache: Any) -> list[tuple[Any, Any]] | None:
+    """The entries of a cache; None of one that only knows how to be cleared."""
+    if isinstance(cache, Memo):
+        return list(cache.items())
+    if isinstance(cache, functools._lru_cache_wrapper):
+        table = next((x for x in gc.get_referents(cache) if type(x) is dict), {})
+        return list(table.items())
+    return None
+
+
+def _of_arrays() -> dict[str, tuple[int, int]]:
+    found: dict[str, list[int]] = {}
+    for x in client(None).live_arrays():
+        size = 1
+        for n in x.sharding.shard_shape(x.shape):
+            size *= n
+        for device in x.sharding.addressable_devices:
+            row = found.setdefault(f"{device.platform}:{device.id}", [0, 0])
+            row[0], row[1] = row[0] + 1, row[1] + size * x.dtype.itemsize
+    return {name: (n, size) for name, (n, size) in sorted(found.items())}
+
+
+def _nbytes(values: Iterable[Any]) -> int:
+    return sum(getattr(x, "nbytes", 0) for x in values if not isinstance(x, type))
+
+
+def _longest(kind: Any, rows: Sequence[Any], most: int, by: int) -> list[Any]:
+    """The largest rows by a column, and the sum of the others."""
+    rows = sorted(rows, key=lambda row: (-row[by], row[0]))
+    if len(rows) <= most:
+        return list(rows)
+    rest = [sum(column) for column in list(zip(*rows[most:], strict=True))[1:]]
+    return [*rows[:most], kind(f"… {len(rows) - most} others", *rest)]
+
+
+def _size(n: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= unit:
+            return f"{n / unit:.1f} {name}"
+    return f"{n} B"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Lines of columns: names to the left, numbers to the right, at most 100 columns."""
+    texts = [[f"  {str(row[0])[-48:]}", *map(str, row[1:])] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *[
+        x.rjust(n) for x, n in zip(row[1:], widths[1:], strict=True)]])
+            for row in [list(head), *texts]]
