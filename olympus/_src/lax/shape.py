@@ -75,7 +75,8 @@ class Physical(Primitive, abstract=True):
 class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
-    additive = True
+    additive = single = True
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 

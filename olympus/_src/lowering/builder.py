@@ -33,6 +33,7 @@ from .attributes import (
     element_type,
     i64s,
     known_location,
+    known_recipe,
     known_type,
     location,
     number_attr,
@@ -43,6 +44,7 @@ from .attributes import (
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, per_platform, rule_of
+from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
 
@@ -94,7 +96,7 @@ class Builder:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held", "line")
+                 "where", "held", "line", "emitted")
 
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
                  line: Any = OWN) -> None:
@@ -105,6 +107,7 @@ class Builder:
         self.eqn: Any = None
         self.where: Any = None      # what XLA is told of where operations run; None: as others
         self.held: tuple[int, ...] = ()     # which results of the equation are to be held
+        self.emitted: Any = None    # what `op` did last: result, name, operands, attributes, type
 
     def physical(self) -> Builder:
         """For the same equation, on the arrays that its keys are made of."""
@@ -176,8 +179,10 @@ class Builder:
         kind = known_type(aval) or tensor_type(aval)
         if self.where is not None:
             attributes = {FRONTEND: self.where, **(attributes or {})}
-        return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
-                                        self.block.ip).result
+        out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
+                                       self.block.ip).result
+        self.emitted = out, name, operands, attributes, kind
+        return out
 
     def constant(self, value: Any, aval: ShapedArray) -> Any:
         """A dense constant of the aval's dtype."""
@@ -817,7 +822,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
     scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
-    where, known = around, dict[Any, Any]()     # name there and its rule
+    where, known = around, dict[Any, Any]()     # name there, its rule, whether there are recipes
+    block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
@@ -832,29 +838,46 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
         if found is None:
-            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim)
-        name, lower = found
-        several = prim.multiple_results
-        b.eqn, b.avals_in, b.avals_out = eqn, avals, (
-            [v.aval for v in outvars] if several else [outvars[0].aval])
+            found = known[prim] = (
+                f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
+                where is None and block.sizes is None and has_recipes(b.module, prim))
+        name, lower, single = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
         if held:
             b.held = () if held.isdisjoint(outvars) else (
                 tuple([i for i, v in enumerate(outvars) if v in held]))
-        mark: Any = Mark(b.block) if open_platform else None
-        try:
-            out = lower(b, *ins, **eqn.params)
-        except PlatformOpen:
-            mark.restore()
-            out = per_platform(b, ins)
+        recipe, several, params = None, prim.multiple_results, eqn.params
+        if single:
+            key = prim, platform, outvars[0].aval, *avals, *params, *params.values()
+            recipe = known_recipe(key)
+        if recipe:
+            operation, types, attributes, wide, order = recipe
+            for i, aval in wide:
+                spread = block.repeated.get((id(ins[i]), aval.shape))
+                ins[i] = b.broadcast(ins[i], aval, ()) if spread is None else spread[0]
+            if order is not None:
+                ins = [ins[i] for i in order]
+            out = ins[0] if operation is None else create(
+                operation, types, ins, attributes, None, 0, b.loc, block.ip).result
+        else:
+            b.eqn, b.avals_in, b.emitted = eqn, avals, None
+            b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
+            mark: Any = Mark(block) if open_platform else None
+            try:
+                out = lower(b, *ins, **params)
+            except PlatformOpen:
+                mark.restore()
+                out = per_platform(b, ins)
+            if single and recipe is None:
+                note_recipe(b, key, ins, out)
         if several:
-            if True in [a.tagged for a in b.avals_out]:
-                out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
+            if True in [v.aval.tagged for v in outvars]:
+                out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
             if b.held:
-                out = [b.hold(x, a) if i in b.held else x
-                       for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
+                out = [b.hold(x, v.aval) if i in b.held else x
+                       for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
         else:
             var = outvars[0]
