@@ -259,8 +259,9 @@ def constant_attr(array: Any) -> Any:
 
 def number_attr(key: tuple[type, Any, Any], value: Any) -> Any:
     """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
-    # It tells all of Python's numbers apart but those that are NaN.
-    exact = key[0] in (bool, int, float, complex) and value == value
+    # It tells all numbers of Python apart but those that are NaN; those of NumPy by their bits.
+    exact = isinstance(value, np.generic) or (
+        key[0] in (bool, int, float, complex) and value == value)
     found = _attrs.get(key) if exact else None
     if found is None:
         dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]

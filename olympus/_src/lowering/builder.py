@@ -195,17 +195,21 @@ class Builder:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
         # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
         kind, scalars = type(value), self.block.scalars
-        exact = kind is float and value == value != 0
-        key = (kind, value if exact else repr(value), dtype)
-        if key not in scalars:
-            if isinstance(value, SymbolicDim):
-                size, aval = dims.size(self, value), make_aval((), dtype)
-                scalars[key] = size if size.type == tensor_type(aval) else self.convert(size, aval)
-            else:
-                self.module.written += dtype.itemsize
-                scalars[key] = self.op("stablehlo.constant", [], {"value": number_attr(key, value)},
-                                       make_aval((), dtype))
-        return scalars[key]
+        exact = kind is int or kind is bool or kind is float and value == value != 0
+        key = kind, (value if exact else value.tobytes() if isinstance(value, np.generic) else
+                     repr(value)), dtype
+        found = scalars.get(key)
+        if found is None:
+            found = scalars[key] = self._scalar(key, value, make_aval((), dtype))
+        return found
+
+    def _scalar(self, key: Any, value: Any, aval: ShapedArray) -> Any:
+        """`scalar`, emitted."""
+        if isinstance(value, SymbolicDim):
+            size = dims.size(self, value)
+            return size if size.type == tensor_type(aval) else self.convert(size, aval)
+        self.module.written += aval.dtype.itemsize
+        return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
 
     def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
         """A rank-1 array of ints, which may be dimensions."""

@@ -193,14 +193,10 @@ class ModuleContext:
         """The symbol of a function that returns its argument, of an MLIR type."""
         found = self.identities.get(kind)
         if found is None:
-            ir, func = mlir.ir, mlir.func
+            ir, loc = mlir.ir, location("", None)
             found = self.identities[kind] = self.symbol("held")
-            loc = location("", None)
-            with loc:
-                fn = func.FuncOp(found, ir.FunctionType.get([kind], [kind]),
-                                 ip=ir.InsertionPoint(self.module.body))
-            fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
-            block = fn.add_entry_block([loc])
+            _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
+                                   ir.InsertionPoint(self.module.body))
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))
         return found
@@ -514,6 +510,16 @@ def _storage(aval: Any) -> Any:
     return physical_aval(aval) if aval is abstract_token else aval
 
 
+def emit_header(symbol: str, visibility: str, ins: Sequence[Any], outs: Sequence[Any],
+                locs: Sequence[Any], loc: Any, ip: Any) -> tuple[Any, Any]:
+    """A `func.func` of these types, and its block; arguments are at `locs`."""
+    ir = mlir.ir
+    fn = ir.Operation.create("func.func", [], [], {
+        "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get(visibility),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs))}, None, 1, loc, ip)
+    return fn, fn.regions[0].blocks.append(*ins, arg_locs=locs)
+
+
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
                   wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
@@ -525,7 +531,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     the solution; a private one has them as arguments before those, as a public one that is
     `wrapped`.
     """
-    ir, func = mlir.ir, mlir.func
+    ir = mlir.ir
     # MLIR loads the classes of a whole dialect for the type of a token.
     threads = [tensor_type(abstract_token)] * ordered if ordered else []
     tokens = visibility == "public"
@@ -537,14 +543,10 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
         dims = [n for n in dims if n == PLATFORM_INDEX]
     ins = [tensor_type(module.dim_aval)] * len(dims) + threads + ins
     loc = location(prefix, None)
-    with loc:
-        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, threads + outs),
-                         ip=ir.InsertionPoint(module.module.body))
-        fn.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
-        names = (*dims, *closed.olympuspr.debug_info.arg_names)
-        locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else \
-            [loc] * len(ins)
-        block = fn.add_entry_block(locs)
+    names = (*dims, *closed.olympuspr.debug_info.arg_names)
+    locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else [loc] * len(ins)
+    fn, block = emit_header(symbol, visibility, ins, threads + outs, locs, loc,
+                            ir.InsertionPoint(module.module.body))
     b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
     sizes, given_tokens, args = cut(list(block.arguments), len(dims), ordered)
     if module.dim_names:
@@ -579,19 +581,17 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
     inner, results = emit_function(module, closed, name, "public", prefix, solution, ordered,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    kinds, count = list(inner.type.inputs), len(module.dim_names)
+    kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dim_names)
     first = int(PLATFORM_INDEX in module.dim_names)     # it is given
-    with loc:
-        main = mlir.func.FuncOp("main", ir.FunctionType.get(
-            [*kinds[:first], *kinds[count:]], inner.type.results), ip=ir.InsertionPoint(inner))
-        main.attributes["sym_visibility"] = ir.StringAttr.get("public")
-        block = main.add_entry_block([loc] * len(main.type.inputs))
+    ins = [*kind.inputs[:first], *kind.inputs[count:]]
+    main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
+                              ir.InsertionPoint(inner))
     b = Builder(module, Block(ir.InsertionPoint(block)), "", loc)
     index, tokens, args = cut(list(block.arguments), first, ordered)
     values = {} if solution is None else emit_solution(b, solution, args).values
     given = [*index, *[values[name] for name in module.dim_names[first:]], *tokens, *args]
     callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-    out = b.ops("func.call", given, callee, list(inner.type.results))
+    out = b.ops("func.call", given, callee, list(kind.results))
     ir.Operation.create("func.return", [], list(out.results), None, None, 0, loc, b.block.ip)
     return main, inner, results
 
@@ -765,13 +765,14 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                 attributes["jax.buffer_donor"] = attr("true")
             attributes |= context.sharding_attrs(spread, aval)
             arg_attrs.append(ir.DictAttr.get(attributes))
-        main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get(arg_attrs)
         paths = list(result_paths) or [""] * len(closed.out_avals)
-        main.result_attrs = ir.ArrayAttr.get([*of_tokens, *_result_attrs(
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([*of_tokens, *_result_attrs(
             context, zip(paths, demanded, closed.out_avals, laid_out, strict=True))])
         if inner is not None:
-            inner.arg_attrs = ir.ArrayAttr.get([*of_dims, *arg_attrs[bool(platforms):]])
-            inner.result_attrs = main.result_attrs
+            inner.attributes["arg_attrs"] = ir.ArrayAttr.get(
+                [*of_dims, *arg_attrs[bool(platforms):]])
+            inner.attributes["res_attrs"] = main.attributes["res_attrs"]
         context.finish()
         if context.by_others or config.enable_checks.value:     # a tenth of lowering; XLA does, too
             module.operation.verify()
