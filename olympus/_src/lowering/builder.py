@@ -849,9 +849,6 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if held:
-            b.held = () if held.isdisjoint(outvars) else (
-                tuple([i for i, v in enumerate(outvars) if v in held]))
         recipe, several, params = None, prim.multiple_results, eqn.params
         if single:
             key = prim, platform, outvars[0].aval, *avals, *params, *params.values()
@@ -865,9 +862,11 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                 ins = [ins[i] for i in order]
             out = ins[0] if operation is None else create(
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
+            hold = outvars[0] in held
         else:
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
             b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
+            b.held = tuple([i for i, v in enumerate(outvars) if v in held]) if held else ()
             mark: Any = Mark(block) if open_platform else None
             try:
                 out = lower(b, *ins, **params)
@@ -876,10 +875,11 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                 out = per_platform(b, ins)
             if single and recipe is None:
                 note_recipe(b, key, ins, out)
+            hold = b.held       # a rule that calls a function may have held them there
         if several:
             if True in [v.aval.tagged for v in outvars]:
                 out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
-            if b.held:
+            if hold:
                 out = [b.hold(x, v.aval) if i in b.held else x
                        for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
@@ -887,7 +887,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
-            env[var] = b.hold(out, var.aval) if b.held else out
+            env[var] = b.hold(out, var.aval) if hold else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
