@@ -11,7 +11,7 @@ from ..base.util import Memo
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 from ..devices.devices import client
-from ..lowering.module import lower_program
+from ..lowering.module import Lowering, lower_program
 
 __all__ = ["CostLine", "CostTable", "cost_table", "operation_cost"]
 
@@ -149,7 +149,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
         eqn.replace(invars=operands, outvars=outs)], eqn.effects))
     owner = client(platform)
     try:
-        module, _ = lower_program(alone, "operation", owner.platform)
+        module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
     except Exception:       # it needs what is around it: a mesh, a token, sizes
         return _NOTHING

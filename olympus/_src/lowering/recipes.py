@@ -7,13 +7,11 @@ say. What its rule emitted for the first equation of a kind is emitted for the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .attributes import keep_recipe
-
-if TYPE_CHECKING:
-    from .builder import Builder
-    from .module import ModuleContext
+from .context import ModuleContext
+from .emitter import Emitter
 
 __all__ = ["Recipe", "has_recipes", "note_recipe"]
 
@@ -34,7 +32,7 @@ def has_recipes(module: ModuleContext, prim: Any) -> bool:
                                 or "lower" in vars(prim))
 
 
-def note_recipe(b: Builder, key: Any, operands: Sequence[Any], out: Any) -> None:
+def note_recipe(b: Emitter, key: Any, operands: Sequence[Any], out: Any) -> None:
     """Keep what a rule has just made of an equation's operands, or that it was not one operation.
 
     Of equal operands nobody knows which is which: the next equation will say.
@@ -43,7 +41,7 @@ def note_recipe(b: Builder, key: Any, operands: Sequence[Any], out: Any) -> None
         keep_recipe(key, _recipe(b, operands, out))
 
 
-def _recipe(b: Builder, operands: Sequence[Any], out: Any) -> Recipe | bool:
+def _recipe(b: Emitter, operands: Sequence[Any], out: Any) -> Recipe | bool:
     """What was emitted last, if it is `out` and takes each operand once; else False."""
     shape, aval = b.avals_out[0].shape, b.avals_out[0]
     spread = {i: known[0] for i, x in enumerate(operands)
