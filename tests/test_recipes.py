@@ -26,11 +26,10 @@ def equal_operands(x, y):
 
 def numbers_that_are_operands(x, y):
     """Rules write numbers that may be operands besides."""
-    zeros, ones = onp.zeros((2, 3), "float32"), onp.ones((2, 3), "float32")
-    one = lax.convert_element_type(onp.float32(1), "float32")
-    return (zeros.astype(bool), x.astype(bool), lax.integer_pow(ones, -1), lax.integer_pow(x, -1),
-            lax.integer_pow(ones, 0), lax.integer_pow(x, 0), lax.exp2(2 * ones), lax.exp2(x),
-            one * x, x * 1.0, 1.0 - x, x - 1.0, lax.pad(x, 0.0, ((1, 1, 0), (0, 0, 0))),
+    ones, one = onp.ones((2, 3), "float32"), onp.float32(1)
+    return (onp.zeros((2, 3), "int32").astype(bool), x.astype("int32").astype(bool),
+            lax.integer_pow(ones, -1), lax.integer_pow(x, -1), lax.integer_pow(ones, 0),
+            lax.integer_pow(x, 0), lax.exp2(2 * ones), lax.exp2(x), one * x, x * 1.0, 1.0 - x, x - 1.0, lax.pad(x, 0.0, ((1, 1, 0), (0, 0, 0))),
             lax.pad(y, x[0, 0], ((1, 1, 0), (0, 0, 0))))
 
 
