@@ -29,7 +29,8 @@ def numbers_that_are_operands(x, y):
     ones, one = onp.ones((2, 3), "float32"), onp.float32(1)
     return (onp.zeros((2, 3), "int32").astype(bool), x.astype("int32").astype(bool),
             lax.integer_pow(ones, -1), lax.integer_pow(x, -1), lax.integer_pow(ones, 0),
-            lax.integer_pow(x, 0), lax.exp2(2 * ones), lax.exp2(x), one * x, x * 1.0, 1.0 - x, x - 1.0, lax.pad(x, 0.0, ((1, 1, 0), (0, 0, 0))),
+            lax.integer_pow(x, 0), lax.exp2(2 * ones), lax.exp2(x),
+            one * x, x * 1.0, 1.0 - x, x - 1.0, lax.pad(x, 0.0, ((1, 1, 0), (0, 0, 0))),
             lax.pad(y, x[0, 0], ((1, 1, 0), (0, 0, 0))))
 
 
