@@ -358,7 +358,7 @@ def test_a_compiler_that_fails_leaves_the_module_before(tmp_path, out):
 
 # Where a program is made and run: each call of these may fail.
 STEPS = [(StagingTrace, "__init__"), (StagingTrace, "close"), (compile, "lower_program"),
-         (stages, "lower_program"), (module, "lower_equations"), (builder, "lower_equations"),
+         (stages, "lower_program"), (module, "emit_function"), (builder, "lower_equations"),
          (lib, "compile"), (lib, "fastpath"), (lib, "execute"), (lib, "execute_with_tokens"),
          (FlatCallback, "__call__")]
 

@@ -333,9 +333,9 @@ def work(monkeypatch):
     done = {"lowered": [], "compiled": []}
     lower, compile_ = compile.lower_program, lib.compile
 
-    def lowered(closed, name, *args, **kwargs):
-        done["lowered"].append(name)
-        return lower(closed, name, *args, **kwargs)
+    def lowered(program):
+        done["lowered"].append(program.name)
+        return lower(program)
 
     def compiled(*args, **kwargs):
         done["compiled"].append(1)
@@ -624,6 +624,8 @@ CACHES = {
         "Context | process | 512",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
+    ("lowering/attributes.py", "_recipes"): "primitive, platform, types, params | process | 65536, "
+        "the context 32 MiB",
     ("lowering/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
     ("base/lib/mlir.py", "_current"): "none | process | one context",

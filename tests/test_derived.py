@@ -12,7 +12,7 @@ import olympus
 from olympus import lax
 from olympus import numpy as onp
 from olympus._src.core.staging import StagingTrace
-from olympus._src.lowering.module import ModuleContext
+from olympus._src.lowering.context import ModuleContext
 
 XS = onp.arange(1.0, 6.0)
 

@@ -8,7 +8,7 @@ from ops import Refusal
 import olympus
 from olympus import grad, hessian, jit, jvp, linear_transpose, make_olympuspr, vmap
 from olympus import numpy as onp
-from olympus._src.lowering.module import lower_program
+from olympus._src.lowering.module import Lowering, lower_program
 from olympus.lax import linalg
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -177,7 +177,7 @@ def test_one_matrix_for_mapped_right_hand_sides_is_factored_once():
 ])
 def test_on_a_gpu_the_kernels_are_cusolvers(fun, calls):
     program = make_olympuspr(fun)(np.eye(3, dtype="c8"))
-    text = str(lower_program(program, "f", "gpu")[0])
+    text = str(lower_program(Lowering(program, "f", "gpu"))[0])
     assert [name for name in calls if name in text] == calls
 
 
@@ -185,7 +185,7 @@ def test_a_kernel_that_a_gpu_has_not_is_refused():
     x = np.ones((3, 3), "f4")
     program = make_olympuspr(linalg.schur)(x)
     with pytest.raises(NotImplementedError, match="gees.*run this part on the CPU"):
-        lower_program(program, "f", "gpu")
+        lower_program(Lowering(program, "f", "gpu"))
 
 
 # Derivatives -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.core.ir import ClosedOlympuspr
 from olympus._src.core.staging import stage
-from olympus._src.lowering import module
+from olympus._src.lowering import context
 
 
 def calls(action):
@@ -316,7 +316,7 @@ def test_types_of_wide_programs_are_listed_a_fixed_number_of_times(kind, monkeyp
 
 def test_the_combination_of_a_reduction_is_traced_once_for_a_module(monkeypatch):
     traced = []
-    monkeypatch.setattr(module, "stage", lambda *args: traced.append(args) or stage(*args))
+    monkeypatch.setattr(context, "stage", lambda *args: traced.append(args) or stage(*args))
     x = onp.ones((3, 4))
     text = olympus.jit(lambda x: (x.max(0), x.max(1), (x + 1).max())).lower(x).as_text()
     assert text.count("stablehlo.maximum") == 3

@@ -8,7 +8,7 @@ import pytest
 import olympus
 from olympus import jit, lax, vmap
 from olympus import numpy as onp
-from olympus._src.lowering.module import lower_program
+from olympus._src.lowering.module import Lowering, lower_program
 from olympus._src.types.avals import Token, abstract_token
 
 X = np.arange(4.0, dtype="f4")
@@ -85,7 +85,7 @@ def test_platform_is_chosen_when_lowered():
     program = olympus.make_olympuspr(fun)(X)
     for platform, wanted in (("cpu", "multiply"), ("gpu", "sine"), ("cuda", "sine"),
                              ("rocm", "tanh"), ("tpu", "cosine")):
-        text = str(lower_program(program, "f", platform)[0])
+        text = str(lower_program(Lowering(program, "f", platform))[0])
         found = [op for op in ("multiply", "cosine", "tanh", "sine") if f"stablehlo.{op}" in text]
         assert found == [wanted]
     assert fun(X).tolist() == [0, 1, 4, 9]

@@ -193,6 +193,8 @@ class Primitive:
     abstract_eval: Any = None   # what an outsider's operation infers by
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
+    # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
+    single = False
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`

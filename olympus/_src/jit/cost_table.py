@@ -12,7 +12,7 @@ from ..base.util import Memo, short_number
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.primitive import programs_in
 from ..devices.devices import client
-from ..lowering.module import lower_program
+from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
 
 __all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
@@ -163,7 +163,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
         eqn.replace(invars=operands, outvars=outs)], eqn.effects))
     owner = client(platform)
     try:
-        module, _ = lower_program(alone, "operation", owner.platform)
+        module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
     except Exception:       # it needs what is around it: a mesh, a token, sizes
         return _NOTHING

@@ -19,6 +19,7 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..lax.sharding import constrain
+from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, release
 from ..runtime.dumps import dump
 from ..runtime.nans import debugging
@@ -55,8 +56,8 @@ class Program:
         self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Any, Executable] = {}
 
-    def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
-        """(the arguments of `lower_program`, which inputs the module takes)."""
+    def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, Any]:
+        """(what is to be lowered, which inputs the module takes)."""
         for aval, sharding in zip(self.closed.in_avals, placement.shardings):
             if sharding is not None:        # of a struct: an array that is cut so there cannot be
                 sharding.check_compatible_aval(aval.shape)
@@ -78,18 +79,17 @@ class Program:
             # Parts of several devices are compared where it is known how results are cut.
             open_ = bool(placement.several) and not all(self.out_shardings or [None])
             aliases, donated = _aliases(program, donated, open_)
-        return {"closed": program, "name": self.name, "platform": platform, "donated": donated,
-                "aliases": aliases,
-                "result_paths": info.result_paths, "devices": placement.several,
-                "hold": self.hold or config.hold.value,
-                "shardings": [s for s, k in zip(placement.shardings, kept) if k],
-                "out_shardings": self.out_shardings, "mesh": placement.mesh,
-                "arg_names": [argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
-                if any(symbolic) else (),
-                "layouts": [m for m, k in zip(placement.layouts, kept) if k],
-                "out_layouts": [demanded_layout(f.layout) for f in self.demanded],
-                "out_memories": [demanded_memory(f.sharding) for f in self.demanded],
-                "memories": [m for m, k in zip(placement.memories, kept) if k]}, kept
+        return Lowering(
+            program, self.name, platform, donated, aliases, info.result_paths,
+            devices=placement.several, mesh=placement.mesh, hold=self.hold or config.hold.value,
+            shardings=[s for s, k in zip(placement.shardings, kept) if k],
+            memories=[m for m, k in zip(placement.memories, kept) if k],
+            layouts=[m for m, k in zip(placement.layouts, kept) if k],
+            out_shardings=self.out_shardings,
+            out_memories=[demanded_memory(f.sharding) for f in self.demanded],
+            out_layouts=[demanded_layout(f.layout) for f in self.demanded],
+            arg_names=[argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
+            if any(symbolic) else ()), kept
 
     def in_avals(self, shardings: Sequence[Any]) -> list[Any]:
         """The types of arguments that are where these shardings, if any, say."""

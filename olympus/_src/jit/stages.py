@@ -22,7 +22,7 @@ from ..core.trace import Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
 from ..lowering.linking import external, internal
-from ..lowering.module import lower_program
+from ..lowering.module import Lowering, lower_program
 from ..runtime.compile import Executable, Placement, load_lowered, relaid
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
 from ..types.layout import Format, Layout
@@ -215,9 +215,9 @@ class Traced(Stage):
         with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
-            module, context = lower_program(**program, rules=_private_parameters,
-                                            deviceless=deviceless,
-                                            platforms=several, ordered=_ordered_effects)
+            module, context = lower_program(program._replace(
+                rules=_private_parameters, deviceless=deviceless, platforms=several,
+                ordered=_ordered_effects))
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
@@ -239,9 +239,9 @@ class Lowered(Stage):
     __slots__ = ("_module", "_context", "_kept", "_platforms", "_of")
 
     def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement,
-                 platforms: tuple[str, ...], of: dict[str, Any] | None) -> None:
+                 platforms: tuple[str, ...], of: Lowering | None) -> None:
         super().__init__(program, placement)
-        self._of = of       # the arguments that `lower_program` had, if they say all of it
+        self._of = of       # what was lowered, if it says all
         self._module, self._context, self._kept = module, context, kept
         self._platforms = platforms
 

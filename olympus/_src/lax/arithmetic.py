@@ -285,7 +285,7 @@ class Extremum(Elementwise):
     """The larger or smaller operand; NaN if one is. Complex numbers are ordered by (re, im)."""
 
     before: Callable[[Any, Any], Any]
-    scalars = True
+    scalars = single = True
 
     def __init__(self, name: str, op: str, before: Callable[[Any, Any], Any]) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),

@@ -37,6 +37,8 @@ __all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "
 class Equality(Comparison):
     """`eq` and `ne`: also of typed keys, of which every word is compared."""
 
+    single = True
+
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         if not all(dtypes.is_extended(a.dtype) for a in avals) or avals[0].dtype != avals[1].dtype:
             return super().infer(*avals, **params)
@@ -185,7 +187,7 @@ def le_to(x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
-    additive = True
+    additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
 

@@ -33,6 +33,8 @@ Mend = Callable[[Any, Any, Any, Any], Parts]
 class MendedElementwise(Elementwise):
     """An operation on floating and complex numbers whose complex results are mended."""
 
+    single = True
+
     def __init__(self, name: str, op: str, mend: Mend, *partials: Any) -> None:
         super().__init__(name, op, INEXACT, partials)
         self.mend = mend

@@ -44,6 +44,7 @@ class DotGeneral(Primitive):
     the mesh axes along which devices keep their terms of the sums, None for none.
     """
 
+    single = True
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
 

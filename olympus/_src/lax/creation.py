@@ -26,6 +26,7 @@ class Iota(Primitive):
     """0, 1, 2 … along one axis."""
 
     jvp = transpose = vmap = None       # it has no operands
+    single = True
 
     def infer(self, *, dtype: Any, shape: Dims, dimension: int, sharding: Any) -> ShapedArray:
         if dtypes.scalar_kind(dtype) not in "iufc":

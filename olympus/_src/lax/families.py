@@ -129,13 +129,14 @@ class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
     spread = staticmethod(tags.elementwise)
-    elementwise = scalars = True
+    elementwise = scalars = single = True
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__(abstract)
-        # A lowering of its own may be written for operands of one shape.
-        if "lower" in cls.__dict__ and "scalars" not in cls.__dict__:
-            cls.scalars = False
+        # A lowering of its own may be written for operands of one shape, and of several operations.
+        if "lower" in cls.__dict__:
+            cls.scalars = cls.__dict__.get("scalars", False)
+            cls.single = cls.__dict__.get("single", False)
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
@@ -205,7 +206,7 @@ _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 class Comparison(Elementwise):
     """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
 
-    scalars = True
+    scalars = single = True
     cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:

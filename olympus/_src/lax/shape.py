@@ -75,7 +75,8 @@ class Physical(Primitive, abstract=True):
 class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
-    additive = True
+    additive = single = True
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
@@ -275,8 +276,8 @@ class ReduceSum(Structural):
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype,
                          x.weak_type)
 
-    def emit(self, b: Any, x: Any, *, axes: Dims, out_sharding: Any) -> Any:
-        return b.reduce("stablehlo.add", x, 0, axes)
+    def lower(self, b: Any, x: Any, *, axes: Dims, out_sharding: Any) -> Any:
+        return b.reduce("stablehlo.add", x, 0, axes)    # of numbers: there are no sums of keys
 
     def transpose(self, ct: Any, x: Any, *, axes: Dims, out_sharding: Any) -> list[Any]:
         kept = tuple(i for i in range(x.aval.ndim) if i not in axes)

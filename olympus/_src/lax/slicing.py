@@ -219,7 +219,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 class Pad(Primitive):
     """Put padding before, after and between elements; negative amounts cut off."""
 
-    additive = True
+    additive = single = True
     spread = staticmethod(tags.as_first)
 
     def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
@@ -327,7 +327,7 @@ _TWO_BITS = (dtypes.as_dtype("int2"), dtypes.as_dtype("uint2"))
 class Concatenate(Physical):
     """Operands one after another along an axis."""
 
-    additive = True
+    additive = single = True
     spread = staticmethod(tags.concatenate)
     cells = staticmethod(reuse.concatenated)
 

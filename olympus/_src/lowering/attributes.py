@@ -22,8 +22,9 @@ from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "context_bytes",
-           "dot_numbers", "element_type", "i64s", "known_location", "known_type", "location",
-           "module_context", "number_attr", "pairs", "quoted_name", "tensor_type"]
+           "dot_numbers", "element_type", "i64s", "keep_recipe", "known_location", "known_recipe",
+           "known_type", "location", "module_context", "number_attr", "pairs", "quoted_name",
+           "tensor_type"]
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -31,9 +32,11 @@ _json: Any = lazy_module("json")
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
+_recipes: Memo = Memo(65536)      # as `recipes` makes them
 # What they have already, without a frame: the hot path of lowering. A location's key is its name
 # and, if it is at a line, the id and offset of that line's code; beside it is the line.
-known_type, known_location = _types.get, _locations.get
+known_type, known_location, known_recipe = _types.get, _locations.get, _recipes.get
+keep_recipe = _recipes.__setitem__
 _ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
 _MOST_BYTES = 32 << 20
 
@@ -60,7 +63,7 @@ class _Grown:
 
     def renew(self) -> None:
         """Let the next module be made in a new context."""
-        for memo in (_types, _attrs, _locations):
+        for memo in (_types, _attrs, _locations, _recipes):
             memo.cache_clear()
         mlir.renew_context()
         self.bytes, self.warm = 0, False
@@ -262,8 +265,9 @@ def constant_attr(array: Any) -> Any:
 
 def number_attr(key: tuple[type, Any, Any], value: Any) -> Any:
     """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
-    # It tells all of Python's numbers apart but those that are NaN.
-    exact = key[0] in (bool, int, float, complex) and value == value
+    # It tells all numbers of Python apart but those that are NaN; those of NumPy by their bits.
+    exact = isinstance(value, np.generic) or (
+        key[0] in (bool, int, float, complex) and value == value)
     found = _attrs.get(key) if exact else None
     if found is None:
         dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]

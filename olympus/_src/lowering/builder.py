@@ -1,15 +1,14 @@
-"""Lowering of equations: what lowering rules get as `b`, and the walk over a program.
+"""Lowering of programs: what lowering rules get as `b`, and the walk over a program.
 
-`Builder` emits typed operations, attributes, constants, structured control flow and calls. Types,
-attributes and locations are cached per process; operations are made with `ir.Operation.create`,
-which costs a third of the generated wrappers.
+`Builder` emits structured control flow, collectives and calls beside single operations; what is
+called is a function of the module, or written out.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec
 from . import dims
@@ -28,52 +28,29 @@ from .attributes import (
     call_aliases,
     call_config,
     call_layouts,
-    constant_attr,
-    dot_numbers,
-    element_type,
     i64s,
     known_location,
-    known_type,
+    known_recipe,
     location,
-    number_attr,
-    pairs,
     quoted_name,
     tensor_type,
 )
+from .context import ModuleContext, emit_header
+from .emitter import BOOL, OWN, Block, Emitter
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
-from .platforms import Mark, PlatformOpen, per_platform, rule_of
+from .platforms import Mark, PlatformOpen, rule_of
+from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
 
-if TYPE_CHECKING:
-    from .module import ModuleContext
-
-BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
-OWN: Any = object()
+INT32 = dtypes.as_dtype("int32")
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
-__all__ = ["Builder", "lower_equations"]
+__all__ = ["Builder", "emit_function"]
 
 
-class Block:
-    """Where operations are emitted, and what they have in common there.
-
-    A region starts without: what is emitted in it ends with it. `sizes` are those of symbolic
-    dimensions, None where all are numbers.
-    """
-
-    __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
-
-    def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
-        self.ip, self.sizes = ip, sizes
-        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
-        # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
-        self.repeated: dict[Any, Any] = {}
-        self.token: Any = None              # of the last ordered effect, if there was one
-
-
-class Builder:
+class Builder(Emitter):
     """Emits the operations of one program, at the end of a block.
 
     `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
@@ -93,166 +70,7 @@ class Builder:
     1.5
     """
 
-    __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held", "line")
-
-    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
-                 line: Any = OWN) -> None:
-        self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
-        self.line = line    # the source of all equations, None for none, or OWN: each one's
-        self.avals_in: Sequence[Any] = ()
-        self.avals_out: Sequence[Any] = ()
-        self.eqn: Any = None
-        self.where: Any = None      # what XLA is told of where operations run; None: as others
-        self.held: tuple[int, ...] = ()     # which results of the equation are to be held
-
-    def physical(self) -> Builder:
-        """For the same equation, on the arrays that its keys are made of."""
-        b = Builder(self.module, self.block, self.prefix, self.loc, self.line)
-        b.avals_in = [physical_aval(a) for a in self.avals_in]
-        b.avals_out = [physical_aval(a) for a in self.avals_out]
-        b.eqn, b.where = self.eqn, self.where
-        return b
-
-    @property
-    def platform(self) -> str:
-        """What is lowered for; `PlatformOpen` where an equation is still to be, for each."""
-        platform = self.module.platform
-        if platform is None:
-            raise PlatformOpen
-        return platform
-
-    @property
-    def source(self) -> Any:
-        """The user's line that the equation is from."""
-        return self.eqn.source if self.line is OWN else self.line
-
-    # Types and attributes
-
-    def type(self, aval: Any) -> Any:
-        """The MLIR type of an aval."""
-        return tensor_type(aval)
-
-    attr = staticmethod(attr)
-    i64s = staticmethod(i64s)
-    pairs = staticmethod(pairs)
-    element_type = staticmethod(element_type)
-
-    # Operations
-
-    def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
-            types: Sequence[Any] | None = None, regions: int = 0,
-            avals: Sequence[Any] | None = None) -> Any:
-        """Emit an operation and return it; results default to the equation's.
-
-        They are given as MLIR types or as avals; an operation that has a form of its own for
-        symbolic dimensions needs avals.
-        """
-        if types is None:
-            avals = self.avals_out if avals is None else avals
-            if self.block.sizes is not None and name in dims.DYNAMIC:
-                found = dims.DYNAMIC[name](self, operands, attributes, avals)
-                if found is not None:
-                    return found
-            types = [tensor_type(a) for a in avals]
-        return self.raw(name, operands, attributes, types, regions)
-
-    def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
-            types: Sequence[Any], regions: int = 0) -> Any:
-        """Emit an operation as it is."""
-        if self.where is not None:
-            attributes = {FRONTEND: self.where, **(attributes or {})}
-        return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
-                                        self.block.ip)
-
-    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
-           aval: Any = None) -> Any:
-        """Emit an operation of one result and return that; its aval defaults to the equation's."""
-        if self.block.sizes is not None and name in dims.DYNAMIC:
-            return self.ops(name, operands, attributes,
-                            avals=[self.avals_out[0] if aval is None else aval]).result
-        if aval is None:
-            aval = self.avals_out[0]
-        kind = known_type(aval) or tensor_type(aval)
-        if self.where is not None:
-            attributes = {FRONTEND: self.where, **(attributes or {})}
-        return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
-                                        self.block.ip).result
-
-    def constant(self, value: Any, aval: ShapedArray) -> Any:
-        """A dense constant of the aval's dtype."""
-        array = np.asarray(value, BOOL if dtypes.is_float0(aval.dtype) else aval.dtype)
-        self.module.written += array.nbytes
-        attribute = constant_attr(array)
-        return self.op("stablehlo.constant", [], {"value": attribute}, aval)
-
-    def scalar(self, value: Any, dtype: np.dtype) -> Any:
-        """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
-        kind, scalars = type(value), self.block.scalars
-        exact = kind is float and value == value != 0
-        key = (kind, value if exact else repr(value), dtype)
-        if key not in scalars:
-            if isinstance(value, SymbolicDim):
-                size, aval = dims.size(self, value), make_aval((), dtype)
-                scalars[key] = size if size.type == tensor_type(aval) else self.convert(size, aval)
-            else:
-                self.module.written += dtype.itemsize
-                scalars[key] = self.op("stablehlo.constant", [], {"value": number_attr(key, value)},
-                                       make_aval((), dtype))
-        return scalars[key]
-
-    def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
-        """A rank-1 array of ints, which may be dimensions."""
-        return dims.vector(self, values, dtype)
-
-    def full(self, aval: ShapedArray, value: Any) -> Any:
-        """An array with every element equal to `value`."""
-        aval = physical_aval(aval)
-        scalar = self.scalar(value, aval.dtype)
-        return scalar if not aval.shape else self.broadcast(scalar, aval, ())
-
-    def broadcast(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
-        """broadcast_in_dim to an aval; that of a scalar is emitted once per block."""
-        if dims:
-            return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
-                           aval)
-        key = id(x), aval.shape
-        found = self.block.repeated.get(key)
-        if found is None:
-            out = self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(())},
-                          aval)
-            found = self.block.repeated[key] = out, x
-        return found[0]
-
-    def expand(self, xs: Sequence[Any]) -> list[Any]:
-        """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
-        shape, found = self.avals_out[0].shape, list(xs)
-        if not shape:
-            return found
-        for i, a in enumerate(self.avals_in):
-            if not a.shape:
-                known = self.block.repeated.get((id(xs[i]), shape))
-                found[i] = (known[0] if known is not None else
-                            self.broadcast(xs[i], a.update(shape=shape), ()))
-        return found
-
-    def convert(self, x: Any, aval: ShapedArray) -> Any:
-        """stablehlo.convert to an aval."""
-        return self.op("stablehlo.convert", [x], None, aval)
-
-    def compare(self, direction: str, x: Any, y: Any, kind: str, aval: ShapedArray) -> Any:
-        """stablehlo.compare; `kind` is FLOAT, SIGNED, UNSIGNED or TOTALORDER, aval the result's."""
-        return self.op("stablehlo.compare", [x, y], {
-            "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
-            "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
-
-    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, attributes: dict[str, Any],
-                    aval: ShapedArray) -> Any:
-        """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
-        dims = dot_numbers(numbers)
-        return self.op("stablehlo.dot_general", [lhs, rhs],
-                       {"dot_dimension_numbers": dims, **attributes}, aval)
+    __slots__ = ()
 
     # Regions
 
@@ -418,6 +236,26 @@ class Builder:
         if ordered:
             self.block.token = outs.pop(0)
         return outs
+
+    def per_platform(self, ins: Sequence[Any]) -> Any:
+        """The equation as a choice between what each platform has for it."""
+        module, eqn, prim = self.module, self.eqn, self.eqn.primitive
+        avals_in, avals_out = self.avals_in, self.avals_out
+
+        def emit(platform: str) -> list[Any]:
+            module.platform = platform
+            self.eqn, self.avals_in, self.avals_out = eqn, avals_in, avals_out
+            try:
+                out = rule_of(module, prim)(self, *ins, **eqn.params)
+            finally:
+                module.platform = None
+            return list(out) if prim.multiple_results else [out]
+
+        assert self.block.sizes is not None    # the number of the platform is among them
+        index = self.convert(self.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
+        outs = self.case(index, [functools.partial(emit, p) for p in module.platforms],
+                         [tensor_type(a) for a in avals_out])
+        return outs if prim.multiple_results else outs[0]
 
     def counted_loop(self, length: int, init: Sequence[Any], body: Callable[..., Sequence[Any]],
                      unroll: int = 1, consts: Sequence[Any] = (), const_avals: Sequence[Any] = ()
@@ -688,7 +526,7 @@ class Builder:
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
         self.where = dictionary(marks)
-        symbol, types = self.module.function(closed, name, self.eqn)
+        symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -699,6 +537,42 @@ class Builder:
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
+
+    def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
+                 line: Any = OWN) -> tuple[str, list[Any]]:
+        """The private function of a program that the equation calls, emitted once for equal ones.
+
+        Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
+
+        Returns:
+          Its symbol and its result types.
+        """
+        module = self.module
+        manual = module.manual and (module.manual.mesh, module.manual.names)
+        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, held
+        found = module.functions.get(key) or module.functions.get((key, module.is_aside))
+        if found is None and (first := module.distinct.first(closed, name)) is not closed:
+            return self.function(first, name, held, line)
+        if found is None:
+            convolutions = module.convolutions
+            symbol = module.symbol(name)
+            module.depth += 1
+            nest, outer = module.nest, module.nest.deepest
+            nest.enter(self.eqn)
+            nest.deepest = level = len(nest.eqns)
+            # Without a prefix: XLA adds its callers'.
+            emit_function(module, closed, symbol, "private", "", held=held, line=line)
+            levels = nest.deepest - level
+            nest.leave()
+            nest.deepest = max(outer, nest.deepest)
+            module.depth -= 1
+            # The program stays, so that no other one gets its id.
+            found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
+            module.functions[key if convolutions == module.convolutions else (
+                key, module.is_aside)] = found
+        else:
+            module.nest.reach(self.eqn, found[3])
+        return found[:2]
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
@@ -712,7 +586,7 @@ class Builder:
         self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.source)
         # Where they are computed: a hold behind the call would leave them to their readers within.
         held, self.held = self.held, ()
-        symbol, types = self.module.function(closed, name, self.eqn, held)
+        symbol, types = self.function(closed, name, held)
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -750,7 +624,7 @@ class Builder:
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
-        symbol, types = self.module.function(closed, name, self.eqn)
+        symbol, types = self.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
         op = self.ops("stablehlo.composite", [*self.dim_args, *args], {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
@@ -786,7 +660,7 @@ class Builder:
         with module.holding("off"):
             if len(closed.eqns) <= LONG or self.where is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
-            symbol, types = module.function(closed, eqn.primitive.name, eqn, line=None)
+            symbol, types = self.function(closed, eqn.primitive.name, line=None)
             return list(self.raw("func.call", xs, {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -804,6 +678,59 @@ class Builder:
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
+def _storage(aval: Any) -> Any:
+    """The aval of what stands for a value in arguments and results of a whole program."""
+    return physical_aval(aval) if aval is abstract_token else aval
+
+
+def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
+                  prefix: str, solution: Solution | None = None, ordered: int = 0,
+                  wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
+                  ) -> tuple[Any, list[Any]]:
+    """Emit a program as a function of the module; return the `func.func` and what it returns.
+
+    Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
+    effects, which are its first arguments and results. It has the values of dimension variables by
+    the solution; a private one has them as arguments before those, as a public one that is
+    `wrapped`.
+    """
+    ir = mlir.ir
+    # MLIR loads the classes of a whole dialect for the type of a token.
+    threads = [tensor_type(abstract_token)] * ordered if ordered else []
+    tokens = visibility == "public"
+    ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
+    outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
+    # Of all dimensions' values, main is given the platform only.
+    sized = module.dim_names
+    if tokens and not wrapped:
+        sized = [n for n in sized if n == dims.PLATFORM_INDEX]
+    ins = [tensor_type(module.dim_aval)] * len(sized) + threads + ins
+    loc = location(prefix, None)
+    names = (*sized, *closed.olympuspr.debug_info.arg_names)
+    locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else [loc] * len(ins)
+    fn, block = emit_header(symbol, visibility, ins, threads + outs, locs, loc,
+                            ir.InsertionPoint(module.module.body))
+    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
+    sizes, given_tokens, args = cut(list(block.arguments), len(sized), ordered)
+    if module.dim_names:
+        given = dict(zip(sized, sizes, strict=True))
+        b.block.sizes = (dims.Sizes(given) if solution is None or wrapped else
+                         dims.emit_solution(b, solution, args))
+        b.block.sizes.values.update(given)
+    if tokens:
+        args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
+                for x, a in zip(args, closed.in_avals)]
+    if ordered:
+        b.join_tokens(given_tokens)
+    results = lower_equations(b, closed, args, held)
+    if tokens:
+        results = [b.full(_storage(a), False) if a is abstract_token else x
+                   for x, a in zip(results, closed.out_avals)]
+    returned = [b.block.token] * ordered + results
+    ir.Operation.create("func.return", [], returned, None, None, 0, loc, b.block.ip)
+    return fn, results
+
+
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
                     results: Sequence[int] = ()) -> list[Any]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs.
@@ -817,7 +744,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
     scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
-    where, known = around, dict[Any, Any]()     # name there and its rule
+    where, known = around, dict[Any, Any]()     # name there, its rule, whether there are recipes
+    block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
@@ -832,35 +760,52 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
         if found is None:
-            found = known[prim] = f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim)
-        name, lower = found
-        several = prim.multiple_results
-        b.eqn, b.avals_in, b.avals_out = eqn, avals, (
-            [v.aval for v in outvars] if several else [outvars[0].aval])
+            found = known[prim] = (
+                f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
+                where is None and block.sizes is None and has_recipes(b.module, prim))
+        name, lower, single = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if held:
-            b.held = () if held.isdisjoint(outvars) else (
-                tuple([i for i, v in enumerate(outvars) if v in held]))
-        mark: Any = Mark(b.block) if open_platform else None
-        try:
-            out = lower(b, *ins, **eqn.params)
-        except PlatformOpen:
-            mark.restore()
-            out = per_platform(b, ins)
+        several, params = prim.multiple_results, eqn.params
+        key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
+            single) else None
+        recipe: Any = known_recipe(key)
+        if recipe:
+            operation, types, attributes, wide, order = recipe
+            for i, aval in wide:
+                spread = block.repeated.get((id(ins[i]), aval.shape))
+                ins[i] = b.broadcast(ins[i], aval, ()) if spread is None else spread[0]
+            if order is not None:
+                ins = [ins[i] for i in order]
+            out: Any = ins[0] if operation is None else create(
+                operation, types, ins, attributes, None, 0, b.loc, block.ip).result
+            hold: Any = outvars[0] in held
+        else:
+            b.eqn, b.avals_in, b.emitted = eqn, avals, None
+            b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
+            b.held = tuple([i for i, v in enumerate(outvars) if v in held]) if held else ()
+            mark: Any = Mark(block) if open_platform else None
+            try:
+                out = lower(b, *ins, **params)
+            except PlatformOpen:
+                mark.restore()
+                out = b.per_platform(ins)
+            if single and recipe is None:    # its first one
+                note_recipe(b, key, ins, out)
+            hold = b.held       # a rule that calls a function may have held them there
         if several:
-            if True in [a.tagged for a in b.avals_out]:
-                out = [b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
-            if b.held:
-                out = [b.hold(x, a) if i in b.held else x
-                       for i, (x, a) in enumerate(zip(out, b.avals_out, strict=True))]
+            if True in [v.aval.tagged for v in outvars]:
+                out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
+            if hold:
+                out = [b.hold(x, v.aval) if i in b.held else x
+                       for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
-            env[var] = b.hold(out, var.aval) if b.held else out
+            env[var] = b.hold(out, var.aval) if hold else out
     b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

@@ -1,42 +1,32 @@
 """Lowering of a whole program: an olympuspr to a StableHLO module, one function per program in it.
 
-`ModuleContext` is what the functions of one module share: names, meshes and devices, callbacks.
+`Lowering` says what is to be lowered; `lower_program` does it in steps.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..base import config, lib
+from ..base import config
 from ..base.lib import mlir
-from ..base.logs import LOGGER
 from ..base.util import cut, module_name
-from ..core.identity import Firsts
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
-from ..core.primitive import subolympusprs
-from ..core.staging import stage
-from ..devices.devices import device_count, incompatible
-from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
+from ..core.ir import ClosedOlympuspr
+from ..devices.devices import device_count
+from ..types.avals import memory_kind
 from ..types.dim_equations import Solution, solve
-from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
+from ..types.mesh import AxisType, Mesh
 from ..types.symbolic import symbols
-from .attributes import attr, location, module_context, quoted_name, tensor_type
-from .builder import OWN, Block, Builder, lower_equations
-from .dims import PLATFORM_INDEX, Sizes, emit_solution, unknown_variable
-from .hold_report import HoldReport, hold_report
-from .holds import cut_sizes, holds_of, kept_of, read_apart
-from .manual import ManualAxes
-from .nest import LOADABLE, Nest
-from .spreading import named
+from .attributes import attr, location, module_context
+from .builder import Builder, emit_function
+from .context import ModuleContext, emit_header, names_devices
+from .dims import PLATFORM_INDEX, emit_solution, unknown_variable
+from .emitter import Block
+from .holds import cut_sizes
 from .uneven import uneven_sizes
 
-__all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
+__all__ = ["Lowering", "lower_part", "lower_program"]
 
 
 # The function of an export that has the values of dimensions, which main computes.
@@ -45,525 +35,52 @@ _WRAPPED = "_wrapped_olympus_export_main"
 _DONATING = frozenset(("cpu", "gpu", "rocm", "tpu", "neuron"))
 
 
-class Interface(NamedTuple):
-    """What is known of a lowered program besides its code."""
+class Lowering(NamedTuple):
+    """What is to be lowered, and what is known of where it will run.
 
+    Attributes:
+      closed: the program; its inputs are main's arguments.
+      name: what the user's function is called.
+      platform: "cpu", "gpu" or "tpu".
+      donated: per input, whether its buffer may be reused for a result that XLA chooses.
+      aliases: per input, the result that takes over its buffer, or None.
+      result_paths: per output, where it is in the user's result ("result[0]['a']").
+      devices: what the program runs on, if several devices.
+      shardings, out_shardings: per input and output a NamedSharding, or None.
+      memories: per input the kind of memory, None for the one that its type says. A result takes
+        over a buffer in its own kind of memory only.
+      out_memories: per output the kind of memory that is demanded, or None.
+      layouts, out_layouts: per input and output XLA's notation of a layout, or None for by rows.
+      mesh: the one around, on which what is made of nothing is.
+      rules: lowering rules by primitive, in place of its own.
+      arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
+      deviceless: types of axes of which meshes may have no devices; all, if it is for a platform.
+      platforms: several in place of one; the module's first argument is the number of the one that
+        it runs on.
+      ordered: of an export, for how many ordered effects main takes and gives a token, in front.
+      hold: as `jit` takes it.
+    """
+
+    closed: ClosedOlympuspr
     name: str
-    devices: tuple[Any, ...]            # that shardings in it name
-    meshes: tuple[Mesh, ...]
-    memories: tuple[str | None, ...]    # of results
-    host_callbacks: tuple[lib.HostFunction, ...]
-    out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
-    donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
-
-    def over(self, devices: tuple[Any, ...]) -> Interface:
-        """With meshes of these devices, of a program that was lowered without."""
-        return self._replace(meshes=tuple([mesh_of(m, devices) for m in self.meshes]),
-                             out_shardings=concrete(self.out_shardings, devices))
-
-    def place(self, placement: Any) -> Any:
-        """Where the program runs, given where its arguments are."""
-        devices, committed = placement.devices, placement.committed
-        if not self.devices or (committed and devices == self.devices):
-            return placement
-        if committed and set(devices) != set(self.devices):
-            raise incompatible(f"an argument of {self.name}", devices,
-                               "sharding_constraint inside jit", self.devices)
-        return placement._replace(devices=self.devices, committed=True)
-
-
-def concrete(shardings: Sequence[Any], devices: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
-
-
-class ModuleContext:
-    """What all functions of one module share."""
-
-    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
-                 "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
-                 "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
-                 "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct")
-
-    def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
-                 ) -> None:
-        # Of several platforms None, but where an equation is lowered for each in turn.
-        self.platform, self.name = platform, name
-        self.platforms: Sequence[str] = ()
-        self.rules = rules or {}    # lowering rules in place of primitives' own
-        self.by_others = False      # whether rules of others emitted a part
-        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
-        self.refined = False    # whether shapes are to be made static before it is compiled
-        self.dim_names: list[str] = []      # variables of symbolic dimensions
-        self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
-        self.module: Any = None
-        self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
-        self.distinct = Firsts()    # the programs that are functions
-        self.host_callbacks: list[lib.HostFunction] = []
-        self.written = 0    # bytes of the constants in the module
-        self.host_calls: list[Any] = []     # operations that one device must make
-        self.result_memories: list[str | None] = []     # None: the devices' own
-        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
-        self.laid_out: dict[Any, str] = {}      # and those whose layout is
-        # What XLA's partitioner calls while it compiles, and what went wrong there.
-        self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
-        self.hooks: list[Any] = []
-        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
-        self.groups: list[list[Any]] = []       # operations that say what is spread alike
-        self.hints: list[Any] = []      # operations that XLA takes of one device only
-        self.failures: list[BaseException] = []
-        self.donated: list[int] = []    # arguments whose buffers results may take over
-        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.is_aside = False   # whether what is emitted stays out of XLA's main computation
-        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
-        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
-        self.unheld = ""        # why none is, whatever that says
-        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
-        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
-        self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
-        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
-        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
-        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
-        self.depth = 0      # how many calls lead to what is emitted now
-        self.nest = Nest(name)
-        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
-        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
-        self.reordered = False      # whether some name them in another order
-        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
-        self.given: list[Mesh] = []     # meshes of arguments and demanded results
-        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
-        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
-        self.parts = 1      # how many devices such a mesh is of
-        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
-
-    @property
-    def keeps(self) -> bool:
-        """Whether calls can be kept apart from the program around them.
-
-        Not on several devices: Shardy would not spread alike what is on both sides of a call that
-        is kept, nor XLA join the collectives in it with others.
-        """
-        return self.alone is not None and not self.alone.derived(
-            "names devices", functools.partial(_names_devices, self.alone.olympuspr))
-
-    @property
-    def calls_rules(self) -> bool:
-        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
-        before all else, unless deep in a nest, which it bounds.
-        """
-        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
-
-    @contextlib.contextmanager
-    def holding(self, hold: str) -> Iterator[None]:
-        """Holds are chosen among equations: what one is written out in is part of it."""
-        outer, self.hold = self.hold, hold
-        try:
-            yield
-        finally:
-            self.hold = outer
-
-    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
-        """The values of a program that are computed once, however many read them.
-
-        `results` are those that a caller wants to be among them.
-        """
-        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
-        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
-        apart = read_apart(closed)
-        if apart and self.keeps:
-            read |= apart
-        if not saved and not read:
-            return frozenset()
-        # In a manual computation each device has a part of its own.
-        whole = self.manual is not None and self.manual.all_manual
-        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
-        if sizes and saved:
-            uneven = self.uneven_sizes()
-            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
-                     if uneven.isdisjoint(v.aval.shape)}
-        self.held_values.append((closed, saved))
-        return {*saved, *kept_of(closed, read, sizes)}
-
-    def identity(self, kind: Any) -> str:
-        """The symbol of a function that returns its argument, of an MLIR type."""
-        found = self.identities.get(kind)
-        if found is None:
-            ir, func = mlir.ir, mlir.func
-            found = self.identities[kind] = self.symbol("held")
-            loc = location("", None)
-            with loc:
-                fn = func.FuncOp(found, ir.FunctionType.get([kind], [kind]),
-                                 ip=ir.InsertionPoint(self.module.body))
-            fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
-            block = fn.add_entry_block([loc])
-            ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
-                                ir.InsertionPoint(block))
-        return found
-
-    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
-        """The program that combines two values of an aval, traced once for the module."""
-        found, key = self.combiners, (combine, aval)
-        if key not in found:
-            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
-        return found[key]
-
-    def called_once(self, pr: Olympuspr) -> bool:
-        """Whether one equation calls the program, as far as the present function sees."""
-        # Each program below is entered when it is first counted, so that the count is linear,
-        # though paths through shared programs may be exponentially many.
-        if id(pr) not in self.uses:
-            pending = [pr]
-            self.uses[id(pr)] = 1
-            while pending:
-                for sub in subolympusprs(pending.pop()):
-                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
-                    if self.uses[id(sub)] == 1:
-                        pending.append(sub)
-        return self.uses[id(pr)] == 1
-
-    def use_devices(self, devices: tuple[Any, ...]) -> None:
-        """Take note of the devices that a sharding names: all must name the same in one order."""
-        if self.devices and self.devices != devices and not (
-                self.reordered and set(self.devices) == set(devices)):
-            raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
-        self.devices = self.devices or devices
-
-    def _use_mesh(self, mesh: Any) -> str:
-        """Take note of a mesh, and its devices if it has any; its name in the module."""
-        if isinstance(mesh, Mesh):
-            self.use_devices(mesh.device_tuple)
-        else:
-            self.parts = mesh.size
-        return self.declare_mesh(mesh)
-
-    def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
-        """What Shardy is told of a value that is spread so; nothing where there is one device."""
-        if sharding is None:
-            return {}
-        mesh = self.mesh_of(sharding.mesh)
-        # The devices first: a mesh's ids are places among them. Both are noted even where one
-        # device leaves nothing to say, because the program's results are named by its meshes.
-        symbol = self._use_mesh(mesh)
-        if mesh.size == 1:
-            return {}
-        manual = () if self.manual is None else self.manual.names
-        cut = _cut(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
-        return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
-
-    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Any:
-        """A mesh with devices for one without: that of an argument, of a type, or around."""
-        if isinstance(mesh, Mesh):
-            return mesh
-        within = () if self.manual is None else (self.manual.mesh,)
-        known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
-        for found in known:
-            if found.shape_tuple == mesh.shape_tuple and (
-                    isinstance(found, Mesh) or self._may_lack_devices(found)):
-                return found
-        for found in known:     # the same devices, by other names
-            if isinstance(found, Mesh) and found.size == mesh.size:
-                return mesh_of(mesh, found.device_tuple)
-        if self._may_lack_devices(mesh):
-            return mesh
-        raise ValueError(f"{self.name}: a part of the program is over {mesh}, and nothing names "
-                         "its devices; an argument on such a mesh is required, or that mesh around "
-                         "(olympus.set_mesh). Passing lowering_platforms to trace(…).lower is "
-                         "required to lower it without.")
-
-    def _may_lack_devices(self, mesh: AbstractMesh) -> bool:
-        return bool(self.deviceless) and {*mesh.axis_types} <= {*self.deviceless, AxisType.Manual}
-
-    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Any]) -> ManualAxes:
-        """What is manual where `names` of a mesh become so."""
-        if self.manual is not None:
-            names = [*self.manual.names, *names]
-        self._use_mesh(mesh)
-        ids = np.arange(mesh.size)
-        if isinstance(mesh, Mesh):
-            place = {d: i for i, d in enumerate(self.devices)}
-            ids = np.array([place[d] for d in mesh.device_tuple], np.int64)
-        return ManualAxes(mesh, tuple([n for n in mesh.axis_names if n in names]),
-                          ids.reshape(mesh.axis_sizes))
-
-    def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
-                       types: Sequence[Any]) -> Any:
-        """How the operands or results of a manual computation are made of parts.
-
-        Along axes that are not manual XLA may cut them further.
-        """
-        symbol = self.meshes[manual.mesh]
-        cuts = ", ".join([
-            _cut(symbol, manual.mesh, spec,
-                 kind.rank if isinstance(kind, mlir.ir.RankedTensorType) else 0,
-                 open=not manual.all_manual) for spec, kind in zip(specs, types, strict=True)])
-        return attr(f"#sdy.sharding_per_value<[{cuts}]>")
-
-    def sharding_of(self, aval: Any) -> NamedSharding | None:
-        """How a value is spread over devices, if its type says it."""
-        if not (isinstance(aval, ShapedArray) and aval.explicit):
-            return None
-        return of_mesh(aval.sharding, self.mesh_of(aval.sharding.mesh))
-
-    def alias_attrs(self, alias: int, laid_out: tuple[Any, Any], shardings: tuple[Any, Any],
-                    ndim: int) -> dict[str, Any]:
-        """What XLA is told of an argument whose buffer the result `alias` may take over.
-
-        `laid_out` and `shardings` are those of both.
-        """
-        several = len(self.devices) > 1 or self.parts > 1
-        if laid_out[0] != laid_out[1] or several and not _cut_alike(*shardings, ndim):
-            # Whether the parts of the result are as large, XLA will know.
-            return {"jax.buffer_donor": attr("true")}
-        return {"tf.aliasing_output": attr(f"{alias} : i32")}
-
-    def type_attrs(self, aval: Any) -> dict[str, Any]:
-        """What Shardy is told of a value by its type."""
-        return self.sharding_attrs(self.sharding_of(aval), aval)
-
-    def is_unreduced(self, aval: Any) -> bool:
-        """Whether a value is an unreduced sum to Shardy."""
-        sharding = self.sharding_of(aval)
-        return sharding is not None and bool(sharding.spec.unreduced)
-
-    def declare_mesh(self, mesh: Any) -> str:
-        """Have a mesh in the module; the name under which it is declared."""
-        symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
-            (symbol for known, symbol in self.meshes.items()
-             if known.shape_tuple == mesh.shape_tuple and _devices(known) == _devices(mesh)), None)
-        if symbol is None:
-            axes = ", ".join(f"{quoted_name(n)}={size}" for n, size in mesh.shape_tuple)
-            devices = _devices(mesh)
-            ids = ("" if devices in (None, self.devices) else
-                   f", device_ids={[self.devices.index(d) for d in devices]}")
-            symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
-        return symbol
-
-    def _declare(self, name: str, mesh: str) -> str:
-        ir, symbol = mlir.ir, self.symbol(name)
-        ir.Operation.create(
-            "sdy.mesh", [], [], {"sym_name": ir.StringAttr.get(symbol), "mesh": attr(mesh)}, None,
-            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.module.body))
-        return symbol
-
-    def finish(self) -> None:
-        """Say what is known at the end only: how many devices there are, what calls the host."""
-        for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
-                            ("mhlo.num_replicas", 1)):
-            self.module.operation.attributes[what] = attr(f"{count} : i32")
-        if self.host_calls and len(self.devices) > 1:
-            one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
-            every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
-            for op in self.host_calls:
-                values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
-                op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
-                self._copy_to_every_device(op, every)
-        if self.hold == "report":
-            LOGGER.warning("%s", self.hold_report)
-        foreign = self.hints
-        if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
-            foreign = [op for group in self.groups for op in group]
-        for op in foreign:
-            op.erase()
-        for op, callback, ndim in self.inspected:
-            if len(self.devices) > 1:
-                key = lib.inspection_key(self.hook(self._inspector(callback, ndim)))
-                op.attributes["backend_config"] = mlir.ir.StringAttr.get(key)
-            else:
-                op.erase()
-
-    def hook(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """What XLA may call while it compiles the module; `call`'s exception is kept."""
-        def called(*args: Any) -> Any:
-            try:
-                return call(*args)
-            except BaseException as error:
-                self.failures.append(error)
-                raise
-
-        self.hooks.append(called)
-        return called
-
-    def _inspector(self, callback: Callable[[Any], None], ndim: int) -> Callable[[Any], None]:
-        return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
-                                             ndim))
-
-    def _copy_to_every_device(self, op: Any, mesh: str) -> None:
-        """Else a result of the program may be whole on one device and undefined on the others."""
-        ir = mlir.ir
-        for x in op.results:
-            if isinstance(x.type, ir.RankedTensorType):     # no token
-                dims = ", ".join(["{}"] * x.type.rank)
-                copied = ir.Operation.create(
-                    "sdy.sharding_constraint", [x.type], [x],
-                    {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
-                    ir.InsertionPoint.after(op))
-                x.replace_all_uses_except(copied.result, copied)
-
-    @property
-    def hold_report(self) -> HoldReport:
-        """What is held of the program, once it is lowered."""
-        return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
-
-    @property
-    def interface(self) -> Interface:
-        """What is known of the program besides its code, once it is lowered."""
-        return Interface(self.name, self.devices, tuple(self.meshes),
-                         tuple(self.result_memories), tuple(self.host_callbacks),
-                         tuple(self.out_shardings), tuple(self.donated))
-
-    def symbol(self, name: str) -> str:
-        """A function name that the module does not have yet: name, name_0, name_1 …"""
-        name = name.replace("<", "_").replace(">", "_") or "fn"
-        count = self.symbols.get(name)
-        self.symbols[name] = 0 if count is None else count + 1
-        return name if count is None else self.symbol(f"{name}_{count}")
-
-    def function(self, closed: ClosedOlympuspr, name: str, eqn: Any, held: Sequence[int] = (),
-                 line: Any = OWN) -> tuple[str, list[Any]]:
-        """The private function of a program that `eqn` calls, emitted once for equal ones.
-
-        Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
-
-        Returns:
-          Its symbol and its result types.
-        """
-        manual = self.manual and (self.manual.mesh, self.manual.names)
-        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform, held
-        found = self.functions.get(key) or self.functions.get((key, self.is_aside))
-        if found is None and (first := self.distinct.first(closed, name)) is not closed:
-            return self.function(first, name, eqn, held, line)
-        if found is None:
-            convolutions = self.convolutions
-            symbol = self.symbol(name)
-            self.depth += 1
-            nest, outer = self.nest, self.nest.deepest
-            nest.enter(eqn)
-            nest.deepest = level = len(nest.eqns)
-            # Without a prefix: XLA adds its callers'.
-            emit_function(self, closed, symbol, "private", "", held=held, line=line)
-            levels = nest.deepest - level
-            nest.leave()
-            nest.deepest = max(outer, nest.deepest)
-            self.depth -= 1
-            # The program stays, so that no other one gets its id.
-            found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
-            self.functions[key if convolutions == self.convolutions else (key, self.is_aside)
-                           ] = found
-        else:
-            self.nest.reach(eqn, found[3])
-        return found[:2]
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """What is emitted is the body of a loop, a branch, or of a call that stays.
-
-        On one CPU: elsewhere nothing depends on it.
-        """
-        outer, self.is_aside = self.is_aside, self.alone is not None
-        try:
-            yield
-        finally:
-            self.is_aside = outer
-
-
-def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
-    """Whether two shardings are known, and of equal parts."""
-    if a is None or b is None or PartitionSpec.UNCONSTRAINED in (*a.spec, *b.spec):
-        return False
-    return a == b or (isinstance(a.mesh, Mesh) and isinstance(b.mesh, Mesh)
-                      and a.is_equivalent_to(b, ndim))
-
-
-def _devices(mesh: Mesh | AbstractMesh) -> tuple[Any, ...] | None:
-    return mesh.device_tuple if isinstance(mesh, Mesh) else None
-
-
-def _dimension(entry: Any) -> str:
-    """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
-    if entry is PartitionSpec.UNCONSTRAINED:
-        return "{?}"
-    return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
-
-
-def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
-         manual: Sequence[Any] = ()) -> str:
-    """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
-
-    Where it may cut an axis as it likes, it is not along explicit axes. Nothing is said of those
-    that are `manual`.
-    """
-    dims, more = [_dimension(e) for e in [*spec, *[None] * (ndim - len(spec))]], ""
-    # What explicit axes cut, too, Auto axes may cut further.
-    if open or (PartitionSpec.UNCONSTRAINED in spec and mesh.explicit_axes):
-        dims = [d if d == "{?}" else f"{d[:-1]}{', ' if len(d) > 2 else ''}?}}" for d in dims]
-    named = {n for e in spec for n in axes_of(e)} | spec.unreduced | {*manual}
-    closed = set(mesh.explicit_axes) - named if PartitionSpec.UNCONSTRAINED in spec else ()
-    for what, axes in (("replicated", closed), ("unreduced", spec.unreduced)):
-        listed = ", ".join([quoted_name(n) for n in mesh.axis_names if n in axes])
-        more += f", {what}={{{listed}}}" if listed else ""
-    return f"<@{symbol}, [{', '.join(dims)}]{more}>"
-
-
-def _storage(aval: Any) -> Any:
-    """The aval of what stands for a value in arguments and results of a whole program."""
-    return physical_aval(aval) if aval is abstract_token else aval
-
-
-def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
-                  prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
-                  ) -> tuple[Any, list[Any]]:
-    """Emit a program as a function of the module; return the `func.func` and what it returns.
-
-    Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
-    effects, which are its first arguments and results. It has the values of dimension variables by
-    the solution; a private one has them as arguments before those, as a public one that is
-    `wrapped`.
-    """
-    ir, func = mlir.ir, mlir.func
-    # MLIR loads the classes of a whole dialect for the type of a token.
-    threads = [tensor_type(abstract_token)] * ordered if ordered else []
-    tokens = visibility == "public"
-    ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
-    outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
-    # Of all dimensions' values, main is given the platform only.
-    dims = module.dim_names
-    if tokens and not wrapped:
-        dims = [n for n in dims if n == PLATFORM_INDEX]
-    ins = [tensor_type(module.dim_aval)] * len(dims) + threads + ins
-    loc = location(prefix, None)
-    with loc:
-        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, threads + outs),
-                         ip=ir.InsertionPoint(module.module.body))
-        fn.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
-        names = (*dims, *closed.olympuspr.debug_info.arg_names)
-        locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else \
-            [loc] * len(ins)
-        block = fn.add_entry_block(locs)
-    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
-    sizes, given_tokens, args = cut(list(block.arguments), len(dims), ordered)
-    if module.dim_names:
-        given = dict(zip(dims, sizes, strict=True))
-        b.block.sizes = (Sizes(given) if solution is None or wrapped else
-                         emit_solution(b, solution, args))
-        b.block.sizes.values.update(given)
-    if tokens:
-        args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
-                for x, a in zip(args, closed.in_avals)]
-    if ordered:
-        b.join_tokens(given_tokens)
-    results = lower_equations(b, closed, args, held)
-    if tokens:
-        results = [b.full(_storage(a), False) if a is abstract_token else x
-                   for x, a in zip(results, closed.out_avals)]
-    returned = [b.block.token] * ordered + results
-    ir.Operation.create("func.return", [], returned, None, None, 0, loc, b.block.ip)
-    return fn, results
+    platform: str
+    donated: Sequence[bool] = ()
+    aliases: Sequence[int | None] = ()
+    result_paths: Sequence[str] = ()
+    devices: tuple[Any, ...] = ()
+    shardings: Sequence[Any] = ()
+    out_shardings: Sequence[Any] = ()
+    memories: Sequence[str | None] = ()
+    out_memories: Sequence[str | None] = ()
+    layouts: Sequence[str | None] = ()
+    out_layouts: Sequence[str | None] = ()
+    mesh: Mesh | None = None
+    rules: dict[Any, Any] | None = None
+    arg_names: Sequence[str] = ()
+    deviceless: Collection[AxisType] = ()
+    platforms: Sequence[str] = ()
+    ordered: int | None = None
+    hold: str = "off"
 
 
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
@@ -579,19 +96,17 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
     inner, results = emit_function(module, closed, name, "public", prefix, solution, ordered,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    kinds, count = list(inner.type.inputs), len(module.dim_names)
+    kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dim_names)
     first = int(PLATFORM_INDEX in module.dim_names)     # it is given
-    with loc:
-        main = mlir.func.FuncOp("main", ir.FunctionType.get(
-            [*kinds[:first], *kinds[count:]], inner.type.results), ip=ir.InsertionPoint(inner))
-        main.attributes["sym_visibility"] = ir.StringAttr.get("public")
-        block = main.add_entry_block([loc] * len(main.type.inputs))
+    ins = [*kind.inputs[:first], *kind.inputs[count:]]
+    main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
+                              ir.InsertionPoint(inner))
     b = Builder(module, Block(ir.InsertionPoint(block)), "", loc)
     index, tokens, args = cut(list(block.arguments), first, ordered)
     values = {} if solution is None else emit_solution(b, solution, args).values
     given = [*index, *[values[name] for name in module.dim_names[first:]], *tokens, *args]
     callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-    out = b.ops("func.call", given, callee, list(inner.type.results))
+    out = b.ops("func.call", given, callee, list(kind.results))
     ir.Operation.create("func.return", [], list(out.results), None, None, 0, loc, b.block.ip)
     return main, inner, results
 
@@ -634,9 +149,10 @@ def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) ->
     return found
 
 
-def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, symbolic: bool,
-                  several: bool, spread: Sequence[tuple[Any, Any]]) -> None:
+def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     """Note what may be held of a program, of which some arguments and results are spread."""
+    closed, hold, symbolic = program.closed, program.hold, bool(program.arg_names)
+    several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
     exported = AxisType.Explicit in context.deviceless
@@ -645,7 +161,9 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
     context.hold = hold
     # Where there is one device, nothing is cut that is compiled here.
     if not on_cpu or exported or device_count("cpu") > 1:
-        context.cut_sizes = functools.cache(functools.partial(cut_sizes, closed, spread))
+        context.cut_sizes = functools.cache(functools.partial(
+            cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
+                                *zip(program.out_shardings, closed.out_avals)]))
         context.uneven_sizes = functools.cache(lambda: uneven_sizes(
             closed, context.cut_sizes(), len(context.devices)))
     if hold == "off":
@@ -654,124 +172,105 @@ def _decide_holds(context: ModuleContext, closed: ClosedOlympuspr, hold: str, sy
         context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
         context.unheld = "sizes are symbolic"
-    elif exported and (several or context.given or _names_devices(closed.olympuspr)
+    elif exported and (several or context.given or names_devices(closed.olympuspr)
                                  or any(getattr(a, "explicit", False) for a in closed.in_avals)):
         context.unheld = "it is exported over several devices"
 
 
-def _names_devices(pr: Olympuspr) -> bool:
-    """Whether an equation of a program, or of one within, says on which devices a value is."""
-    pending, seen, kinds = [pr], {pr}, set[type]()
-    while pending:
-        pr = pending.pop()
-        for eqn in pr.eqns:
-            kinds.update(map(type, eqn.params.values()))
-        inner = {*subolympusprs(pr)} - seen
-        pending += inner
-        seen |= inner
-    return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
-
-
-def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
-                  donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
-                  result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
-                  shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = (),
-                  memories: Sequence[str | None] = (),
-                  out_memories: Sequence[str | None] = (), layouts: Sequence[str | None] = (),
-                  out_layouts: Sequence[str | None] = (), mesh: Mesh | None = None,
-                  rules: dict[Any, Any] | None = None,
-                  arg_names: Sequence[str] = (), deviceless: Collection[AxisType] = (),
-                  platforms: Sequence[str] = (), ordered: int | None = None, hold: str = "off"
-                  ) -> tuple[Any, ModuleContext]:
-    """The verified StableHLO module of a program, with the module's context.
-
-    Args:
-      closed: the program; its inputs are main's arguments.
-      name: what the user's function is called.
-      platform: "cpu", "gpu" or "tpu".
-      donated: per input, whether its buffer may be reused for a result that XLA chooses.
-      aliases: per input, the result that takes over its buffer, or None.
-      result_paths: per output, where it is in the user's result ("result[0]['a']").
-      devices: what the program runs on, if several devices.
-      shardings, out_shardings: per input and output a NamedSharding, or None.
-      memories: per input the kind of memory, None for the one that its type says. A result takes
-        over a buffer in its own kind of memory only.
-      out_memories: per output the kind of memory that is demanded, or None.
-      layouts, out_layouts: per input and output XLA's notation of a layout, or None for by rows.
-      mesh: the one around, on which what is made of nothing is.
-      rules: lowering rules by primitive, in place of its own.
-      arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
-      deviceless: types of axes of which meshes may have no devices; all, if it is for a platform.
-      platforms: several in place of one; the module's first argument is the number of the one that
-        it runs on.
-      ordered: of an export, for how many ordered effects main takes and gives a token, in front.
-      hold: as `jit` takes it.
-    """
-    ir = mlir.ir
-    context = ModuleContext(None if platforms else platform, name, rules)
+def _context_of(program: Lowering) -> ModuleContext:
+    """A module's context, with all that is known before a part is emitted."""
+    name, platforms = program.name, program.platforms
+    context = ModuleContext(None if platforms else program.platform, name, program.rules)
     if platforms:
-        _check_donation(name, donated, platforms)
+        _check_donation(name, program.donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
-    given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
-    context.deviceless, context.given = deviceless, given
-    _decide_holds(context, closed, hold, bool(arg_names), bool(devices) or mesh is not None, [
-        *zip(shardings, closed.in_avals), *zip(out_shardings, closed.out_avals)])
+    context.deviceless = program.deviceless
+    context.given = [s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
+    _decide_holds(context, program)
+    return context
+
+
+def _take_places(context: ModuleContext, program: Lowering) -> None:
+    """Take note of devices, the mesh around, and the memories of results."""
+    context.devices = program.devices
+    if program.mesh is not None:
+        context.given.append(program.mesh)
+        context.use_devices(program.mesh.device_tuple)
+        context.declare_mesh(program.mesh)      # results are named by it
+    avals = program.closed.out_avals
+    context.result_memories = [given or memory_kind(a) for given, a in zip(
+        program.out_memories or [None] * len(avals), avals, strict=True)]
+
+
+def _demands(context: ModuleContext, program: Lowering, results: Sequence[Any]
+             ) -> tuple[list[Any], list[Any]]:
+    """Of each result its sharding and its layout, where they are demanded."""
+    avals, none = program.closed.out_avals, [None] * len(results)
+    # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
+    demanded = [s or context.sharding_of(a) or context.constrained.get(x) for s, a, x in zip(
+        program.out_shardings or none, avals, results, strict=True)]
+    context.chosen_outputs = [s is None for s in demanded]
+    context.out_shardings = [s or context.constrained.get(x) for s, x in zip(
+        program.out_shardings or none, results, strict=True)]
+    return demanded, [given or context.laid_out.get(x) for given, x in zip(
+        program.out_layouts or none, results, strict=True)]
+
+
+def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Any],
+               laid_out: Sequence[Any]) -> list[Any]:
+    """What is said of each argument; of donated ones by what is demanded of results."""
+    ir, found = mlir.ir, []
+    memories, aliases, donated = program.memories, program.aliases, program.donated
+    for i, aval in enumerate(program.closed.in_avals):
+        attributes = {}
+        named = memory_kind(aval)
+        given = (memories[i] if memories else None) or named
+        alias = aliases[i] if aliases else None
+        layout = program.layouts[i] if program.layouts else None
+        if named is not None:
+            attributes["mhlo.memory_kind"] = ir.StringAttr.get(named)
+        if layout is not None:
+            attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
+        spread = program.shardings[i] if program.shardings else None
+        if program.deviceless:
+            spread = spread or context.sharding_of(aval)
+        if alias is not None:
+            if given == context.result_memories[alias]:
+                context.donated.append(i)
+                attributes |= context.alias_attrs(
+                    (program.ordered or 0) + alias, (layout, laid_out[alias]),
+                    (spread, demanded[alias]), aval.ndim)
+        elif donated and donated[i] and given is None:
+            context.donated.append(i)
+            attributes["jax.buffer_donor"] = attr("true")
+        attributes |= context.sharding_attrs(spread, aval)
+        found.append(ir.DictAttr.get(attributes))
+    return found
+
+
+def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
+    """The StableHLO module of a program, with the module's context."""
+    ir, closed, context = mlir.ir, program.closed, _context_of(program)
     with module_context():
         context.module = module = ir.Module.create()
-        module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(name))
-        context.devices = devices
-        if mesh is not None:
-            context.given.append(mesh)
-            context.use_devices(mesh.device_tuple)
-            context.declare_mesh(mesh)      # results are named by it
-        context.result_memories = [given or memory_kind(a) for given, a in zip(
-            out_memories or [None] * len(closed.out_avals), closed.out_avals, strict=True)]
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(program.name))
+        _take_places(context, program)
         # What depends on the attributes below, too, `finish` does.
-        solution = _solution(context, closed, arg_names)
-        main, inner, results = _emit_main(context, closed, f"jit({name})/", solution, ordered)
-        ordered = ordered or 0
-        demanded = out_shardings or [None] * len(closed.out_avals)
-        # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
-        demanded = [s or context.sharding_of(a) or context.constrained.get(x)
-                    for s, a, x in zip(demanded, closed.out_avals, results, strict=True)]
-        context.chosen_outputs = [s is None for s in demanded]
-        context.out_shardings = [s or context.constrained.get(x) for s, x in zip(
-            out_shardings or [None] * len(results), results, strict=True)]
-        laid_out = [given or context.laid_out.get(x) for given, x in zip(
-            out_layouts or [None] * len(results), results, strict=True)]
-        of_tokens = [attr("{olympus.token = true}")] * ordered
+        solution = _solution(context, closed, program.arg_names)
+        main, inner, results = _emit_main(context, closed, f"jit({program.name})/", solution,
+                                          program.ordered)
+        demanded, laid_out = _demands(context, program, results)
+        of_tokens = [attr("{olympus.token = true}")] * (program.ordered or 0)
         of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dim_names]
-        arg_attrs = of_dims[:bool(platforms)] + of_tokens
-        for i, aval in enumerate(closed.in_avals):
-            attributes = {}
-            named = memory_kind(aval)
-            given = (memories[i] if memories else None) or named
-            alias, layout = aliases[i] if aliases else None, layouts[i] if layouts else None
-            if named is not None:
-                attributes["mhlo.memory_kind"] = ir.StringAttr.get(named)
-            if layout is not None:
-                attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
-            spread = shardings[i] if shardings else None
-            if deviceless:
-                spread = spread or context.sharding_of(aval)
-            if alias is not None:
-                if given == context.result_memories[alias]:
-                    context.donated.append(i)
-                    attributes |= context.alias_attrs(
-                        ordered + alias, (layout, laid_out[alias]), (spread, demanded[alias]),
-                        aval.ndim)
-            elif donated and donated[i] and given is None:
-                context.donated.append(i)
-                attributes["jax.buffer_donor"] = attr("true")
-            attributes |= context.sharding_attrs(spread, aval)
-            arg_attrs.append(ir.DictAttr.get(attributes))
-        main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
-        paths = list(result_paths) or [""] * len(closed.out_avals)
-        main.result_attrs = ir.ArrayAttr.get([*of_tokens, *_result_attrs(
+        index, own = bool(program.platforms), of_tokens + _arg_attrs(
+            context, program, demanded, laid_out)
+        paths = program.result_paths or [""] * len(closed.out_avals)
+        returned = ir.ArrayAttr.get([*of_tokens, *_result_attrs(
             context, zip(paths, demanded, closed.out_avals, laid_out, strict=True))])
-        if inner is not None:
-            inner.arg_attrs = ir.ArrayAttr.get([*of_dims, *arg_attrs[bool(platforms):]])
-            inner.result_attrs = main.result_attrs
+        for fn, sizes in ((main, of_dims[:index]), (inner, of_dims)):
+            if fn is not None:
+                fn.attributes["arg_attrs"] = ir.ArrayAttr.get(sizes + own)
+                fn.attributes["res_attrs"] = returned
         context.finish()
         if context.by_others or config.enable_checks.value:     # a tenth of lowering; XLA does, too
             module.operation.verify()

@@ -40,8 +40,10 @@ class Nest:
 
     def reach(self, eqn: Any, levels: int) -> None:
         """There are so many levels in what `eqn` calls."""
-        self.check(eqn, levels)
-        self.deepest = max(self.deepest, len(self.eqns) + 1 + levels)
+        level = len(self.eqns) + 1 + levels
+        if level > self.deepest:    # else there was room for as many
+            self.check(eqn, levels)
+            self.deepest = level
 
     def check(self, eqn: Any, levels: int) -> None:
         """RecursionError if `eqn` has no place here, for a body with so many levels in it."""

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from ..types import dtypes
-from ..types.avals import make_aval
-from . import dims
+from .context import ModuleContext
 
-if TYPE_CHECKING:
-    from .builder import Block, Builder
-    from .module import ModuleContext
-
-__all__ = ["Mark", "PlatformOpen", "per_platform", "rule_of"]
-
-INT32 = dtypes.as_dtype("int32")
+__all__ = ["Mark", "PlatformOpen", "rule_of"]
 
 
 class PlatformOpen(Exception):
     """A rule asks for the platform in a module of several: it is to be run for each of them."""
-
-
-def per_platform(b: Builder, ins: Sequence[Any]) -> Any:
-    """The equation as a choice between what each platform has for it."""
-    module, eqn, prim = b.module, b.eqn, b.eqn.primitive
-    avals_in, avals_out = b.avals_in, b.avals_out
-
-    def emit(platform: str) -> list[Any]:
-        module.platform = platform
-        b.eqn, b.avals_in, b.avals_out = eqn, avals_in, avals_out
-        try:
-            out = rule_of(module, prim)(b, *ins, **eqn.params)
-        finally:
-            module.platform = None
-        return list(out) if prim.multiple_results else [out]
-
-    assert b.block.sizes is not None    # the number of the platform is among them
-    index = b.convert(b.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
-    outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
-                  [b.type(a) for a in avals_out])
-    return outs if prim.multiple_results else outs[0]
 
 
 def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
@@ -60,7 +30,7 @@ class Mark:
 
     __slots__ = ("block", "last", "known")
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Any) -> None:
         self.block, ops = block, block.ip.block.operations
         self.last = len(ops)
         assert block.sizes is not None

@@ -30,7 +30,8 @@ from ..devices.array import (
 )
 from ..devices.devices import check_process, client
 from ..job.agreement import check_same_program, spans_processes
-from ..lowering.module import Interface, ModuleContext, concrete, lower_program
+from ..lowering.context import Interface, ModuleContext, concrete
+from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
 from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
@@ -574,23 +575,23 @@ def _make_room(name: str) -> None:
             "that are not used any more, or raise the limit.")
 
 
-def load_program(program: dict[str, Any], placement: Placement,
+def load_program(program: Lowering, placement: Placement,
                  options: dict[str, Any] | None = None) -> tuple[Loaded, Interface]:
-    """The executable of a program, given as the arguments of `lower_program`.
+    """The executable of a program.
 
     One equal to another that was loaded is not lowered.
     """
-    check_process(program["name"])
+    check_process(program.name)
     key = _program_key(program, placement, options)
     found = _executables.find(key)
     if found is not None:
         return found
-    with timed(program["name"], log="lowering", event="olympuspr_to_mlir_module"):
-        module, context = lower_program(**program)
+    with timed(program.name, log="lowering", event="olympuspr_to_mlir_module"):
+        module, context = lower_program(program)
     return _compiled(key, module, context, placement, options)
 
 
-def load_lowered(program: dict[str, Any] | None, module: Any, context: ModuleContext,
+def load_lowered(program: Lowering | None, module: Any, context: ModuleContext,
                  placement: Placement, options: dict[str, Any] | None
                  ) -> tuple[Loaded, Interface]:
     """The executable of a module that was lowered before; calls of `program` find it, too."""
@@ -598,15 +599,15 @@ def load_lowered(program: dict[str, Any] | None, module: Any, context: ModuleCon
     return _compiled(key, module, context, placement, options)
 
 
-def _program_key(program: dict[str, Any], placement: Placement, options: dict[str, Any] | None
+def _program_key(program: Lowering, placement: Placement, options: dict[str, Any] | None
                  ) -> Hashable:
-    """Of the arguments of `lower_program`; `result_paths` is said by no program that runs."""
-    code = identity(program["closed"])
+    """Of all that is said of it but `result_paths`, which no program that runs says."""
+    code = identity(program.closed)
     if code is None:
         return None
-    around = {k: v for k, v in program.items() if k not in ("closed", "result_paths")}
+    around = program._replace(closed=None, result_paths=())
     return (code, current_context(), placement.devices, _settings(options), *[
-        (k, tuple(v) if isinstance(v, list) else v) for k, v in around.items()])
+        tuple(x) if isinstance(x, list) else x for x in around])
 
 
 def _compiled(key: Hashable, module: Any, context: ModuleContext, placement: Placement,
@@ -622,10 +623,9 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
                     out_layouts: Sequence[str | None] = ()) -> Executable:
     """Compile a program whose inputs are all kept."""
     loaded, interface = load_program(
-        {"closed": closed, "name": name, "platform": placement.platform,
-         "devices": placement.several, "shardings": placement.shardings,
-         "layouts": placement.layouts, "out_layouts": out_layouts,
-         "mesh": placement.mesh, "hold": config.hold.value}, placement)
+        Lowering(closed, name, placement.platform, devices=placement.several,
+                 shardings=placement.shardings, layouts=placement.layouts,
+                 out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 

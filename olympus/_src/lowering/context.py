@@ -1,0 +1,478 @@
+"""What the functions of one module share: names, meshes and devices, callbacks, what is held."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import lib
+from ..base.lib import mlir
+from ..base.logs import LOGGER
+from ..core.identity import Firsts
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.primitive import subolympusprs
+from ..core.staging import stage
+from ..devices.devices import incompatible
+from ..types.avals import ShapedArray, physical_aval, scalar_aval
+from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
+from .attributes import attr, location, quoted_name
+from .hold_report import HoldReport, hold_report
+from .holds import holds_of, kept_of, read_apart
+from .manual import ManualAxes
+from .nest import LOADABLE, Nest
+from .spreading import named
+
+__all__ = ["Interface", "ModuleContext", "concrete", "emit_header", "names_devices"]
+
+
+class Interface(NamedTuple):
+    """What is known of a lowered program besides its code."""
+
+    name: str
+    devices: tuple[Any, ...]            # that shardings in it name
+    meshes: tuple[Mesh, ...]
+    memories: tuple[str | None, ...]    # of results
+    host_callbacks: tuple[lib.HostFunction, ...]
+    out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
+    donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
+
+    def over(self, devices: tuple[Any, ...]) -> Interface:
+        """With meshes of these devices, of a program that was lowered without."""
+        return self._replace(meshes=tuple([mesh_of(m, devices) for m in self.meshes]),
+                             out_shardings=concrete(self.out_shardings, devices))
+
+    def place(self, placement: Any) -> Any:
+        """Where the program runs, given where its arguments are."""
+        devices, committed = placement.devices, placement.committed
+        if not self.devices or (committed and devices == self.devices):
+            return placement
+        if committed and set(devices) != set(self.devices):
+            raise incompatible(f"an argument of {self.name}", devices,
+                               "sharding_constraint inside jit", self.devices)
+        return placement._replace(devices=self.devices, committed=True)
+
+
+def concrete(shardings: Sequence[Any], devices: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
+
+
+class ModuleContext:
+    """What all functions of one module share."""
+
+    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
+                 "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
+                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
+                 "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
+                 "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
+                 "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
+                 "is_aside", "convolutions", "identities", "held_values",
+                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
+                 "distinct")
+
+    def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
+                 ) -> None:
+        # Of several platforms None, but where an equation is lowered for each in turn.
+        self.platform, self.name = platform, name
+        self.platforms: Sequence[str] = ()
+        self.rules = rules or {}    # lowering rules in place of primitives' own
+        self.by_others = False      # whether rules of others emitted a part
+        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
+        self.refined = False    # whether shapes are to be made static before it is compiled
+        self.dim_names: list[str] = []      # variables of symbolic dimensions
+        self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
+        self.module: Any = None
+        self.symbols: dict[str, int] = {"main": 0}
+        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
+        self.distinct = Firsts()    # the programs that are functions
+        self.host_callbacks: list[lib.HostFunction] = []
+        self.written = 0    # bytes of the constants in the module
+        self.host_calls: list[Any] = []     # operations that one device must make
+        self.result_memories: list[str | None] = []     # None: the devices' own
+        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
+        self.laid_out: dict[Any, str] = {}      # and those whose layout is
+        # What XLA's partitioner calls while it compiles, and what went wrong there.
+        self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
+        self.hooks: list[Any] = []
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
+        self.groups: list[list[Any]] = []       # operations that say what is spread alike
+        self.hints: list[Any] = []      # operations that XLA takes of one device only
+        self.failures: list[BaseException] = []
+        self.donated: list[int] = []    # arguments whose buffers results may take over
+        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
+        self.is_aside = False   # whether what is emitted stays out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
+        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
+        self.unheld = ""        # why none is, whatever that says
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
+        self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
+        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
+        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
+        self.depth = 0      # how many calls lead to what is emitted now
+        self.nest = Nest(name)
+        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
+        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
+        self.reordered = False      # whether some name them in another order
+        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
+        self.given: list[Mesh] = []     # meshes of arguments and demanded results
+        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
+        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
+        self.parts = 1      # how many devices such a mesh is of
+        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
+
+    @property
+    def keeps(self) -> bool:
+        """Whether calls can be kept apart from the program around them.
+
+        Not on several devices: Shardy would not spread alike what is on both sides of a call that
+        is kept, nor XLA join the collectives in it with others.
+        """
+        return self.alone is not None and not self.alone.derived(
+            "names devices", functools.partial(names_devices, self.alone.olympuspr))
+
+    @property
+    def calls_rules(self) -> bool:
+        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
+        before all else, unless deep in a nest, which it bounds.
+        """
+        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
+
+    @contextlib.contextmanager
+    def holding(self, hold: str) -> Iterator[None]:
+        """Holds are chosen among equations: what one is written out in is part of it."""
+        outer, self.hold = self.hold, hold
+        try:
+            yield
+        finally:
+            self.hold = outer
+
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
+        """The values of a program that are computed once, however many read them.
+
+        `results` are those that a caller wants to be among them.
+        """
+        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
+        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
+        apart = read_apart(closed)
+        if apart and self.keeps:
+            read |= apart
+        if not saved and not read:
+            return frozenset()
+        # In a manual computation each device has a part of its own.
+        whole = self.manual is not None and self.manual.all_manual
+        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
+        if sizes and saved:
+            uneven = self.uneven_sizes()
+            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
+                     if uneven.isdisjoint(v.aval.shape)}
+        self.held_values.append((closed, saved))
+        return {*saved, *kept_of(closed, read, sizes)}
+
+    def identity(self, kind: Any) -> str:
+        """The symbol of a function that returns its argument, of an MLIR type."""
+        found = self.identities.get(kind)
+        if found is None:
+            ir, loc = mlir.ir, location("", None)
+            found = self.identities[kind] = self.symbol("held")
+            _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
+                                   ir.InsertionPoint(self.module.body))
+            ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
+                                ir.InsertionPoint(block))
+        return found
+
+    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
+
+    def called_once(self, pr: Olympuspr) -> bool:
+        """Whether one equation calls the program, as far as the present function sees."""
+        # Each program below is entered when it is first counted, so that the count is linear,
+        # though paths through shared programs may be exponentially many.
+        if id(pr) not in self.uses:
+            pending = [pr]
+            self.uses[id(pr)] = 1
+            while pending:
+                for sub in subolympusprs(pending.pop()):
+                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
+                    if self.uses[id(sub)] == 1:
+                        pending.append(sub)
+        return self.uses[id(pr)] == 1
+
+    def use_devices(self, devices: tuple[Any, ...]) -> None:
+        """Take note of the devices that a sharding names: all must name the same in one order."""
+        if self.devices and self.devices != devices and not (
+                self.reordered and set(self.devices) == set(devices)):
+            raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
+        self.devices = self.devices or devices
+
+    def _use_mesh(self, mesh: Any) -> str:
+        """Take note of a mesh, and its devices if it has any; its name in the module."""
+        if isinstance(mesh, Mesh):
+            self.use_devices(mesh.device_tuple)
+        else:
+            self.parts = mesh.size
+        return self.declare_mesh(mesh)
+
+    def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
+        """What Shardy is told of a value that is spread so; nothing where there is one device."""
+        if sharding is None:
+            return {}
+        mesh = self.mesh_of(sharding.mesh)
+        # The devices first: a mesh's ids are places among them. Both are noted even where one
+        # device leaves nothing to say, because the program's results are named by its meshes.
+        symbol = self._use_mesh(mesh)
+        if mesh.size == 1:
+            return {}
+        manual = () if self.manual is None else self.manual.names
+        cut = _cut(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
+        return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
+
+    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Any:
+        """A mesh with devices for one without: that of an argument, of a type, or around."""
+        if isinstance(mesh, Mesh):
+            return mesh
+        within = () if self.manual is None else (self.manual.mesh,)
+        known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
+        for found in known:
+            if found.shape_tuple == mesh.shape_tuple and (
+                    isinstance(found, Mesh) or self._may_lack_devices(found)):
+                return found
+        for found in known:     # the same devices, by other names
+            if isinstance(found, Mesh) and found.size == mesh.size:
+                return mesh_of(mesh, found.device_tuple)
+        if self._may_lack_devices(mesh):
+            return mesh
+        raise ValueError(f"{self.name}: a part of the program is over {mesh}, and nothing names "
+                         "its devices; an argument on such a mesh is required, or that mesh around "
+                         "(olympus.set_mesh). Passing lowering_platforms to trace(…).lower is "
+                         "required to lower it without.")
+
+    def _may_lack_devices(self, mesh: AbstractMesh) -> bool:
+        return bool(self.deviceless) and {*mesh.axis_types} <= {*self.deviceless, AxisType.Manual}
+
+    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Any]) -> ManualAxes:
+        """What is manual where `names` of a mesh become so."""
+        if self.manual is not None:
+            names = [*self.manual.names, *names]
+        self._use_mesh(mesh)
+        ids = np.arange(mesh.size)
+        if isinstance(mesh, Mesh):
+            place = {d: i for i, d in enumerate(self.devices)}
+            ids = np.array([place[d] for d in mesh.device_tuple], np.int64)
+        return ManualAxes(mesh, tuple([n for n in mesh.axis_names if n in names]),
+                          ids.reshape(mesh.axis_sizes))
+
+    def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
+                       types: Sequence[Any]) -> Any:
+        """How the operands or results of a manual computation are made of parts.
+
+        Along axes that are not manual XLA may cut them further.
+        """
+        symbol = self.meshes[manual.mesh]
+        cuts = ", ".join([
+            _cut(symbol, manual.mesh, spec,
+                 kind.rank if isinstance(kind, mlir.ir.RankedTensorType) else 0,
+                 open=not manual.all_manual) for spec, kind in zip(specs, types, strict=True)])
+        return attr(f"#sdy.sharding_per_value<[{cuts}]>")
+
+    def sharding_of(self, aval: Any) -> NamedSharding | None:
+        """How a value is spread over devices, if its type says it."""
+        if not (isinstance(aval, ShapedArray) and aval.explicit):
+            return None
+        return of_mesh(aval.sharding, self.mesh_of(aval.sharding.mesh))
+
+    def alias_attrs(self, alias: int, laid_out: tuple[Any, Any], shardings: tuple[Any, Any],
+                    ndim: int) -> dict[str, Any]:
+        """What XLA is told of an argument whose buffer the result `alias` may take over.
+
+        `laid_out` and `shardings` are those of both.
+        """
+        several = len(self.devices) > 1 or self.parts > 1
+        if laid_out[0] != laid_out[1] or several and not _cut_alike(*shardings, ndim):
+            # Whether the parts of the result are as large, XLA will know.
+            return {"jax.buffer_donor": attr("true")}
+        return {"tf.aliasing_output": attr(f"{alias} : i32")}
+
+    def type_attrs(self, aval: Any) -> dict[str, Any]:
+        """What Shardy is told of a value by its type."""
+        return self.sharding_attrs(self.sharding_of(aval), aval)
+
+    def is_unreduced(self, aval: Any) -> bool:
+        """Whether a value is an unreduced sum to Shardy."""
+        sharding = self.sharding_of(aval)
+        return sharding is not None and bool(sharding.spec.unreduced)
+
+    def declare_mesh(self, mesh: Any) -> str:
+        """Have a mesh in the module; the name under which it is declared."""
+        symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
+            (symbol for known, symbol in self.meshes.items()
+             if known.shape_tuple == mesh.shape_tuple and _devices(known) == _devices(mesh)), None)
+        if symbol is None:
+            axes = ", ".join(f"{quoted_name(n)}={size}" for n, size in mesh.shape_tuple)
+            devices = _devices(mesh)
+            ids = ("" if devices in (None, self.devices) else
+                   f", device_ids={[self.devices.index(d) for d in devices]}")
+            symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
+        return symbol
+
+    def _declare(self, name: str, mesh: str) -> str:
+        ir, symbol = mlir.ir, self.symbol(name)
+        ir.Operation.create(
+            "sdy.mesh", [], [], {"sym_name": ir.StringAttr.get(symbol), "mesh": attr(mesh)}, None,
+            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.module.body))
+        return symbol
+
+    def finish(self) -> None:
+        """Say what is known at the end only: how many devices there are, what calls the host."""
+        for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
+                            ("mhlo.num_replicas", 1)):
+            self.module.operation.attributes[what] = attr(f"{count} : i32")
+        if self.host_calls and len(self.devices) > 1:
+            one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
+            every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
+            for op in self.host_calls:
+                values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
+                op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
+                self._copy_to_every_device(op, every)
+        if self.hold == "report":
+            LOGGER.warning("%s", self.hold_report)
+        foreign = self.hints
+        if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
+            foreign = [op for group in self.groups for op in group]
+        for op in foreign:
+            op.erase()
+        for op, callback, ndim in self.inspected:
+            if len(self.devices) > 1:
+                key = lib.inspection_key(self.hook(self._inspector(callback, ndim)))
+                op.attributes["backend_config"] = mlir.ir.StringAttr.get(key)
+            else:
+                op.erase()
+
+    def hook(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """What XLA may call while it compiles the module; `call`'s exception is kept."""
+        def called(*args: Any) -> Any:
+            try:
+                return call(*args)
+            except BaseException as error:
+                self.failures.append(error)
+                raise
+
+        self.hooks.append(called)
+        return called
+
+    def _inspector(self, callback: Callable[[Any], None], ndim: int) -> Callable[[Any], None]:
+        return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
+                                             ndim))
+
+    def _copy_to_every_device(self, op: Any, mesh: str) -> None:
+        """Else a result of the program may be whole on one device and undefined on the others."""
+        ir = mlir.ir
+        for x in op.results:
+            if isinstance(x.type, ir.RankedTensorType):     # no token
+                dims = ", ".join(["{}"] * x.type.rank)
+                copied = ir.Operation.create(
+                    "sdy.sharding_constraint", [x.type], [x],
+                    {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
+                    ir.InsertionPoint.after(op))
+                x.replace_all_uses_except(copied.result, copied)
+
+    @property
+    def hold_report(self) -> HoldReport:
+        """What is held of the program, once it is lowered."""
+        return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
+
+    @property
+    def interface(self) -> Interface:
+        """What is known of the program besides its code, once it is lowered."""
+        return Interface(self.name, self.devices, tuple(self.meshes),
+                         tuple(self.result_memories), tuple(self.host_callbacks),
+                         tuple(self.out_shardings), tuple(self.donated))
+
+    def symbol(self, name: str) -> str:
+        """A function name that the module does not have yet: name, name_0, name_1 …"""
+        name = name.replace("<", "_").replace(">", "_") or "fn"
+        count = self.symbols.get(name)
+        self.symbols[name] = 0 if count is None else count + 1
+        return name if count is None else self.symbol(f"{name}_{count}")
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is emitted is the body of a loop, a branch, or of a call that stays.
+
+        On one CPU: elsewhere nothing depends on it.
+        """
+        outer, self.is_aside = self.is_aside, self.alone is not None
+        try:
+            yield
+        finally:
+            self.is_aside = outer
+
+
+def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
+    """Whether two shardings are known, and of equal parts."""
+    if a is None or b is None or PartitionSpec.UNCONSTRAINED in (*a.spec, *b.spec):
+        return False
+    return a == b or (isinstance(a.mesh, Mesh) and isinstance(b.mesh, Mesh)
+                      and a.is_equivalent_to(b, ndim))
+
+
+def _devices(mesh: Mesh | AbstractMesh) -> tuple[Any, ...] | None:
+    return mesh.device_tuple if isinstance(mesh, Mesh) else None
+
+
+def _dimension(entry: Any) -> str:
+    """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
+    if entry is PartitionSpec.UNCONSTRAINED:
+        return "{?}"
+    return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
+
+
+def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
+         manual: Sequence[Any] = ()) -> str:
+    """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
+
+    Where it may cut an axis as it likes, it is not along explicit axes. Nothing is said of those
+    that are `manual`.
+    """
+    dims, more = [_dimension(e) for e in [*spec, *[None] * (ndim - len(spec))]], ""
+    # What explicit axes cut, too, Auto axes may cut further.
+    if open or (PartitionSpec.UNCONSTRAINED in spec and mesh.explicit_axes):
+        dims = [d if d == "{?}" else f"{d[:-1]}{', ' if len(d) > 2 else ''}?}}" for d in dims]
+    named = {n for e in spec for n in axes_of(e)} | spec.unreduced | {*manual}
+    closed = set(mesh.explicit_axes) - named if PartitionSpec.UNCONSTRAINED in spec else ()
+    for what, axes in (("replicated", closed), ("unreduced", spec.unreduced)):
+        listed = ", ".join([quoted_name(n) for n in mesh.axis_names if n in axes])
+        more += f", {what}={{{listed}}}" if listed else ""
+    return f"<@{symbol}, [{', '.join(dims)}]{more}>"
+
+
+def names_devices(pr: Olympuspr) -> bool:
+    """Whether an equation of a program, or of one within, says on which devices a value is."""
+    pending, seen, kinds = [pr], {pr}, set[type]()
+    while pending:
+        pr = pending.pop()
+        for eqn in pr.eqns:
+            kinds.update(map(type, eqn.params.values()))
+        inner = {*subolympusprs(pr)} - seen
+        pending += inner
+        seen |= inner
+    return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
+
+
+def emit_header(symbol: str, visibility: str, ins: Sequence[Any], outs: Sequence[Any],
+                locs: Sequence[Any], loc: Any, ip: Any) -> tuple[Any, Any]:
+    """A `func.func` of these types, and its block; arguments are at `locs`."""
+    ir = mlir.ir
+    fn = ir.Operation.create("func.func", [], [], {
+        "sym_name": ir.StringAttr.get(symbol), "sym_visibility": ir.StringAttr.get(visibility),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs))}, None, 1, loc, ip)
+    return fn, fn.regions[0].blocks.append(*ins, arg_locs=locs)

@@ -1,0 +1,230 @@
+"""Single operations: what lowering rules emit, with the types and attributes that they need.
+
+Types, attributes and locations are cached per process; operations are made with
+`ir.Operation.create`, which costs a third of the generated wrappers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from ..base.lib import mlir
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.shape import SymbolicDim
+from . import dims
+from .attributes import (
+    attr,
+    constant_attr,
+    dot_numbers,
+    element_type,
+    i64s,
+    known_type,
+    number_attr,
+    pairs,
+    tensor_type,
+)
+from .context import ModuleContext
+from .marks import FRONTEND
+from .platforms import PlatformOpen
+
+BOOL = dtypes.as_dtype(bool)
+OWN: Any = object()
+
+__all__ = ["BOOL", "OWN", "Block", "Emitter"]
+
+
+class Block:
+    """Where operations are emitted, and what they have in common there.
+
+    A region starts without: what is emitted in it ends with it. `sizes` are those of symbolic
+    dimensions, None where all are numbers.
+    """
+
+    __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
+
+    def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
+        self.ip, self.sizes = ip, sizes
+        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
+        # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
+        self.repeated: dict[Any, Any] = {}
+        self.token: Any = None              # of the last ordered effect, if there was one
+
+
+class Emitter:
+    """Emits operations at the end of a block.
+
+    `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
+    the scope of the program.
+    """
+
+    __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
+                 "where", "held", "line", "emitted")
+
+    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
+                 line: Any = OWN) -> None:
+        self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
+        self.line = line    # the source of all equations, None for none, or OWN: each one's
+        self.avals_in: Sequence[Any] = ()
+        self.avals_out: Sequence[Any] = ()
+        self.eqn: Any = None
+        self.where: Any = None      # what XLA is told of where operations run; None: as others
+        self.held: tuple[int, ...] = ()     # which results of the equation are to be held
+        self.emitted: Any = None    # what `op` did last: result, name, operands, attributes, type
+
+    @property
+    def platform(self) -> str:
+        """What is lowered for; `PlatformOpen` where an equation is still to be, for each."""
+        platform = self.module.platform
+        if platform is None:
+            raise PlatformOpen
+        return platform
+
+    @property
+    def source(self) -> Any:
+        """The user's line that the equation is from."""
+        return self.eqn.source if self.line is OWN else self.line
+
+    def physical(self) -> Self:
+        """For the same equation, on the arrays that its keys are made of."""
+        b = type(self)(self.module, self.block, self.prefix, self.loc, self.line)
+        b.avals_in = [physical_aval(a) for a in self.avals_in]
+        b.avals_out = [physical_aval(a) for a in self.avals_out]
+        b.eqn, b.where = self.eqn, self.where
+        return b
+
+    # Types and attributes
+
+    def type(self, aval: Any) -> Any:
+        """The MLIR type of an aval."""
+        return tensor_type(aval)
+
+    attr = staticmethod(attr)
+    i64s = staticmethod(i64s)
+    pairs = staticmethod(pairs)
+    element_type = staticmethod(element_type)
+
+    # Operations
+
+    def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+            types: Sequence[Any] | None = None, regions: int = 0,
+            avals: Sequence[Any] | None = None) -> Any:
+        """Emit an operation and return it; results default to the equation's.
+
+        They are given as MLIR types or as avals; an operation that has a form of its own for
+        symbolic dimensions needs avals.
+        """
+        if types is None:
+            avals = self.avals_out if avals is None else avals
+            if self.block.sizes is not None and name in dims.DYNAMIC:
+                found = dims.DYNAMIC[name](self, operands, attributes, avals)
+                if found is not None:
+                    return found
+            types = [tensor_type(a) for a in avals]
+        return self.raw(name, operands, attributes, types, regions)
+
+    def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
+            types: Sequence[Any], regions: int = 0) -> Any:
+        """Emit an operation as it is."""
+        if self.where is not None:
+            attributes = {FRONTEND: self.where, **(attributes or {})}
+        return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
+                                        self.block.ip)
+
+    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+           aval: Any = None) -> Any:
+        """Emit an operation of one result and return that; its aval defaults to the equation's."""
+        if self.block.sizes is not None and name in dims.DYNAMIC:
+            return self.ops(name, operands, attributes,
+                            avals=[self.avals_out[0] if aval is None else aval]).result
+        if aval is None:
+            aval = self.avals_out[0]
+        kind = known_type(aval) or tensor_type(aval)
+        if self.where is not None:
+            attributes = {FRONTEND: self.where, **(attributes or {})}
+        out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
+                                       self.block.ip).result
+        self.emitted = out, name, operands, attributes, kind
+        return out
+
+    def constant(self, value: Any, aval: ShapedArray) -> Any:
+        """A dense constant of the aval's dtype."""
+        array = np.asarray(value, BOOL if dtypes.is_float0(aval.dtype) else aval.dtype)
+        self.module.written += array.nbytes
+        attribute = constant_attr(array)
+        return self.op("stablehlo.constant", [], {"value": attribute}, aval)
+
+    def scalar(self, value: Any, dtype: np.dtype) -> Any:
+        """A rank-0 constant, or the value of a dimension, emitted once per block."""
+        # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
+        kind, scalars = type(value), self.block.scalars
+        exact = kind is int or kind is bool or kind is float and value == value != 0
+        key = kind, (value if exact else value.tobytes() if isinstance(value, np.generic) else
+                     repr(value)), dtype
+        found = scalars.get(key)
+        if found is None:
+            found = scalars[key] = self._scalar(key, value, make_aval((), dtype))
+        return found
+
+    def _scalar(self, key: Any, value: Any, aval: ShapedArray) -> Any:
+        """`scalar`, emitted."""
+        if isinstance(value, SymbolicDim):
+            size = dims.size(self, value)
+            return size if size.type == tensor_type(aval) else self.convert(size, aval)
+        self.module.written += aval.dtype.itemsize
+        return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
+
+    def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
+        """A rank-1 array of ints, which may be dimensions."""
+        return dims.vector(self, values, dtype)
+
+    def full(self, aval: ShapedArray, value: Any) -> Any:
+        """An array with every element equal to `value`."""
+        aval = physical_aval(aval)
+        scalar = self.scalar(value, aval.dtype)
+        return scalar if not aval.shape else self.broadcast(scalar, aval, ())
+
+    def broadcast(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
+        """broadcast_in_dim to an aval; that of a scalar is emitted once per block."""
+        if dims:
+            return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
+                           aval)
+        key = id(x), aval.shape
+        found = self.block.repeated.get(key)
+        if found is None:
+            out = self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(())},
+                          aval)
+            found = self.block.repeated[key] = out, x
+        return found[0]
+
+    def expand(self, xs: Sequence[Any]) -> list[Any]:
+        """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
+        shape, found = self.avals_out[0].shape, list(xs)
+        if not shape:
+            return found
+        for i, a in enumerate(self.avals_in):
+            if not a.shape:
+                known = self.block.repeated.get((id(xs[i]), shape))
+                found[i] = (known[0] if known is not None else
+                            self.broadcast(xs[i], a.update(shape=shape), ()))
+        return found
+
+    def convert(self, x: Any, aval: ShapedArray) -> Any:
+        """stablehlo.convert to an aval."""
+        return self.op("stablehlo.convert", [x], None, aval)
+
+    def compare(self, direction: str, x: Any, y: Any, kind: str, aval: ShapedArray) -> Any:
+        """stablehlo.compare; `kind` is FLOAT, SIGNED, UNSIGNED or TOTALORDER, aval the result's."""
+        return self.op("stablehlo.compare", [x, y], {
+            "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
+
+    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, attributes: dict[str, Any],
+                    aval: ShapedArray) -> Any:
+        """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
+        dims = dot_numbers(numbers)
+        return self.op("stablehlo.dot_general", [lhs, rhs],
+                       {"dot_dimension_numbers": dims, **attributes}, aval)

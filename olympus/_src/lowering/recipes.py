@@ -1,0 +1,63 @@
+"""What equations alike are lowered to, kept: most programs have few kinds of them.
+
+A primitive that is `single` emits one operation at most, which its params and the operands' types
+say. What its rule emitted for the first equation of a kind is emitted for the others without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .attributes import keep_recipe
+from .context import ModuleContext
+from .emitter import Emitter
+
+__all__ = ["Recipe", "has_recipes", "note_recipe"]
+
+
+class Recipe(NamedTuple):
+    """One operation on an equation's operands; where `name` is None, its operand as it is."""
+
+    name: str | None
+    types: Sequence[Any]
+    attributes: dict[str, Any] | None
+    wide: Sequence[tuple[int, Any]]     # operands of rank 0 that are spread, to which avals
+    order: Sequence[int] | None         # in which it takes them, if in another
+
+
+def has_recipes(module: ModuleContext, prim: Any) -> bool:
+    """Whether the primitive's own rule, and no other, lowers its equations in a module."""
+    return prim.single and not (module.platform is None or module.rules or prim.platform_rules
+                                or "lower" in vars(prim))
+
+
+def note_recipe(b: Emitter, key: Any, operands: Sequence[Any], out: Any) -> None:
+    """Keep what a rule has just made of an equation's operands, or that it was not one operation.
+
+    Of equal operands nobody knows which is which: the next equation will say.
+    """
+    if len({*map(id, operands)}) == len(operands):
+        keep_recipe(key, _recipe(b, operands, out))
+
+
+def _recipe(b: Emitter, operands: Sequence[Any], out: Any) -> Recipe | bool:
+    """What was emitted last, if it is `out` and takes each operand once; else False."""
+    shape, aval = b.avals_out[0].shape, b.avals_out[0]
+    spread = {i: known[0] for i, x in enumerate(operands)
+              if (known := b.block.repeated.get((id(x), shape))) is not None}
+    if len(operands) == 1 and (out is operands[0] or out is spread.get(0)):
+        wide = () if out is operands[0] else ((0, aval),)
+        return Recipe(None, (), None, wide, None)
+    if b.emitted is None or b.emitted[0] is not out:
+        return False
+    _, name, taken, attributes, kind = b.emitted
+    places = {id(x): i for i, x in enumerate(operands)}
+    places.update({id(x): i for i, x in spread.items()})
+    order = [places.get(id(x), -1) for x in taken]
+    if sorted(order) != [*range(len(operands))]:
+        return False
+    wide = tuple([(i, b.avals_in[i].update(shape=shape)) for i, x in zip(order, taken, strict=True)
+                  if x is not operands[i]])
+    return Recipe(name, [kind], attributes, wide,
+                  None if order == [*range(len(order))] else order)
