@@ -5,13 +5,14 @@ and CHANGELOG.md. tools/docs.sh builds the site.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import importlib
 import json
 import logging
+import pkgutil
 import re
 import types
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -20,10 +21,10 @@ from typing import Any
 
 import api_index
 import griffe
-import numpy as np
 from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from site_docstrings import fenced
 
 ROOT = Path(__file__).parent.parent
@@ -32,8 +33,10 @@ log = logging.getLogger("mkdocs.hooks.site_pages")     # a warning fails the bui
 # Modules without a public parent module, in the order in which a newcomer needs them.
 FIRST = ["olympus", "olympus.numpy", "olympus.lax", "olympus.random", "olympus.nn", "olympus.scipy",
          "olympus.tree", "olympus.tree_util", "olympus.debug", "olympus.sharding"]
-SIBLINGS = {"numpy": "https://numpy.org/doc/stable/reference/generated/{}.html",
-            "scipy": "https://docs.scipy.org/doc/scipy/reference/generated/{}.html"}
+SIBLINGS = {
+    "numpy": ("NumPy", "https://numpy.org/doc/stable/reference/generated/{}.html"),
+    "scipy": ("SciPy", "https://docs.scipy.org/doc/scipy/reference/generated/{}.html"),
+}
 
 
 # Names -------------------------------------------------------------------------------------------
@@ -66,35 +69,16 @@ def of_jax() -> set[str]:
     return {f"{module}.{name}" for module, found in frozen.items() for name in found}
 
 
-@functools.cache
-def sibling(path: str) -> str | None:
-    """The name that NumPy or SciPy has for `olympus.numpy.…` or `olympus.scipy.…`, if they do."""
-    path = path.removeprefix("olympus.")
-    module, _, name = path.rpartition(".")
-    if path.partition(".")[0] not in SIBLINGS:
-        return None
-    try:
-        found = importlib.import_module(module)
-    except ImportError:
-        module, _, owner = module.rpartition(".")       # a distribution: a value of scipy.stats
-        found = getattr(importlib.import_module(module), owner, None)
-    return path if hasattr(found, name) else None
-
-
 def beside(path: str) -> list[str]:
-    """Who else has the name."""
-    cells = []
-    if found := sibling(path):
-        home = found.partition(".")[0]
-        word = {"numpy": "NumPy", "scipy": "SciPy"}[home]
-        value = functools.reduce(getattr, found.split(".")[1:], np) if home == "numpy" else None
-        linked = isinstance(value, (np.ufunc, types.FunctionType)) or (
-            home == "scipy" and isinstance(modules()[path.rpartition(".")[0]], ModuleType)
-            and "scipy.stats." not in found)
-        cells.append(f"[{word}]({SIBLINGS[home].format(found)})" if linked else word)
-    if path in of_jax():
-        cells.append("JAX")
-    return cells
+    """Who else has the name: NumPy and SciPy with links, JAX."""
+    cells, other = [], path.removeprefix("olympus.")
+    if found := SIBLINGS.get(other.partition(".")[0]):
+        word, page = found
+        with contextlib.suppress(ImportError, AttributeError):
+            value = pkgutil.resolve_name(other)
+            paged = not isinstance(value, type) and "scipy.stats." not in other
+            cells.append(f"[{word}]({page.format(other)})" if paged else word)
+    return [*cells, "JAX"] if path in of_jax() else cells
 
 
 # Mentions ----------------------------------------------------------------------------------------
@@ -142,7 +126,8 @@ class Mentions:
     """Where the pages of docs/ speak of public names."""
 
     def __init__(self) -> None:
-        #: path -> {page: (times, link, title)}, the section of the page that names it most
+        #: path -> {page: (times, link, title)}, the section of the page that names it most, twice
+        #: or more; a name in prose counts as two in code
         self.told: dict[str, dict[str, tuple[int, str, str]]] = defaultdict(dict)
         #: path -> links to the sections that say what differs
         self.differs: dict[str, list[str]] = defaultdict(list)
@@ -159,9 +144,9 @@ class Mentions:
                 for path in named(BLOCK.sub("", part), DIFFERENCES[page.name]):
                     self.differs[path].append(f"[differs]({link})")
                 continue
-            found = list(named(part, [""]))
-            for path in dict.fromkeys(found):
-                if (times := found.count(path)) > self.told[path].get(page.name, (0,))[0]:
+            found = Counter(named(part, [""])) + Counter(named(BLOCK.sub("", part), [""]))
+            for path, times in found.items():
+                if times > self.told[path].get(page.name, (1,))[0]:
                     self.told[path][page.name] = times, link, title
 
     def cell(self, path: str) -> str:
@@ -277,8 +262,10 @@ OUTSIDE = [(re.compile(r"\]\(\.\./olympus/_src/(\w+)/README\.md"), r"](rooms/\1.
            (re.compile(r"^```python\n(?=>>> )", re.MULTILINE), "```pycon\n")]
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Lead links to files beside docs/ to their pages; show sessions as such."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
     for pattern, instead in OUTSIDE:
         markdown = pattern.sub(instead, markdown)
     return markdown
