@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONPATH=.:tools NO_MKDOCS_2_WARNING=1
 case "${1-}" in
-  '') exec python -m mkdocs build --quiet ;;
+  '') exec python -m mkdocs build ;;
   --serve) exec python -m mkdocs serve ;;
   *) echo "usage: tools/docs.sh [--serve]" && exit 2 ;;
 esac

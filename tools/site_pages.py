@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import json
 import logging
 import pkgutil
@@ -162,30 +163,37 @@ def section(path: str, value: Any) -> str:
     if in_source(path):
         return f"::: {path}\n"
     name = path.rpartition(".")[2]
-    text = getattr(value, "__doc__", None) if type(value) is types.FunctionType else None
-    text = text or api_index.summary(value)
+    text = inspect.getdoc(value) if isinstance(value, types.FunctionType) else None
+    text = text or words(path, value)
     signature = f"```python\n{name}{api_index.signature(value)}\n```\n"
     return f'### {name} {{#{path} .doc-heading}}\n\n{signature}\n{fenced(plain(text))}\n'
 
 
+OF_OTHERS = re.compile(r"jaxlib|ml_dtypes")
 PARTS = re.compile(r"^(Args|Returns|Raises|Yields):$", re.MULTILINE)
 ENTRY = re.compile(r"^  (\*{0,2}\w[\w, *]*): ", re.MULTILINE)
 
 
 def plain(text: str) -> str:
     """A docstring as Markdown: its parts as bold words, its arguments as a list."""
-    first, _, rest = text.partition("\n")
-    text = "\n".join([first, *(line.removeprefix("    ") if text.count("\n    ") >
-                               text.count("\n") / 2 else line for line in rest.split("\n"))])
     return ENTRY.sub(r"\n- `\1`: ", PARTS.sub(r"**\1**\n", text))
+
+
+def words(path: str, value: Any) -> str:
+    """The first paragraph of the docstring; for what others made, which has none, its origin."""
+    if text := api_index.summary(value):
+        return text
+    if isinstance(value, types.GenericAlias):
+        return f"For annotations: `{value}`."
+    if origin := OF_OTHERS.search(f"{value.__module__} {value!r}"):
+        return f"From {origin[0]}, written in C++."
+    log.warning("%s has no docstring", path)
+    return ""
 
 
 def row(path: str, value: Any, mentions: Mentions) -> str:
     name = path.rpartition(".")[2]
-    summary = api_index.summary(value).replace("|", "\\|")
-    if not summary:
-        log.warning("%s has no docstring", path)
-    first = re.split(r"(?<=\.) (?=[A-Z])", summary, maxsplit=1)[0]
+    first = re.split(r"(?<=\.) (?=[A-Z])", words(path, value), maxsplit=1)[0].replace("|", "\\|")
     other = ", ".join([*beside(path), *mentions.differs[path][:1]])
     return f"| [`{name}`](#{path}) | {first} | {other} | {mentions.cell(path)} |"
 
