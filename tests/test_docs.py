@@ -49,6 +49,11 @@ def options() -> Iterator[None]:
         olympus.config.update(name, value)
 
 
+def test_every_page_has_a_place_on_the_site():
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert not [page.name for page in PAGES[1:] if page.name not in site]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page(page):
     text = page.read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ import inspect
 import os
 import pkgutil
 import re
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -68,6 +69,9 @@ def signature(value: Any) -> str:
 
 def summary(value: Any) -> str:
     """The first paragraph of the docstring, on one line; an option's own words."""
+    if isinstance(value, typing.NewType):
+        kind = value.__supertype__.__name__.rpartition(".")[2]
+        return f"The {kind}s of one kind, for annotations: checkers tell them from others."
     value = value.func if isinstance(value, functools.partial) else value
     text = getattr(value, "doc", None) if not inspect.isclass(value) else None
     text = text if isinstance(text, str) else inspect.getdoc(value) or ""
