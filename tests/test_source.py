@@ -198,7 +198,8 @@ def test_error_classes_are_public_and_name_their_public_home():
     assert issubclass(errors.ConcretizationTypeError, errors.OlympusTypeError)
     assert issubclass(errors.NonConcreteBooleanIndexError, IndexError)
     assert issubclass(errors.LeakError, errors.UnexpectedTracerError)
-    assert str(errors.ConcretizationTypeError("what", "where")) == "what\nwhere"
+    assert str(errors.ConcretizationTypeError("what", "where")) == (
+        "what\nwhere\n  See docs/errors/ConcretizationTypeError.md")
     assert str(errors.TracerArrayConversionError("what")) == "what"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays.device import device_put
 from ..base import lib
 from ..base.spelling import array_method
+from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..jit.fused import begin_with
@@ -55,6 +56,11 @@ __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
 _known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
 
 
+# Python repeats these by an integer, and compares them with nothing else.
+_SEQUENCES = frozenset((str, bytes, list, tuple))
+_EQUALITIES = frozenset(("equal", "not_equal"))
+
+
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
@@ -73,6 +79,12 @@ def _binary(fun: Any, public: Any, swapped: bool) -> Any:
             except FAILURES as error:
                 begin_with(public, error)
                 raise
+        if kind in _SEQUENCES and public.__name__ not in _EQUALITIES and not (
+                self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
+            raise TypeError(
+                f"{public.__name__}: {self.aval} and {clipped(other)}, of type {kind.__name__}, "
+                "given; arrays and numbers are required; convert it with float or "
+                "olympus.numpy.asarray.")
         return NotImplemented
     return method
 

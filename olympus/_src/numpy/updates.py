@@ -5,11 +5,13 @@ Under jit, where `x` is not used afterwards, XLA writes in place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base import source
 from ..core.trace import typeof
 from ..lax import creation
 from ..loops.while_loop import while_loop
@@ -354,5 +356,19 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
         f"x[index] = y: assignment into an array {self.aval} given; arrays are immutable and do "
-        "not support in-place item assignment; instead of x[index] = y use "
+        f"not support in-place item assignment;\n  {_written_anew()}instead of x[index] = y use "
         "x = x.at[index].set(y), and x.at[index].add(y) instead of x[index] += y.")
+
+
+_OPERATIONS = {"": "set", "+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+
+
+def _written_anew() -> str:
+    """The user's assignment in terms of `at`, if it is one line of a simple form."""
+    line = source.source_line(source.user_frame())
+    found = re.fullmatch(r"([\w.]+)\[([^\[\]]*)\] ([-+*/]?)= (.+)", line.partition("  #")[0])
+    if found is None:
+        return ""
+    name, index, operation, value = found.groups()
+    return (f"`{found[0]}` becomes `{name} = {name}.at[{index}].{_OPERATIONS[operation]}({value})`;"
+            "\n  ")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
+from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, said
 from ..base.util import memoize
 
 __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
@@ -322,7 +322,7 @@ def is_positive(step: Any, what: str) -> bool:
         return step > 0
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
-            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n{error}") from None
+            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n{said(error)}") from None
 
 
 def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
@@ -333,7 +333,7 @@ def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
             f"indexing: in a slice with non-constant elements the {which} ({bound}) must be "
-            f"resolved statically if it is >= 0.\n{error}") from None
+            f"resolved statically if it is >= 0.\n{said(error)}") from None
     if front:
         return minimum(n if forward else n - 1, place)
     return maximum(0 if forward else -1, n + place)
