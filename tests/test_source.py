@@ -200,7 +200,7 @@ def test_error_classes_are_public_and_name_their_public_home():
     assert issubclass(errors.LeakError, errors.UnexpectedTracerError)
     assert str(errors.ConcretizationTypeError("what", "where")) == (
         "what\nwhere\n  See docs/errors/ConcretizationTypeError.md")
-    assert str(errors.TracerArrayConversionError("what")) == "what"
+    assert errors.said(errors.TracerArrayConversionError("what")) == "what"
 
 
 def test_runtime_errors_are_subclasses_of_the_runtimes_own():
