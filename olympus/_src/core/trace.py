@@ -400,7 +400,7 @@ def _foreign_aval(x: Any) -> Any:
     if (given := array_method(x)) is not None:
         return typeof(given())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
-                    f"{clipped(x)}; an array, a NumPy array or a Python number is required; "
+                    f"{clipped(x)};\n  an array, a NumPy array or a Python number is required;\n  "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")
 
 

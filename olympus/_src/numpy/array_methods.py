@@ -47,7 +47,7 @@ from .indexing import getitem, nonzero, take
 from .joining import repeat, stack, unstack
 from .manipulation import reshape, transpose
 from .promote import refuse_option
-from .updates import at, setitem
+from .updates import at, delitem, setitem
 
 __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
 
@@ -56,8 +56,8 @@ __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
 _known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
 
 
-# Python repeats these by an integer, and compares them with nothing else.
-_SEQUENCES = frozenset((str, bytes, list, tuple))
+# No operators of these take arrays; Python repeats sequences by an integer.
+_REFUSED = frozenset((str, bytes, list, tuple, dict, set, type(None)))
 _EQUALITIES = frozenset(("equal", "not_equal"))
 
 
@@ -79,7 +79,7 @@ def _binary(fun: Any, public: Any, swapped: bool) -> Any:
             except FAILURES as error:
                 begin_with(public, error)
                 raise
-        if kind in _SEQUENCES and public.__name__ not in _EQUALITIES and not (
+        if kind in _REFUSED and public.__name__ not in _EQUALITIES and not (
                 self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
             raise TypeError(
                 f"{public.__name__}: {self.aval} and {clipped(other)}, of type {kind.__name__}, "
@@ -462,7 +462,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__gt__": _operator(ufuncs.greater), "__ge__": _operator(ufuncs.greater_equal),
     "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
     "__invert__": logic.bitwise_not, "__round__": _round,
-    "__getitem__": getitem, "__setitem__": setitem, "__iter__": _iterate,
+    "__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem, "__iter__": _iterate,
     "__reversed__": _reversed, "__contains__": _contains,
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__array_namespace__": _namespace,
 }

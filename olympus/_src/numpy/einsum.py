@@ -55,7 +55,8 @@ def _labels(subscripts: str, avals: tuple[Any, ...]) -> tuple[tuple[str, ...], s
         text, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
     except ValueError as error:
         raise ValueError(f"einsum: subscripts {subscripts!r} and operands of shapes {shapes} "
-                         f"given; {error}") from None
+                         f"given; {error};\n  write one term for each operand, and in the "
+                         "result only labels of the operands.") from None
     inputs = tuple(text.split(","))
     _check_sizes(inputs, avals)
     return inputs, output

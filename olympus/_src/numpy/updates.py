@@ -25,7 +25,7 @@ from .promote import array_args, convert
 from .reductions import argmax
 from .ufuncs import divide, power
 
-__all__ = ["at", "setitem"]
+__all__ = ["at", "delitem", "setitem"]
 
 
 class _IndexUpdateHelper:
@@ -352,12 +352,20 @@ def at(self: Any) -> _IndexUpdateHelper:
     return _IndexUpdateHelper(self)
 
 
+@source.api_boundary
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
-        f"x[index] = y: assignment into an array {self.aval} given; arrays are immutable and do "
+        f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
         f"not support in-place item assignment;\n  {_written_anew()}instead of x[index] = y use "
-        "x = x.at[index].set(y), and x.at[index].add(y) instead of x[index] += y.")
+        "x = x.at[index].set(y), and of x[index] += y x = x.at[index].add(y).")
+
+
+@source.api_boundary
+def delitem(self: Any, index: Any) -> None:
+    """Always raises: arrays are immutable."""
+    raise TypeError(f"del x[index]: an element of an array {self.aval} given; arrays are immutable "
+                    "and have all their elements; use x = olympus.numpy.delete(x, index).")
 
 
 _OPERATIONS = {"": "set", "+": "add", "-": "subtract", "*": "multiply", "/": "divide"}

@@ -164,7 +164,7 @@ def as_dtype(dtype: Any) -> Any:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError):
-        raise TypeError(f"dtype: {dtype!r} given; data type not understood; a dtype or its name is "
+        raise TypeError(f"dtype: {dtype!r} given; data type not understood;\n  a dtype or its name is "
                         "required; pass for example x.dtype.") from None
     if not found.isnative:
         found = found.newbyteorder("=")
