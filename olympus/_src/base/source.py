@@ -12,6 +12,7 @@ import functools
 import itertools
 import linecache
 import os
+import re
 import sys
 import threading
 import warnings
@@ -271,6 +272,9 @@ def respell(error: BaseException) -> None:
         error.args = (_laid_out(said, ""),)
 
 
+_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
+
+
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
@@ -278,7 +282,10 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _laid_out(text: str, where: str) -> str:
+    """A message that begins with its operation, in lines; others stay to the letter."""
     text = spelling.shown(text)
+    if not _OPERATION.match(text):
+        return text
     return in_lines(with_where(text, where) if where and where not in text else text)
 
 

@@ -221,8 +221,8 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                          "containing an array or axis_size must be specified, got empty "
                          f"{names.given()}: {name_of(names.fun)} is called without any array.")
     raise ValueError(f"{names.what} must have at least one non-None value in in_axes or axis_size "
-                     f"must be specified: no argument of {name_of(names.fun)} is mapped; give 0 for "
-                     "one, or call the function itself.")
+                     f"must be specified:\n  no argument of {name_of(names.fun)} is mapped; give 0 "
+                     "for one, or call the function itself.")
 
 
 def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
@@ -243,7 +243,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
         lines.append(f"  * {some} axes ({len(found)} of them) had size {size}, e.g. {found[0]}")
     listed = ";\n".join(lines)
     return ValueError(f"{names.what} got inconsistent sizes for array axes to be mapped:\n{listed}"
-                      f"\nEqual sizes are required in a call of {name_of(names.fun)}; use None in "
+                      f"\nEqual sizes are required in a call of {name_of(names.fun)};\n  use None in "
                       "in_axes for arguments that are not mapped.")
 
 
