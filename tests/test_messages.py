@@ -22,15 +22,14 @@ ROWS = mistakes.rows()
 REMEDY = re.compile(
     r"\b(use|pass|give|convert|cast|reshape|transpose|make|write|drop|return|compute|keep|add|"
     r"insert|mark|print|pad|build|call|compare|name|reshard|apply|take|bind|look|define|try|put|"
-    r"derive|map|check|split|choose|slice|broadcast|sum|double|does)\b|becomes|instead of|nearest names|"
-    r"required|must|may be", re.IGNORECASE)
+    r"derive|map|check|split|choose|slice|broadcast|sum|does)\b|becomes|instead of|"
+    r"nearest names|required|must|may be", re.IGNORECASE)
 NAMED = re.compile(r"([-\w./\[\]]+(\(\))?|x\[index\] = y|del x\[index\]|key \W+ key|leaked tracer|"
                    r"random key|[\w. ]+, tree 2|vmap [\w ]+|Symbolic dimension comparison [^:]+)\b")
 
 
-def test_the_table_is_of_the_mistakes_and_of_nothing_else():
-    """If not: PYTHONPATH=. python tests/mistakes.py"""
-    assert list(ROWS) == list(dict.fromkeys(mistakes.MISTAKES)) and len(ROWS) >= 150
+def test_there_are_many_mistakes():
+    assert len(ROWS) >= 240
 
 
 @pytest.mark.parametrize("code", ROWS)
@@ -151,7 +150,7 @@ ENTRIES = {
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_tracebacks_have_no_frames_of_ours(entry):
-    with traceback_filtering("auto"), pytest.raises(Exception) as caught:     # noqa: PT011
+    with traceback_filtering("auto"), pytest.raises(Exception) as caught:
         ENTRIES[entry]()
     files = {Path(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
     package = Path(inspect.getfile(olympus)).parent
@@ -179,7 +178,7 @@ def test_what_numpy_and_python_say_of_traced_values_is_said_by_us():
     with pytest.raises(TypeError, match="multiply: .* and '2', of type str"):
         A * "2"
     with pytest.raises(TypeError, match="key < key: .* keys have no order"):
-        random.key(0) < random.key(1)
+        _ = random.key(0) < random.key(1)
     assert [1, 2] * onp.int32(2) == [1, 2, 1, 2] and "ab" * onp.int32(2) == "abab"
     assert (A == "a") is False and (A != None) is True     # noqa: E711
 

@@ -21,10 +21,10 @@ _END = re.compile(r"(?<!\.)(?<!e\.g)(?<!i\.e)[;.] ")
 def in_lines(text: str) -> str:
     """The message with its long lines broken; short ones stay as they are.
 
-    >>> print(in_lines("add: " + "one operand and " * 5 + "another given; equal shapes are "
-    ...                "required; reshape one."))
-    add: one operand and one operand and one operand and one operand and one operand and another given;
-      equal shapes are required;
+    >>> print(in_lines("add: " + "one operand and " * 4 + "one more given; equal shapes are "
+    ...                "required of all operands; reshape one."))
+    add: one operand and one operand and one operand and one operand and one more given;
+      equal shapes are required of all operands;
       reshape one.
     """
     if len(text) <= WIDTH:

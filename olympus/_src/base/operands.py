@@ -73,7 +73,7 @@ def _value(node: ast.AST, frame: FrameType) -> Any:
 
 def _field(of: Any, name: str) -> Any:
     if isinstance(of, tuple) and name in getattr(type(of), "_fields", ()):
-        return of[type(of)._fields.index(name)]     # type: ignore[attr-defined]
+        return of[type(of)._fields.index(name)]
     return getattr(of, "__dict__", {}).get(name, _MISSING)
 
 

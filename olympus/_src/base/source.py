@@ -24,8 +24,9 @@ from . import config, spelling
 from .messages import in_lines, in_our_words, with_where
 from .operands import named_operands
 
-__all__ = ["Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source", "location",
-           "respell", "source_line", "summarize", "traced_function", "user_frame", "written_at"]
+__all__ = ["Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source",
+           "location", "respell", "source_line", "summarize", "traced_function", "user_frame",
+           "written_at"]
 
 Source = tuple[CodeType, int]
 _SHOWN = 60     # characters of a user's line in a message

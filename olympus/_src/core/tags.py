@@ -531,7 +531,8 @@ def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str,
                         for x, axes in ((lhs, lb), (rhs, rb))])
     except ShardingTypeError as error:
         raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
-                                f"dimensions to have the consistent sharding: {said(error)}") from None
+                                "dimensions to have the consistent sharding: "
+                                f"{said(error)}") from None
     kept = params["out_sharding"] or frozenset()
     for i, j in zip(lc, rc, strict=True):
         mine, its = lhs.entries[i], rhs.entries[j]

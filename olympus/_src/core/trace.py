@@ -258,8 +258,9 @@ class Tracer(ArrayBase):
         raise errors.TracerArrayConversionError(
             "numpy.asarray: The numpy.ndarray conversion method __array__() was called on\n"
             f"  {describe(self)}\n  at {source.summarize(source.user_frame())};\n"
-            "  a concrete array is required, because NumPy needs the values now;\n  use the olympus.numpy function of the same name, or keep NumPy "
-            "out of the transformed function.")
+            "  a concrete array is required, because NumPy needs the values now;\n"
+            "  use the olympus.numpy function of the same name, or keep NumPy out of the "
+            "transformed function.")
 
     def __repr__(self) -> str:
         weak = "~" if getattr(self.aval, "weak_type", False) else ""

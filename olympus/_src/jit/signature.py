@@ -207,9 +207,9 @@ class Signature:
             except TypeError:
                 name = self.argument_name(where)
                 raise ValueError(
-                    f"jit: Non-hashable static arguments are not supported:\n  {name} of {self.name} "
-                    f"is {clipped(value)} of type {type(value).__name__};\n  pass a tuple or "
-                    "another hashable, or make it dynamic.") from None
+                    f"jit: Non-hashable static arguments are not supported:\n  {name} of "
+                    f"{self.name} is {clipped(value)} of type {type(value).__name__};\n"
+                    "  pass a tuple or another hashable, or make it dynamic.") from None
         return tuple((where, bit_key(value)) for where, value in items), exact
 
     def _exact(self, *statics: dict[Any, Any]) -> bool:

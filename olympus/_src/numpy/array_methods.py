@@ -82,9 +82,9 @@ def _binary(fun: Any, public: Any, swapped: bool) -> Any:
         if kind in _REFUSED and public.__name__ not in _EQUALITIES and not (
                 self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
             raise TypeError(
-                f"{public.__name__}: unsupported operand: {self.aval} and {clipped(other)}, of type "
-                f"{kind.__name__}, given; arrays and numbers are required; convert it with float "
-                "or olympus.numpy.asarray.")
+                f"{public.__name__}: unsupported operand: {self.aval} and {clipped(other)}, of "
+                f"type {kind.__name__}, given; arrays and numbers are required; convert it with "
+                "float or olympus.numpy.asarray.")
         return NotImplemented
     return method
 

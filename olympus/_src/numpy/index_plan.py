@@ -306,8 +306,8 @@ def _outside(shape: Shape, wrap: bool, value: int, axis: int) -> IndexError:
     index, need = (f"index {value}", f"integers from {-n if wrap else 0} to {n - 1} are required"
                    ) if n else ("index", "an empty axis has no elements")
     return IndexError(
-        f"indexing: index {value} of an array of shape {shape} given;\n  {index} is out of bounds for "
-        f"axis {axis} with size {n}; {need};\n  say what holds outside with x.at[index] and "
+        f"indexing: index {value} of an array of shape {shape} given;\n  {index} is out of bounds "
+        f"for axis {axis} with size {n}; {need};\n  say what holds outside with x.at[index] and "
         "mode='clip', 'fill' or 'drop'.")
 
 

@@ -452,8 +452,8 @@ def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
     given = aval.shape
     if given and (len(given) > len(to_fit)
                   or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):
-        raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit};\n  values that "
-                         "broadcast to it are required;\n  reshape them.")
+        raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit};\n  values "
+                         "that broadcast to it are required;\n  reshape them.")
     if aval.dtype == to.dtype:
         return promote.plain(values)
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):

@@ -494,8 +494,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[A
                              "than 0.")
         rest = mod(n, count)
         if name != "array_split" and not definitely_equal(rest, 0):
-            raise ValueError(f"{name}: {count} sections of an axis of size {n} given;\n  array split "
-                             f"does not result in an equal division: rest is {rest};\n  use "
+            raise ValueError(f"{name}: {count} sections of an axis of size {n} given;\n  array "
+                             f"split does not result in an equal division: rest is {rest};\n  use "
                              "array_split.")
         # The first n % count parts have one more than the others.
         places = [i * floor_div(n, count) + minimum(i, rest) for i in range(count + 1)]

@@ -187,8 +187,8 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     else:
         axes = canonical_axes(axis, len(a.shape), "squeeze")
         if not all(definitely_equal(a.shape[i], 1) for i in axes):
-            raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given;\n  cannot select an axis to "
-                             "squeeze out which has size not equal to one, got\n  "
+            raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given;\n  cannot select an axis "
+                             "to squeeze out which has size not equal to one, got\n  "
                              f"shape={tuple(a.shape)} and dimensions={axes}; name axes of size 1.")
     return lax_shape.squeeze(a, axes) if axes else to_array(a)
 

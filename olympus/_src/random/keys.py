@@ -436,7 +436,8 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
     """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
         raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
-                        f"{seed.aval};\n  derive keys from keys with random.split or random.fold_in.")
+                        f"{seed.aval};\n  derive keys from keys with random.split or "
+                        "random.fold_in.")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):

@@ -325,7 +325,8 @@ def is_positive(step: Any, what: str) -> bool:
         return step > 0
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
-            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n{said(error)}") from None
+            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n"
+            f"{said(error)}") from None
 
 
 def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
