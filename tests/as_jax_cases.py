@@ -105,6 +105,15 @@ def case_keywords_in_jax_spelling():
     assert [*jax.extend.core.subjaxprs(jaxpr=closed.jaxpr)] == []
 
 
+def case_messages_name_their_page_and_lie_in_lines():
+    try:
+        jax.jit(lambda x: 1 if x > 0 else 2)(1.0)
+    except jax.errors.TracerBoolConversionError as error:
+        text = str(error)
+    assert text.endswith("  See docs/errors/TracerBoolConversionError.md"), text
+    assert "jax.lax.cond" in text and max(map(len, text.splitlines())) <= 100, text
+
+
 def case_errors_say_jax():
     def traced():
         jax.jit(lambda x: 1 if x else 2)(1.)

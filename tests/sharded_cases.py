@@ -665,7 +665,7 @@ def case_parts_that_do_not_fit_are_refused_in_words():
     half = NamedSharding(Mesh(np.array(olympus.devices()[:4]), "x"), P("x"))
     error(ValueError, "no device of", lambda: of((4, 2), half, parts))
     local = olympus.make_array_from_process_local_data
-    error(ValueError, "(4, 2); give another global_shape", lambda: local(on("x"), X, (8, 2)))
+    error(ValueError, "give another global_shape, or the data", lambda: local(on("x"), X, (8, 2)))
     error(ValueError, "axis 0 is partitioned 4 times, but the dimension size is 6", lambda: local(
         on("x"), np.ones((6, 2))))
     error(ValueError, "rank at least 2, but was applied to a value of rank 1", lambda: local(

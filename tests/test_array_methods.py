@@ -306,7 +306,7 @@ def test_files_written_by_arrays(tmp_path):
     ("setfield", "view")])
 def test_methods_that_write_name_what_to_use(name, instead):
     for call in (lambda x: getattr(x, name)(0), olympus.jit(lambda x: getattr(x, name)(0))):
-        with pytest.raises(TypeError, match=f"{name}: .*float32.*immutable; use .*{instead}"):
+        with pytest.raises(TypeError, match=f"{name}: .*float32.*immutable; .*use .*{instead}"):
             call(onp.asarray(X))
 
 

@@ -32,10 +32,20 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 OPTIONS = doctest.ELLIPSIS
 
 
+class Checker(doctest.OutputChecker):
+    """Of an error the words are compared, wherever its lines end."""
+
+    def check_output(self, want, got, optionflags):
+        if re.match(r"[\w.]*(Error|Operation|Warning): ", want):
+            optionflags |= doctest.NORMALIZE_WHITESPACE
+        return super().check_output(want, got, optionflags)
+
+
 def run(test):
     """Run one doctest; the report of what differs is the failure's message."""
     report = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append, clear_globs=False)
+    runner = doctest.DocTestRunner(Checker(), optionflags=OPTIONS)
+    runner.run(test, out=report.append, clear_globs=False)
     assert not report, "".join(report)
 
 

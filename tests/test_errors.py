@@ -19,6 +19,11 @@ from olympus import errors, lax
 ONES = np.ones((3, 4), np.float32)
 
 
+def in_one_line(error):
+    """What the message says, however it is broken into lines."""
+    return " ".join(str(error).split())
+
+
 class Thing:
     def __repr__(self):
         return "Thing()"
@@ -168,8 +173,7 @@ ROWS = {
     "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: Expected a callable"),
     # values that are not there
     "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
-           r"bool\(\): Attempted .*a traced value bool\[\] \(JitTracer, made by gt at "
-           r".*test_errors.py:\d+"
+           r"bool\(\): Attempted .*a traced value bool\[\] \(JitTracer, made by gt; met while "
            r".*\) given at .*test_errors.py:\d+.*a concrete value is required.*"
            "olympus.numpy.where, olympus.lax.cond.*static_argnums"),
     "if of two": (lambda: olympus.jit(larger)(1, {"a": 2}, z=3), errors.TracerBoolConversionError,
@@ -177,8 +181,8 @@ ROWS = {
                   r"the function larger at .*argument static"),
     "if of none": (lambda: olympus.jit(lambda: branch(jnp.add(1, 1)))(),
                    errors.TracerBoolConversionError,
-                   r"(?s)a tracer due to operations on these lines:\n  add at [^\n]*test_errors.py"
-                   r"[^\n]*\n  gt at .*lax.cond or olympus.lax.while_loop\."),
+                   r"(?s)a tracer due to operations on these lines: add at .*test_errors.py"
+                   r".* gt at .*lax.cond or olympus.lax.while_loop\."),
     "if of many": (lambda: olympus.jit(lambda: branch(sum(jnp.add(1, 1) for _ in range(6))))(),
                    errors.TracerBoolConversionError, "Additional originating lines are not shown."),
     "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
@@ -247,15 +251,17 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_bad_input(name):
     call, error, message = ROWS[name]
-    with pytest.raises(error, match=f"(?s){message}") as caught:
+    with pytest.raises(error) as caught:
         call()
     assert type(caught.value) is not Exception
+    assert re.search(f"(?s){message}", text := in_one_line(caught.value)), text
 
 
 def test_the_message_names_the_users_line():
     line = branch.__code__.co_firstlineno + 1
-    with pytest.raises(errors.TracerBoolConversionError, match=f"given at .*test_errors.py:{line}"):
+    with pytest.raises(errors.TracerBoolConversionError) as caught:
         olympus.jit(branch)(1.)
+    assert re.search(f"given at .*test_errors.py:{line}", in_one_line(caught.value))
 
 
 def _over_arguments(found):
@@ -292,7 +298,7 @@ def test_messages_name_the_function_that_is_traced_and_its_arguments(name):
     call, place, arguments = SETTINGS[name]
     with pytest.raises(TypeError) as caught:
         call()
-    message = str(caught.value)
+    message = in_one_line(caught.value)
     assert re.search(rf"met while tracing the function .*{place}\)", message), message
     assert re.search(rf"{arguments}[.;]", message), message
 

@@ -198,8 +198,9 @@ def test_error_classes_are_public_and_name_their_public_home():
     assert issubclass(errors.ConcretizationTypeError, errors.OlympusTypeError)
     assert issubclass(errors.NonConcreteBooleanIndexError, IndexError)
     assert issubclass(errors.LeakError, errors.UnexpectedTracerError)
-    assert str(errors.ConcretizationTypeError("what", "where")) == "what\nwhere"
-    assert str(errors.TracerArrayConversionError("what")) == "what"
+    assert str(errors.ConcretizationTypeError("what", "where")) == (
+        "what\nwhere\n  See docs/errors/ConcretizationTypeError.md")
+    assert errors.said(errors.TracerArrayConversionError("what")) == "what"
 
 
 def test_runtime_errors_are_subclasses_of_the_runtimes_own():

@@ -520,7 +520,7 @@ def _hang(*_: Any) -> None:
 
 def defect(error: BaseException) -> str:
     """What is wrong with an error; empty if nothing is."""
-    text = (str(error).splitlines() or [""])[0]
+    text = " ".join(str(error).split())
     frames = list(traceback.extract_tb(error.__traceback__))
     inner = frames[-1]
     place = f"{inner.filename.removeprefix(PACKAGE)}:{inner.lineno}"
@@ -548,7 +548,7 @@ def misnamed(name: str, error: BaseException) -> str:
         names.add("dtype")
     if public in ("ndim", "shape", "size"):
         names.add("typeof")
-    text = (str(error).splitlines() or [""])[0]
+    text = " ".join(str(error).split())
     if CLEAR.search(text) or re.split(r"[:( ]", text)[0] in names:
         return ""
     return f"says another's name: {text[:110]}"

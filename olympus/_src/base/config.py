@@ -741,7 +741,7 @@ class Configuration:
         # A name without its prefix is the commonest slip.
         near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near
         hint = f"nearest names: {', '.join(near)}" if near else "dir(config) lists the options"
-        raise AttributeError(f"{operation}: got {name!r}; no option has this name; {hint}.")
+        raise AttributeError(f"{operation}: got {name!r}; no option has this name;\n  {hint}.")
 
     def update(self, name: str, val: Any) -> None:
         """Set option `name` for the process; a `with` block active in a thread still wins there."""

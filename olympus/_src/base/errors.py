@@ -1,4 +1,6 @@
-"""Every exception class of Olympus. They take ready strings; `core.describe` composes those.
+"""Every exception class of Olympus. They take ready strings; `core.trace.describe` composes those.
+
+Each says its message in lines, and which page of docs/errors shows how it comes about and its mend.
 
     Exception
      +- RuntimeError
@@ -35,9 +37,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from .lib import XlaRuntimeError as OlympusRuntimeError
+from .messages import in_lines
 
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
@@ -48,35 +51,56 @@ __all__ = [
     "RetraceError", "RetraceWarning", "RuleMissingError", "ShardingTypeError",
     "StaleValueError", "StaleValueWarning",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
-    "TypePromotionError", "UnexpectedTracerError",
+    "TypePromotionError", "UnexpectedTracerError", "said",
 ]
 
 
-class DonatedArgumentError(OlympusRuntimeError):
+class _WithPage(Exception):
+    """An exception that has a page in docs/errors; the text is made when it is shown.
+
+    A subclass of the user's has the page of ours that it derives from.
+    """
+
+    page: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.page = f"docs/errors/{cls.__name__}.md"
+
+    def __str__(self) -> str:
+        return f"{in_lines(Exception.__str__(self))}\n  See {self.page}"
+
+
+def said(error: Exception) -> str:
+    """What an error says, without the page: what another message may quote."""
+    return Exception.__str__(error) if isinstance(error, _WithPage) else str(error)
+
+
+class DonatedArgumentError(_WithPage, OlympusRuntimeError):
     """An array is used after it was donated to a call, or deleted."""
 
 
-class RetraceError(RuntimeError):
+class RetraceError(_WithPage, RuntimeError):
     """A jitted function is traced more often than its `max_traces` allows."""
 
 
-class RetraceWarning(UserWarning):
+class RetraceWarning(_WithPage, UserWarning):
     """A jitted function is traced again and again, or more often than `jit(max_traces=…)` says."""
 
 
-class StaleValueError(RuntimeError):
+class StaleValueError(_WithPage, RuntimeError):
     """A jitted function read a value, besides its arguments, that has changed since."""
 
 
-class StaleValueWarning(UserWarning):
+class StaleValueWarning(_WithPage, UserWarning):
     """A jitted function's program has the old value of something; or no guard can see whether."""
 
 
-class OLYMPUSTypeError(TypeError):
+class OLYMPUSTypeError(_WithPage, TypeError):
     """Base of the errors that misuse of traced values raises."""
 
 
-class OLYMPUSIndexError(IndexError):
+class OLYMPUSIndexError(_WithPage, IndexError):
     """Base of indexing errors that tracing causes."""
 
 
@@ -127,18 +151,16 @@ class NonConcreteBooleanIndexError(OLYMPUSIndexError):
         super().__init__(str(tracer))
 
 
-class IndexTypeError(TypeError, IndexError):
+class IndexTypeError(_WithPage, TypeError, IndexError):
     """An index of a type that no index has: a TypeError, and an IndexError as NumPy's."""
 
 
-class IndexValueError(ValueError, IndexError):
+class IndexValueError(_WithPage, ValueError, IndexError):
     """Index arrays that do not broadcast: a ValueError, and an IndexError as NumPy's."""
 
 
-class FormatError(ValueError, IndexError, KeyError):
+class FormatError(_WithPage, ValueError, IndexError, KeyError):
     """A format string has a field without an argument; the errors that `str.format` raises."""
-
-    __str__ = Exception.__str__     # a KeyError would quote the text
 
 
 class KeyReuseError(OLYMPUSTypeError):
@@ -149,19 +171,19 @@ class ShardingTypeError(OLYMPUSTypeError):
     """Shardings of operands do not fit together."""
 
 
-class OlympusprTypeError(TypeError):
+class OlympusprTypeError(_WithPage, TypeError):
     """A program fails its type check: the pass that made it is wrong."""
 
 
-class TypePromotionError(ValueError):
+class TypePromotionError(_WithPage, ValueError):
     """Dtypes have no implicit promotion; cast one of the operands."""
 
 
-class RuleMissingError(NotImplementedError):
+class RuleMissingError(_WithPage, NotImplementedError):
     """A transformation needs a rule that the primitive does not have."""
 
 
-class InconclusiveDimensionOperation(Exception):
+class InconclusiveDimensionOperation(_WithPage):
     """A comparison of symbolic dimensions has no answer that holds for all their values."""
 
 

@@ -12,19 +12,24 @@ import functools
 import itertools
 import linecache
 import os
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from . import config, spelling
+from .messages import in_lines, in_our_words, with_where
+from .operands import named_operands
 
-__all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
-           "respell", "source_line", "summarize", "traced_function", "user_frame", "written_at"]
+__all__ = ["Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source",
+           "location", "respell", "source_line", "summarize", "traced_function", "user_frame",
+           "written_at"]
 
 Source = tuple[CodeType, int]
+_SHOWN = 60     # characters of a user's line in a message
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -195,9 +200,26 @@ def source_line(source: Source | None) -> str:
     return linecache.getline(where.file, where.line).strip()
 
 
+def clipped_line(source: Source | None) -> str:
+    """The text of the line as far as it fits a line of a message."""
+    line = source_line(source)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def expression(source: Source | None) -> str:
+    """The text of the expression that the instruction evaluates; empty where it is not one line."""
+    if source is None:
+        return ""
+    where = location(source)
+    if where.line != where.end_line or where.end_column - where.column > _SHOWN:
+        return ""
+    line = linecache.getline(where.file, where.line).encode()    # columns count bytes
+    return line[where.column:where.end_column].decode()
+
+
 def summarize(source: Source | None) -> str:
     """A source for messages: place and text, `file.py:12:8 (fn): y = x + 1`."""
-    line = source_line(source)
+    line = clipped_line(source)
     return f"{format_source(source)}: {line}" if line else format_source(source)
 
 
@@ -237,14 +259,51 @@ def filter_traceback(error: BaseException) -> None:
 
 
 def respell(error: BaseException) -> None:
-    """Show names as users of another spelling know them, in an error that we raised."""
-    if spelling.shown is str:
-        return
-    entry = error.__traceback__
-    while entry is not None and entry.tb_next is not None:
-        entry = entry.tb_next
-    if entry is not None and is_internal(entry.tb_frame.f_code.co_filename):
-        error.args = tuple(spelling.shown(a) if isinstance(a, str) else a for a in error.args)
+    """Lay an error that we raised out in lines, with names as users of another spelling know them.
+
+    It names the arrays in the user's expression. What Python or NumPy raises of a value of ours
+    gets our message.
+    """
+    entries = list(_entries(error.__traceback__))
+    plain = type(error) in (TypeError, ValueError)
+    if entries and is_internal(entries[-1].tb_frame.f_code.co_filename):
+        where = _operands(entries) if plain and len(error.args) == 1 else ""
+        error.args = tuple([_laid_out(a, where) if isinstance(a, str) else a for a in error.args])
+    elif plain and (said := in_our_words(error)) is not None:
+        error.args = (_laid_out(said, ""),)
+
+
+_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _laid_out(text: str, where: str) -> str:
+    """A message that begins with its operation, in lines; others stay to the letter."""
+    text = spelling.shown(text)
+    if not _OPERATION.match(text):
+        return text
+    return in_lines(with_where(text, where) if where and where not in text else text)
+
+
+def _operands(entries: list[TracebackType]) -> str:
+    """The arrays in the user's innermost expression, and where that stands."""
+    users = [e for e in entries if not is_internal(e.tb_frame.f_code.co_filename)]
+    if users:
+        frame: FrameType | None = users[-1].tb_frame
+        lasti = users[-1].tb_lasti
+    else:   # it was caught below the user's function
+        frame = _first_user_frame(sys._getframe(1))
+        lasti = frame.f_lasti if frame is not None else -1
+    if frame is None:
+        return ""
+    where = location((frame.f_code, lasti))
+    found = named_operands(frame, where)
+    return f"{found} in {short_path(where.file)}:{where.line}" if found else ""
 
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:

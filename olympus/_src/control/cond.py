@@ -399,7 +399,8 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
         raise TypeError(f"switch: Index type must be an integer, got {index!r:.60} as "
                         f"{aval.dtype}.")
     if not branches:
-        raise ValueError("switch: Empty branch sequence; at least one function is required.")
+        raise ValueError("switch: Empty branch sequence; at least one function is required; "
+                         "pass one.")
     if len(branches) == 1:
         return branches[0](*operands)
     last = len(branches) - 1

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from ..base.config import debug_key_reuse, log_checkpoint_residuals
 from ..base.logs import LOGGER
+from ..base.source import filter_traceback
 from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
@@ -369,7 +370,11 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         given = {**{i: args[i] for i in static}, **fixed}
         key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
             if all(type(v) in _PLAIN for v in given.values()) else None
-        staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
+        try:
+            staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
+        except Exception as error:
+            filter_traceback(error)
+            raise
         if type(prevented) is tuple:
             prevented = (False,) * len(staged.consts) + prevented
         out = checkpoint_p.bind(*staged.consts, *leaves, olympuspr=staged.program,

@@ -124,7 +124,7 @@ def _type_problems(eqn: Any) -> Iterator[str]:
     try:
         inferred = _inferred(eqn)
     except (TypeError, ValueError) as error:
-        yield f"is refused by its primitive: {error}"
+        yield f"is refused by its primitive: {errors.said(error)}"
         return
     if not eqn.primitive.multiple_results:
         inferred = [inferred]
@@ -157,7 +157,7 @@ def _body_problems(eqn: Any) -> Iterator[str]:
         try:
             check_olympuspr(body)
         except errors.OlympusprTypeError as error:
-            yield f"has a body that fails: {error}"
+            yield f"has a body that fails: {errors.said(error)}"
     # What a body is applied to is not always the operands: scan passes slices of some.
     avals = prim.seen(eqn.params, [a.aval for a in eqn.invars])
     for what, body, operands in prim.applied(eqn.params, avals):

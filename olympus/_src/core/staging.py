@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import operator
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any
 
 from ..base import source
@@ -37,6 +38,7 @@ __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
 _user_frame = source.user_frame
 new: Any = object.__new__
+_UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and that of the count
 ASK: Any = object()     # for a source: that of the user's line
 
 
@@ -64,6 +66,8 @@ class StagingTracer(Tracer):
         for eqn in reversed(self._trace.eqns):
             if self._bound in eqn.outvars:
                 return made_by(eqn)
+        if (origin := self._trace.leaked.get(id(self._bound))) is not None:
+            return made_at(*origin)
         return f"traced in {self._trace.debug_info.func_name}"
 
     def unknown_because(self) -> str:
@@ -103,13 +107,18 @@ class StagingTracer(Tracer):
 
 def made_by(eqn: OlympusprEqn) -> str:
     """Where a result of an equation comes from, in words."""
-    return f"made by {eqn.primitive} at {source.summarize(eqn.source)}"
+    return made_at(eqn.primitive, eqn.source)
+
+
+def made_at(primitive: Primitive, where: Any) -> str:
+    return f"made by {primitive} at {source.summarize(where)}"
 
 
 class StagingTrace(Trace):
     """Records what is bound; evaluates nothing."""
 
-    __slots__ = ("eqns", "inputs", "consts", "debug_info", "where", "effectful", "height")
+    __slots__ = ("eqns", "inputs", "consts", "debug_info", "where", "effectful", "height",
+                 "leaked")
     made: type[StagingTracer] = StagingTracer      # the class of its tracers
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
@@ -123,6 +132,8 @@ class StagingTrace(Trace):
         # The source of all that is recorded while it is known beforehand, else None.
         self.where: Any = None
         self.effectful, self.height = False, 0      # of the equations, and of their bodies
+        # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
+        self.leaked: dict[int, tuple[Primitive, Any]] = {}
 
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         """A tracer for the next input of the program."""
@@ -246,6 +257,10 @@ class StagingTrace(Trace):
         self.alive = False
         self.eqns, self.inputs, self.consts = [], [], {}
 
+    def note_leaks(self, eqns: Sequence[OlympusprEqn]) -> None:
+        """Keep where the equations stand: what still has the trace has a tracer that leaked."""
+        self.leaked = {id(var): (eqn.primitive, eqn.source) for eqn in eqns for var in eqn.outvars}
+
 
 def recorder(trace: Trace) -> StagingTrace | None:
     """The trace that records what is bound in `trace`; None if that ends in values."""
@@ -282,8 +297,10 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
                 gc.enable()
             trace.end()
     # What this frame holds of the trace is no leak: let go of it before looking.
+    inputs = outs = []
+    if getrefcount(trace) > _UNLEAKED:
+        trace.note_leaks(closed.olympuspr.eqns)
     if notes is not None:
-        inputs = outs = []
         check_leaks(trace, notes)
     return closed
 

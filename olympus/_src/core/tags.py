@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.errors import ShardingTypeError
+from ..base.errors import ShardingTypeError, said
 from ..base.util import quoted
 from ..types.avals import ShapedArray
 from ..types.dtypes import is_inexact
@@ -273,7 +273,7 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
         if type(error) is _IncompatibleError:
             given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
         more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
-        raise ShardingTypeError(f"{given}{error}{more}") from None
+        raise ShardingTypeError(f"{given}{said(error)}{more}") from None
     return found
 
 
@@ -531,7 +531,8 @@ def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str,
                         for x, axes in ((lhs, lb), (rhs, rb))])
     except ShardingTypeError as error:
         raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
-                                f"dimensions to have the consistent sharding: {error}") from None
+                                "dimensions to have the consistent sharding: "
+                                f"{said(error)}") from None
     kept = params["out_sharding"] or frozenset()
     for i, j in zip(lc, rc, strict=True):
         mine, its = lhs.entries[i], rhs.entries[j]

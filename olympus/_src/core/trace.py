@@ -256,10 +256,11 @@ class Tracer(ArrayBase):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise errors.TracerArrayConversionError(
-            "numpy.asarray: The numpy.ndarray conversion method __array__() was called on "
-            f"{describe(self)}; a concrete array is required, because NumPy "
-            "needs the values now; use the olympus.numpy function of the same name, or keep NumPy "
-            "out of the transformed function.")
+            "numpy.asarray: The numpy.ndarray conversion method __array__() was called on\n"
+            f"  {describe(self)}\n  at {source.summarize(source.user_frame())};\n"
+            "  a concrete array is required, because NumPy needs the values now;\n"
+            "  use the olympus.numpy function of the same name, or keep NumPy out of the "
+            "transformed function.")
 
     def __repr__(self) -> str:
         weak = "~" if getattr(self.aval, "weak_type", False) else ""
@@ -272,6 +273,10 @@ STATIC_REMEDY = ", or mark the argument static (static_argnums, static_argnames)
 VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
 CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"
 PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
+
+_BRANCH = "`if {0}:` becomes `y = olympus.lax.cond({0}, f, g, x)`, or `where({0}, a, b)`;"
+INSTEAD = {"if": _BRANCH, "elif": _BRANCH,
+           "while": "`while {0}:` becomes `olympus.lax.while_loop(lambda x: {0}, body, x)`;"}
 
 # Why a value is not known, as `unknown_because` begins where a static argument would help.
 DEPENDS = "This concrete value was not available in Python because it depends on the value"
@@ -289,9 +294,13 @@ def printed_name(tracer: Tracer) -> str:
     return repr(tracer).partition("(")[0]
 
 
-def describe(tracer: Tracer) -> str:
-    """`a traced value float32[3] (class, origin; setting)`: how messages name a tracer."""
-    known = ", ".join(filter(None, [printed_name(tracer), tracer._origin()]))
+def describe(tracer: Tracer, here: str = "") -> str:
+    """`a traced value float32[3] (class, origin; setting)`: how messages name a tracer.
+
+    The origin does not repeat the line `here`, which the message says besides.
+    """
+    origin = tracer._origin().removesuffix(f" at {here}")
+    known = ", ".join(filter(None, [printed_name(tracer), origin]))
     return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer.setting()]))})"
 
 
@@ -302,10 +311,23 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     why = tracer.unknown_because()
     if what in ATTEMPTS and tracer.may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
+    frame = source.user_frame()
+    here = source.summarize(frame)
+    if what == "bool":
+        remedy = _instead_of_branching(frame) + remedy
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
-                f"{tracer.aval}. {why}It is {describe(tracer)} given at "
-                f"{source.summarize(source.user_frame())}; a concrete value is required, because "
-                f"Python needs it while the program is still being traced; {remedy}.")
+                f"{tracer.aval}.\n  {why}It is {describe(tracer, here)}\n  given at {here};\n"
+                "  a concrete value is required, because Python needs it while the program is "
+                f"still being traced;\n  {remedy}.")
+
+
+def _instead_of_branching(frame: Any) -> str:
+    """What stands in the place of the user's `if` or `while`: his line rewritten."""
+    condition = source.expression(frame)
+    statement = source.source_line(frame).partition(" ")[0]
+    if not condition or statement not in INSTEAD:
+        return ""
+    return INSTEAD[statement].format(condition) + "\n  "
 
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Any:
@@ -347,8 +369,8 @@ def check_usable(tracer: Tracer) -> None:
 def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
     here = source.summarize(source.user_frame())
     return errors.UnexpectedTracerError(
-        f"leaked tracer: Encountered an unexpected tracer: {describe(tracer)} is used at {here} "
-        f"{why}")
+        "leaked tracer: Encountered an unexpected tracer:\n"
+        f"  {describe(tracer)}\n  is used at {here}\n  {why}")
 
 
 def _foreign_aval(x: Any) -> Any:
@@ -379,7 +401,7 @@ def _foreign_aval(x: Any) -> Any:
     if (given := array_method(x)) is not None:
         return typeof(given())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
-                    f"{clipped(x)}; an array, a NumPy array or a Python number is required; "
+                    f"{clipped(x)};\n  an array, a NumPy array or a Python number is required;\n  "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")
 
 

@@ -294,7 +294,8 @@ def _item(self: Any, *args: Any) -> Any:
 
 def _len(self: Any) -> int:
     if not self.aval.shape:
-        raise TypeError("len() of unsized object")
+        raise TypeError(f"len(): {self.aval} given; len() of unsized object; an axis is required; "
+                        "use x.size, or x[None].")
     return self.aval.shape[0]
 
 

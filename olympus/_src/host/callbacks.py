@@ -253,7 +253,8 @@ class PureCallback(HostCall):
             raise ValueError(
                 "pure_callback: vmap is only supported for the pure_callback primitive when "
                 f"vmap_method is one of {', '.join(VMAP_METHODS)}. Got vmap_method={vmap_method!r}"
-                "; the first calls the function per element.")
+                "; pass 'sequential', which calls the function per element, or 'expand_dims' if it "
+                "takes leading axes.")
         wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
         return self.bind(*args, result_avals=wide, **params), zeros
 

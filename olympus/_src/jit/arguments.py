@@ -56,7 +56,7 @@ def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: 
                 f"{what}: differentiating {name_of(fun)} with respect to argnums={argnums} "
                 f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "
                 f"the caller, but got only {count} positional arguments; keyword arguments are "
-                "never differentiated.")
+                "never differentiated; pass it by position.")
     found = tuple([i + count if i < 0 else i for i in wanted])
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: argnums={argnums} names an argument twice; list each once.")

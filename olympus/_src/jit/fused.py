@@ -17,6 +17,7 @@ from typing import Any, cast, overload
 
 from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
+from ..base.messages import in_lines
 from ..base.spelling import array_method
 from ..base.typing import F
 from ..core import templates
@@ -40,8 +41,11 @@ ArrayImpl = lib.ArrayImpl
 
 
 def begin_with(fun: Callable[..., Any], error: Exception) -> None:
-    """Let a message begin with the public function that was called, not with one that it calls."""
-    source.respell(error)
+    """Let a message begin with the public function that was called, not with one that it calls.
+
+    The error comes without our frames.
+    """
+    source.filter_traceback(error)
     text = error.args[0] if len(error.args) == 1 else None
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
@@ -51,7 +55,8 @@ def begin_with(fun: Callable[..., Any], error: Exception) -> None:
         return
     code = inspect.unwrap(fun).__code__
     arguments = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
-    text = f"{fun.__name__}: {text if first == _PROMOTION or first in arguments else rest}"
+    text = in_lines(
+        f"{fun.__name__}: {text if first == _PROMOTION or first in arguments else rest}")
     error.args = (text,)
     if hasattr(error, "_msg"):      # what NumPy's AxisError shows
         error._msg = text
@@ -176,14 +181,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         check_deleted(name, args)
         if isinstance(error, lib.XlaRuntimeError):
             raise error
-        return itself(args, kwargs)     # runs operation by operation, or says what it takes
-
-    def itself(args: tuple, kwargs: dict[str, Any]) -> Any:
-        try:
-            return fun(*args, **kwargs)
-        except FAILURES as error:
-            begin_with(call, error)
-            raise
+        return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
     @functools.wraps(fun)
     def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: Any
@@ -206,7 +204,11 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
                 return compiled(x) if y is _ABSENT else compiled(x, y)
             except FAILURES as error:
                 failure = error
-            return otherwise(failure, (x, y, z, *rest), kwargs)
+            try:
+                return otherwise(failure, (x, y, z, *rest), kwargs)
+            except FAILURES as error:
+                begin_with(call, error)
+                raise
         args = ((x, y, z, *rest) if z is not _ABSENT else () if x is _ABSENT else
                 (x,) if y is _ABSENT else (x, y))
         recorded = trace.recorded
@@ -217,11 +219,15 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             except FAILURES as error:
                 begin_with(call, error)
                 raise
-        return general(trace, args, kwargs)
+        try:
+            return general(trace, args, kwargs)
+        except FAILURES as error:
+            begin_with(call, error)
+            raise
 
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if seen and (len(args) > first_seen or not kwargs.keys().isdisjoint(seen)):
-            return itself(args, kwargs)
+            return fun(*args, **kwargs)
         args = _operands(args, fixed if trace is BASE else range(len(args)))
         try:
             return compiled(*args, **kwargs)

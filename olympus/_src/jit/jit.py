@@ -232,7 +232,7 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
         raise TypeError(f"jit: staticmethod arguments are not supported, got {fun!r}; put "
                         "staticmethod above jit.")
     if not callable(fun):
-        raise TypeError(f"jit: Expected a callable value, got {fun!r}; write olympus.jit(f), or "
+        raise TypeError(f"jit: Expected a callable value, got {fun!r};\n  write olympus.jit(f), or "
                         "olympus.jit(**options) as a decorator.")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit: Expected a function, got a generator function: {fun!r}; return the "
@@ -646,7 +646,11 @@ def _method(name: str) -> Callable[..., Any]:
     function's `__dict__` to another."""
     @wraps(getattr(JitFunction, name))
     def method(jitted: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(jitted._jit_info, name)(*args, **kwargs)
+        try:
+            return getattr(jitted._jit_info, name)(*args, **kwargs)
+        except Exception as error:
+            source.filter_traceback(error)
+            raise
 
     return method
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
-from ..base.util import bit_key, name_of
+from ..base.util import bit_key, clipped, name_of
 from ..core.context import current_context
 from ..core.trace import Tracer
 from ..lax.sharding import resolve_sharding
@@ -116,7 +116,7 @@ class Signature:
         for i in nums:
             if not variadic and not -count <= i < count:
                 raise ValueError(f"jit: Jitted function has {what}_argnums={nums}, but only "
-                                 f"accepts {count} positional arguments: {self.name}; give "
+                                 f"accepts {count} positional arguments: {self.name};\n  give "
                                  f"indices in range({-count}, {count}).")
             if variadic and not -2**31 <= i < 2**31:
                 raise ValueError(f"jit: {what}_argnums has {i}; an index below 2**31 is required; "
@@ -130,7 +130,7 @@ class Signature:
                 why = ("These are positional-only" if name in unnamed else
                        "Function does not take these args")
                 raise ValueError(f"jit: Jitted function has invalid argnames {{{name!r}}} in "
-                                 f"{what}_argnames. {why}; name some of {', '.join(known)} of "
+                                 f"{what}_argnames.\n  {why}; name some of {', '.join(known)} of "
                                  f"{self.name}.")
         if argnums is None:
             nums = tuple(positional.index(n) for n in names if n in positional)
@@ -207,9 +207,9 @@ class Signature:
             except TypeError:
                 name = self.argument_name(where)
                 raise ValueError(
-                    f"jit: Non-hashable static arguments are not supported: {name} of {self.name} "
-                    f"is {value!r} of type {type(value).__name__}; pass a tuple or another "
-                    "hashable, or make it dynamic.") from None
+                    f"jit: Non-hashable static arguments are not supported:\n  {name} of "
+                    f"{self.name} is {clipped(value)} of type {type(value).__name__};\n"
+                    "  pass a tuple or another hashable, or make it dynamic.") from None
         return tuple((where, bit_key(value)) for where, value in items), exact
 
     def _exact(self, *statics: dict[Any, Any]) -> bool:
@@ -258,7 +258,7 @@ class Signature:
                     return TypeError(
                         f"jit: Error interpreting argument to {self.name} as an abstract array. "
                         f"The problematic value is of type {type(leaf)} and was passed to the "
-                        f"function at path {name}{keystr(path)}.\nIt is {leaf!r:.80}; arrays and "
+                        f"function at path {name}{keystr(path)}.\n  It is {leaf!r:.80}; arrays and "
                         "Python numbers are required; mark it static (static_argnums, "
                         "static_argnames), or put it into the aux data of a pytree node.")
         return TypeError(f"jit: an argument of {self.name} is not an array")

@@ -44,7 +44,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
         except TypeError:
             raise TypeError(f"{what}: Error interpreting argument to {name_of(fun)} as an abstract "
                             f"array. The problematic value is of type {type(leaf)} and was passed "
-                            f"to the function at path {name}.\nIt is {leaf!r:.60}; an array, or "
+                            f"to the function at path {name}.\n  It is {leaf!r:.60}; an array, or "
                             "anything with shape and dtype, is required; bind other values with "
                             "functools.partial.") from None
 

@@ -166,7 +166,7 @@ def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right
             sizes = [tuple(a.shape[k] for k in axes) for a, axes in ((lhs, left), (rhs, right))]
             raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given: "
                             f"dot_general requires {what} dimensions to have the same shape, got "
-                            f"{sizes[0]} and {sizes[1]}.")
+                            f"{sizes[0]} and {sizes[1]}; transpose or reshape one.")
 
 
 def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:

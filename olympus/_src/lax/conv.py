@@ -466,8 +466,8 @@ def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
         static_int(v, "conv_general_dilated", what)
         for v in sequence(values, "conv_general_dilated", what)])
     if len(found) != rank:
-        raise ValueError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes; one "
-                        "entry for each is required.")
+        raise ValueError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes;"
+                        "\n  one entry for each is required.")
     if any(v < 1 for v in found):
         raise ValueError(f"conv_general_dilated: {what} {found} given; positive entries are "
                          "required.")

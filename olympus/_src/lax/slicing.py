@@ -342,7 +342,7 @@ class Concatenate(Physical):
         rest = inserted_out(first.shape, dimension)
         if any(a.ndim != first.ndim or inserted_out(a.shape, dimension) != rest for a in avals):
             raise TypeError(f"concatenate: operands {given}, dimension {dimension} given; equal "
-                            "sizes are required on the other axes.")
+                            "sizes are required on the other axes; pad or reshape one.")
         size = sum(a.shape[dimension] for a in avals)
         shape = (*first.shape[:dimension], size, *first.shape[dimension + 1:])
         return make_aval(shape, first.dtype, all(a.weak_type for a in avals))
@@ -485,7 +485,8 @@ class DynamicSlice(Physical):
         if len(slice_sizes) != x.ndim or any(
                 less(n, s) for s, n in zip(slice_sizes, x.shape, strict=True)):
             raise TypeError(f"dynamic_slice: operand {x}, slice_sizes {slice_sizes} given; one "
-                            "size per axis, at most the axis's, is required.")
+                            "size per axis, at most the axis's, is required; pass "
+                            "smaller ones, or pad the operand.")
         return make_aval(slice_sizes, x.dtype, x.weak_type)
 
     def physical(self, element: Dims, avals: Sequence[Any], *, slice_sizes: Dims

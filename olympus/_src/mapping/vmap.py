@@ -134,7 +134,8 @@ def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, An
     """
     if type(in_axes) is tuple and len(in_axes) != len(args):
         raise ValueError(f"{_ENTRIES.format(what)}, but got len(in_axes)={len(in_axes)}, "
-                         f"len(args)={len(args)}; a single int or None serves all.")
+                         f"len(args)={len(args)}; give one entry for each, or a single int or "
+                         "None for all.")
     leaves, in_tree = tree_flatten((args, kwargs))
     if type(in_axes) is tuple:
         dims = flatten_axes(f"{what} in_axes", in_tree.children()[0], in_axes)
@@ -221,7 +222,8 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                          "containing an array or axis_size must be specified, got empty "
                          f"{names.given()}: {name_of(names.fun)} is called without any array.")
     raise ValueError(f"{names.what} must have at least one non-None value in in_axes or axis_size "
-                     f"must be specified: no argument of {name_of(names.fun)} is mapped.")
+                     f"must be specified:\n  no argument of {name_of(names.fun)} is mapped; give 0 "
+                     "for one, or call the function itself.")
 
 
 def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
@@ -242,8 +244,8 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
         lines.append(f"  * {some} axes ({len(found)} of them) had size {size}, e.g. {found[0]}")
     listed = ";\n".join(lines)
     return ValueError(f"{names.what} got inconsistent sizes for array axes to be mapped:\n{listed}"
-                      f"\nEqual sizes are required in a call of {name_of(names.fun)}; use None in "
-                      "in_axes for arguments that are not mapped.")
+                      f"\nEqual sizes are required in a call of {name_of(names.fun)};\n  use None "
+                      "in in_axes for arguments that are not mapped.")
 
 
 def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:

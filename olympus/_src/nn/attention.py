@@ -112,8 +112,8 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: An
 
 
 def _fail(what: str, x: Any, required: str) -> None:
-    raise ValueError(f"dot_product_attention: {what} {x.aval} given; {required} is required; see "
-                     "the table of shapes in its documentation.")
+    raise ValueError(f"dot_product_attention: {what} {x.aval} given;\n  {required} is required;\n  "
+                     "see the table of shapes in its documentation.")
 
 
 def _check(name: str, x: Any, shape: tuple[Any, ...], kinds: str, required: str) -> None:

@@ -200,8 +200,8 @@ def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
     """Numbers of inputs of an output and of outputs of an input."""
     if len(shape) <= 1 and in_axis == -2:
         raise ValueError("variance_scaling: Can't compute input and output sizes of a "
-                         f"{len(shape)}-dimensional weights tensor with default in_axis. Must be "
-                         "at least 2D or specify in_axis explicitly; or use normal or uniform.")
+                         f"{len(shape)}-dimensional weights tensor\n  with default in_axis. Must "
+                         "be at least 2D or specify in_axis explicitly; or use normal or uniform.")
     size = {name: prod(tuple(shape[a] for a in _axes(axes, len(shape))))
             for name, axes in (("in", in_axis), ("out", out_axis), ("batch", batch_axis))}
     field = prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)

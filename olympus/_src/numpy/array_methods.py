@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays.device import device_put
 from ..base import lib
 from ..base.spelling import array_method
+from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..jit.fused import begin_with
@@ -46,13 +47,18 @@ from .indexing import getitem, nonzero, take
 from .joining import repeat, stack, unstack
 from .manipulation import reshape, transpose
 from .promote import refuse_option
-from .updates import at, setitem
+from .updates import at, delitem, setitem
 
 __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
 
 # Types that operators take; every other operand may have an operator of its own, or is refused by
 # Python. Subclasses and tracers are added as they are met.
 _known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
+
+
+# No operators of these take arrays; Python repeats sequences by an integer.
+_REFUSED = frozenset((str, bytes, list, tuple, dict, set, type(None)))
+_EQUALITIES = frozenset(("equal", "not_equal"))
 
 
 def _meet(kind: type) -> bool:
@@ -73,6 +79,12 @@ def _binary(fun: Any, public: Any, swapped: bool) -> Any:
             except FAILURES as error:
                 begin_with(public, error)
                 raise
+        if kind in _REFUSED and public.__name__ not in _EQUALITIES and not (
+                self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
+            raise TypeError(
+                f"{public.__name__}: unsupported operand: {self.aval} and {clipped(other)}, of "
+                f"type {kind.__name__}, given; arrays and numbers are required; convert it with "
+                "float or olympus.numpy.asarray.")
         return NotImplemented
     return method
 
@@ -450,7 +462,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__gt__": _operator(ufuncs.greater), "__ge__": _operator(ufuncs.greater_equal),
     "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
     "__invert__": logic.bitwise_not, "__round__": _round,
-    "__getitem__": getitem, "__setitem__": setitem, "__iter__": _iterate,
+    "__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem, "__iter__": _iterate,
     "__reversed__": _reversed, "__contains__": _contains,
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__array_namespace__": _namespace,
 }

@@ -344,7 +344,11 @@ def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
         dtype = dtypes.result_type(*leaves) if leaves else dtypes.default_float()
         if all(type(leaf) in SCALAR_TYPES for leaf in leaves) and leaves:
             dtype = dtypes.canonical_dtype(dtype)
-    value = np.array(x, dtype=object) if _has_wide_ints(leaves) else np.array(x)
+    try:
+        value = np.array(x, dtype=object) if _has_wide_ints(leaves) else np.array(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: nested lists of different lengths given: {error} Equal lengths "
+                         "are required; pad them, or keep a list of arrays.") from None
     if value.dtype.kind in "OSUMmV" and not _has_wide_ints(leaves) and value.dtype not in _KNOWN:
         raise TypeError(f"{name}: a list of dtype {value.dtype} given; numbers are required.")
     return _cast(value, x, dtype)

@@ -227,7 +227,11 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
                     check_deleted(name, (other, self) if swapped else (self, other))
                     begin_with(ufunc, error)
                     raise
-        return otherwise(self, other)
+        try:
+            return otherwise(self, other)
+        except FAILURES as error:
+            begin_with(ufunc, error)
+            raise
 
     return method
 

@@ -55,7 +55,8 @@ def _labels(subscripts: str, avals: tuple[Any, ...]) -> tuple[tuple[str, ...], s
         text, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
     except ValueError as error:
         raise ValueError(f"einsum: subscripts {subscripts!r} and operands of shapes {shapes} "
-                         f"given; {error}") from None
+                         f"given; {error};\n  write one term for each operand, and in the "
+                         "result only labels of the operands.") from None
     inputs = tuple(text.split(","))
     _check_sizes(inputs, avals)
     return inputs, output
@@ -172,20 +173,29 @@ def _hashable(item: Any) -> Any:
 
 def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
     sizes: dict[str, int] = {}
-    for labels, x in zip(inputs, avals, strict=True):
+    first: dict[str, int] = {}      # by label: the operand that gave its size
+    for place, (labels, x) in enumerate(zip(inputs, avals, strict=True)):
         if len(labels) != len(x.shape):
-            raise ValueError(f"einsum: labels {labels!r} for {x} given; one label per axis is "
-                             "required.")
+            raise ValueError(f"einsum: labels {labels!r} for operand {place}, {x}, given; one "
+                             "label per axis is required; add or drop labels, or write ... for "
+                             "the axes in front.")
         for label, n in set(zip(labels, x.shape)):
             if not all(definitely_equal(n, m) for other, m in zip(labels, x.shape)
                        if other == label):
-                raise ValueError(f"einsum: label {label!r} names axes of several sizes of "
-                                 f"{x}; the sizes along a diagonal must be equal.")
+                raise ValueError(f"einsum: label {label!r} names axes of several sizes of operand "
+                                 f"{place}, {x}; the sizes along a diagonal must be equal; give "
+                                 "the axes different labels.")
             if sizes.setdefault(label, n) != n:
                 if 1 not in (n, sizes[label]):
-                    raise ValueError(f"einsum: label {label!r} has sizes {sizes[label]} and {n}; "
-                                     "equal sizes are required.")
+                    other = first[label]
+                    raise ValueError(
+                        f"einsum: label {label!r} has sizes {sizes[label]} and {n}, in operand "
+                        f"{other} ({inputs[other]!r}: {avals[other]}) and operand {place} "
+                        f"({labels!r}: {x}); equal sizes are required; transpose or reshape one, "
+                        "or change its labels.")
                 sizes[label] = max(n, sizes[label])
+            if sizes[label] == n:
+                first.setdefault(label, place)
 
 
 @fused(static=("inputs", "output", "optimize", "precision", "dtype", "weak", "preferred",

@@ -306,8 +306,8 @@ def _outside(shape: Shape, wrap: bool, value: int, axis: int) -> IndexError:
     index, need = (f"index {value}", f"integers from {-n if wrap else 0} to {n - 1} are required"
                    ) if n else ("index", "an empty axis has no elements")
     return IndexError(
-        f"indexing: index {value} of an array of shape {shape} given; {index} is out of bounds for "
-        f"axis {axis} with size {n}; {need}; say what holds outside with x.at[index] and "
+        f"indexing: index {value} of an array of shape {shape} given;\n  {index} is out of bounds "
+        f"for axis {axis} with size {n}; {need};\n  say what holds outside with x.at[index] and "
         "mode='clip', 'fill' or 'drop'.")
 
 
@@ -488,7 +488,7 @@ def check_mask(mask: Shape, shape: Shape, axis: int) -> int:
         raise IndexError(
             f"indexing: a mask bool{list(mask)} given for axes of sizes {list(shape[axis:stop])} "
             f"at index {axis}; boolean index did not match shape of indexed array; equal sizes "
-            "are required.")
+            "are required;\n  make the mask of the array itself, as in x[x > 0].")
     return stop
 
 
@@ -498,4 +498,4 @@ def _refuse_count(shape: Shape, entries: tuple, ellipses: int) -> None:
                          "ellipsis; write the slices out.")
     count = sum(map(_consumed, entries))
     raise IndexError(f"indexing: Too many indices: array is {len(shape)}-dimensional, but {count} "
-                     f"were indexed; at most {len(shape)} are required; drop some of them.")
+                     f"were indexed; at most {len(shape)} are required;\n  drop some of them.")

@@ -120,12 +120,16 @@ def getitem(self: Any, index: Any) -> Any:
                 return _slice_at_once(self, *window)
             except FAILURES:    # which the call below makes plain
                 pass
-    plan, operands, _ = parse(shape, index)
-    if plan.empty is not None:
-        refuse_empty(plan, shape)
-    if plan.basic:
-        return _slice(self, plan, True, *operands)
-    return _gather(self, *operands, plan=plan, how=_READ)
+    try:
+        plan, operands, _ = parse(shape, index)
+        if plan.empty is not None:
+            refuse_empty(plan, shape)
+        if plan.basic:
+            return _slice(self, plan, True, *operands)
+        return _gather(self, *operands, plan=plan, how=_READ)
+    except (*FAILURES, IndexError) as error:
+        source.filter_traceback(error)
+        raise
 
 
 _BOUNDS = frozenset((int, type(None)))
@@ -448,8 +452,8 @@ def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
     given = aval.shape
     if given and (len(given) > len(to_fit)
                   or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):
-        raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit}; values that "
-                         "broadcast to it are required; reshape them.")
+        raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit};\n  values "
+                         "that broadcast to it are required;\n  reshape them.")
     if aval.dtype == to.dtype:
         return promote.plain(values)
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):

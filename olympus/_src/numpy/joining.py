@@ -73,7 +73,8 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
         arrays = unstack(stacked)
     arrays = list(sequence(arrays, name, "arrays"))
     if not arrays:
-        raise ValueError(f"{name}: no arrays given; Need at least one array to {name}.")
+        raise ValueError(f"{name}: no arrays given; Need at least one array to {name}; "
+                         "pass a sequence that has one.")
     return arrays
 
 
@@ -452,8 +453,8 @@ def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[A
                              "than 0.")
         rest = mod(n, count)
         if name != "array_split" and not definitely_equal(rest, 0):
-            raise ValueError(f"{name}: {count} sections of an axis of size {n} given; array split "
-                             f"does not result in an equal division: rest is {rest}; use "
+            raise ValueError(f"{name}: {count} sections of an axis of size {n} given;\n  array "
+                             f"split does not result in an equal division: rest is {rest};\n  use "
                              "array_split.")
         # The first n % count parts have one more than the others.
         places = [i * floor_div(n, count) + minimum(i, rest) for i in range(count + 1)]

@@ -187,9 +187,9 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     else:
         axes = canonical_axes(axis, len(a.shape), "squeeze")
         if not all(definitely_equal(a.shape[i], 1) for i in axes):
-            raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
-                             "squeeze out which has size not equal to one, got "
-                             f"shape={tuple(a.shape)} and dimensions={axes}.")
+            raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given;\n  cannot select an axis "
+                             "to squeeze out which has size not equal to one, got\n  "
+                             f"shape={tuple(a.shape)} and dimensions={axes}; name axes of size 1.")
     return lax_shape.squeeze(a, axes) if axes else to_array(a)
 
 
@@ -445,7 +445,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
         raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible "
                          "shapes for broadcasting; aligned at the right, each size must be equal "
-                         "or 1.")
+                         "or 1;\n  insert an axis with x[..., None], or repeat with tile.")
     out = to_array(array) if old == new else promote.broadcast_to(array, new)
     return constrain("broadcast_to", out, out_sharding)
 

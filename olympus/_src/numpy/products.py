@@ -212,7 +212,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     x, y = (lax_shape.reshape(z, (size_of(z.shape),)) for z in (x, y))
     if not definitely_equal(x.shape[0], y.shape[0]):
         raise TypeError(f"vdot: operands of {x.size} and {y.size} elements given; incompatible "
-                        "shapes: arrays of as many elements are required.")
+                        "shapes: arrays of as many elements are required; reshape or slice one.")
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -372,7 +372,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     y = lax_shape.move_axis(y, canonical_axis(axisb, y.ndim, "cross"), y.ndim - 1)
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise ValueError(f"cross: operands {x.aval} and {y.aval} given; vectors of 2 or 3 numbers "
-                         "are required.")
+                         "are required;\n  name the axis that has them with axis, axisa or axisb.")
     shape = broadcast_shapes(x.shape[:-1], y.shape[:-1])
     zero = literal(0, x.dtype)
 

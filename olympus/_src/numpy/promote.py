@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base import config, lib, source
+from ..base.errors import said
 from ..base.spelling import array_method
 from ..base.util import Memo, memoize
 from ..core import templates
@@ -308,7 +309,7 @@ def result_type(name: str, avals: Sequence[Any], inexact: bool = False) -> tuple
         dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
     except dtypes.TypePromotionError as error:
         if not any(dtypes.is_extended(a.dtype) for a in avals):
-            raise dtypes.TypePromotionError(f"{name}: {error}") from None
+            raise dtypes.TypePromotionError(f"{name}: {said(error)}") from None
         given = ", ".join(dtypes.long_name(a.dtype) for a in avals)
         raise TypeError(f"{name}: {name} does not accept dtypes {given}; keys never mix with "
                         "another dtype.") from None

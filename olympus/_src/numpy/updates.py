@@ -5,11 +5,13 @@ Under jit, where `x` is not used afterwards, XLA writes in place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base import source
 from ..base.docstrings import complete_docstrings
 from ..core.trace import typeof
 from ..lax import creation
@@ -24,7 +26,7 @@ from .promote import array_args, convert
 from .reductions import argmax
 from .ufuncs import divide, power
 
-__all__ = ["at", "setitem"]
+__all__ = ["at", "delitem", "setitem"]
 
 
 class _IndexUpdateHelper:
@@ -277,9 +279,31 @@ def at(self: Any) -> _IndexUpdateHelper:
     return _IndexUpdateHelper(self)
 
 
+@source.api_boundary
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
-        f"x[index] = y: assignment into an array {self.aval} given; arrays are immutable and do "
-        "not support in-place item assignment; instead of x[index] = y use "
-        "x = x.at[index].set(y), and x.at[index].add(y) instead of x[index] += y.")
+        f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
+        f"not support in-place item assignment;\n  {_written_anew()}instead of x[index] = y use "
+        "x = x.at[index].set(y), and of x[index] += y x = x.at[index].add(y).")
+
+
+@source.api_boundary
+def delitem(self: Any, index: Any) -> None:
+    """Always raises: arrays are immutable."""
+    raise TypeError(f"del x[index]: an element of an array {self.aval} given; arrays are immutable "
+                    "and have all their elements; use x = olympus.numpy.delete(x, index).")
+
+
+_OPERATIONS = {"": "set", "+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+
+
+def _written_anew() -> str:
+    """The user's assignment in terms of `at`, if it is one line of a simple form."""
+    line = source.source_line(source.user_frame())
+    found = re.fullmatch(r"([\w.]+)\[([^\[\]]*)\] ([-+*/]?)= (.+)", line.partition("  #")[0])
+    if found is None:
+        return ""
+    name, index, operation, value = found.groups()
+    return (f"`{found[0]}` becomes `{name} = {name}.at[{index}].{_OPERATIONS[operation]}({value})`;"
+            "\n  ")

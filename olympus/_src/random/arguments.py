@@ -28,7 +28,7 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
     if dtypes.scalar_kind(found) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
         raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
-                         f"{name} must be a {what} dtype; convert the result with astype.")
+                         f"{name} must be a {what} dtype;\n  convert the result with astype.")
     return found
 
 
@@ -37,7 +37,7 @@ def integer_dtype(name: str, dtype: Any) -> Any:
     found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
     if not dtypes.is_integer(found):
         raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
-                         f"{name} must be an integer dtype; convert the result with astype.")
+                         f"{name} must be an integer dtype;\n  convert the result with astype.")
     return found
 
 

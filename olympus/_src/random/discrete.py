@@ -450,7 +450,7 @@ def _check_choice(n: int, draws: int, replace: bool) -> None:
         raise ValueError(f"choice: {n} elements given; at least one is required unless no samples "
                          "are taken.")
     if not replace and draws > n:
-        raise ValueError(f"choice: {draws} draws without replacement from {n} elements; no more "
+        raise ValueError(f"choice: {draws} draws without replacement from {n} elements;\n  no more "
                          "draws than elements are possible; pass replace=True.")
 
 

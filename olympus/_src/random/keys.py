@@ -79,6 +79,14 @@ def _no_numpy(name: str) -> Any:
     return refused
 
 
+def _no_order(operator: str) -> Any:
+    """A comparison by size."""
+    def refused(self: Any, other: Any) -> Any:
+        raise TypeError(f"key {operator} key: {self.aval} given; keys have no order;\n  compare "
+                        "keys with ==, or the integers behind them, random.key_data(key).")
+    return refused
+
+
 class PRNGKeyArray(lib.Array):
     """An array of typed random keys. `_base_array` holds the key words."""
 
@@ -131,6 +139,7 @@ class PRNGKeyArray(lib.Array):
 
     # Refused by their names, as they are of traced keys.
     __add__, __sub__, __mul__ = ufuncs.add, ufuncs.subtract, ufuncs.multiply
+    __lt__, __le__, __gt__, __ge__ = map(_no_order, ("<", "<=", ">", ">="))
 
     def __bool__(self) -> bool:
         raise TypeError(f"bool(): {self.aval} given; keys have no truth value.")
@@ -286,7 +295,7 @@ class Wrap(OfKeys):
         if x.dtype != U32 or x.ndim < n or x.shape[x.ndim - n:] != impl.key_shape:
             dims = ",".join(map(str, impl.key_shape))
             raise TypeError(f"random key: {x} given; a typed key, or uint32[...,{dims}] key words, "
-                            "is required; make keys with random.key(seed).")
+                            "is required;\n  make keys with random.key(seed).")
         return make_aval(x.shape[:x.ndim - n], KeyType(impl))
 
     def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
@@ -427,7 +436,8 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
     """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
         raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
-                        f"{seed.aval}; derive keys from keys with random.split or random.fold_in.")
+                        f"{seed.aval};\n  derive keys from keys with random.split or "
+                        "random.fold_in.")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):
@@ -529,7 +539,7 @@ def typed(keys: Any) -> Any:
         return keys
     if not hasattr(keys, "shape") or not hasattr(keys, "dtype"):
         raise TypeError(f"random key: a value of type {type(keys).__name__} given; a typed key, or "
-                        "uint32[2] key words, is required; make keys with random.key(seed).")
+                        "uint32[2] key words, is required;\n  make keys with random.key(seed).")
     wrapped = random_wrap_p.bind(keys, impl=generator_of("random key", None))
     if config.legacy_prng_key.value != "allow":
         told = (f"random key: raw key words {typeof(keys)} given, and the option "

@@ -293,8 +293,9 @@ class EvalTrace(Trace):
         # asking beforehand would be paid by every call.
         try:
             return call(*args)
-        except (ValueError, lib.XlaRuntimeError):
+        except (TypeError, ValueError, lib.XlaRuntimeError) as error:
             check_deleted(prim.name, args)
+            source.filter_traceback(error)
             raise
 
     def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Any]], list[Any]]:

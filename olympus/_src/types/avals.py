@@ -214,7 +214,8 @@ class ShapedArray(AbstractValue):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of unsized object")
+            raise TypeError(f"len(): {self} given; len() of unsized object; an axis is required; "
+                            "use x.size, or x[None].")
         return static_int(self.shape[0], "len()", "size")
 
     def _key(self) -> tuple:
@@ -392,24 +393,25 @@ class Token:
 def check_truth(aval: Any) -> None:
     """ValueError for an array that is neither true nor false."""
     if aval.size == 0:
-        raise ValueError(f"bool(): {aval} given. The truth value of an empty array is ambiguous.")
+        raise ValueError(f"bool(): {aval} given. The truth value of an empty array is ambiguous; "
+                         "use x.size > 0.")
     if aval.size != 1:
         raise ValueError(f"bool(): {aval} given. The truth value of an array with more than one "
-                         "element is ambiguous. Use a.any() or a.all().")
+                         "element is ambiguous.\n  Use a.any() or a.all().")
 
 
 def check_scalar(what: str, aval: Any) -> None:
     """TypeError for an array that has axes."""
     if aval.shape:
         raise TypeError(f"{what}(): {aval} given. Only scalar arrays can be converted to Python "
-                        "scalars; use x.item() or x[0].")
+                        "scalars;\n  use x.item() or x[0].")
 
 
 def check_index(aval: Any) -> None:
     """TypeError for what is no scalar of integers."""
     if aval.shape or not dtypes.is_integer(aval.dtype):
         raise TypeError(f"__index__(): {aval} given. Only integer scalar arrays can be converted "
-                        "to a scalar index.")
+                        "to a scalar index; use x.astype(int), or x.item() of one element.")
 
 
 class ShapeDtypeStruct:
@@ -520,7 +522,8 @@ class ShapeDtypeStruct:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of unsized object")
+            raise TypeError(f"len(): {self} given; len() of unsized object; an axis is required; "
+                            "use x.size, or x[None].")
         return static_int(self.shape[0], "len()", "size")
 
     def __repr__(self) -> str:

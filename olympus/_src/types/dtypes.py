@@ -164,8 +164,8 @@ def as_dtype(dtype: Any) -> Any:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError):
-        raise TypeError(f"dtype: {dtype!r} given; data type not understood; a dtype or its name is "
-                        "required; pass for example x.dtype.") from None
+        raise TypeError(f"dtype: {dtype!r} given; data type not understood;\n  a dtype or its name "
+                        "is required; pass for example x.dtype.") from None
     if not found.isnative:
         found = found.newbyteorder("=")
     found = _INTERNED.get(found)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
+from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, said
+from ..base.messages import in_lines
 from ..base.util import memoize
 
 __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
@@ -105,7 +106,8 @@ def canonical_dim(d: Any, what: str = "shape") -> Any:
     if type(d) is not int:
         d = extent(d, what, "dimension")
     if d < 0:
-        raise ValueError(f"{what}: dimension {d} given; dimensions are not negative.")
+        raise ValueError(f"{what}: dimension {d} given; dimensions are not negative; "
+                         "pass a size of 0 or more.")
     return d
 
 
@@ -146,10 +148,10 @@ def _not_static(d: Any, what: str, noun: str) -> str:
                 f"{d.unknown_because()}Shapes must be 1D sequences of concrete values of integer "
                 f"type, known while the program is traced; {remedy}compute it from x.shape.")
     shown = str(d.aval) if hasattr(d, "aval") else repr(d)
-    shapes = ("Shapes must be 1D sequences of concrete values of integer type; "
+    shapes = ("Shapes must be 1D sequences of concrete values of integer type;\n  "
               if noun == "dimension" else "")
-    return (f"{what}: {noun} {shown} of type {type(d).__name__} given; an int is required; "
-            f"{shapes}convert it with int(...) if its value is whole.")
+    return (f"{what}: {noun} {shown} of type {type(d).__name__} given;\n"
+            f"  an int is required; {shapes}convert it with int(...) if its value is whole.")
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -164,8 +166,9 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     if type(axis) is not int:
         axis = static_int(axis, what, "axis")
     if not -ndim <= axis < ndim:
-        raise AxisError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}; "
-                        f"an int in [{-ndim}, {ndim}) is required.")
+        raise AxisError(in_lines(
+            f"{what}: axis {axis} is out of bounds for array of dimension {ndim}; "
+            f"an int in [{-ndim}, {ndim}) is required."))
     return axis + ndim if axis < 0 else axis
 
 
@@ -179,7 +182,7 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     found = tuple([canonical_axis(axis, ndim, what) for axis in entries(axes)])
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
-                         "duplicate value in 'axis'; name each axis once.")
+                         "duplicate value in 'axis';\n  name each axis once.")
     return found
 
 
@@ -322,7 +325,8 @@ def is_positive(step: Any, what: str) -> bool:
         return step > 0
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
-            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n{error}") from None
+            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n"
+            f"{said(error)}") from None
 
 
 def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
@@ -333,7 +337,7 @@ def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
     except InconclusiveDimensionOperation as error:
         raise InconclusiveDimensionOperation(
             f"indexing: in a slice with non-constant elements the {which} ({bound}) must be "
-            f"resolved statically if it is >= 0.\n{error}") from None
+            f"resolved statically if it is >= 0.\n{said(error)}") from None
     if front:
         return minimum(n if forward else n - 1, place)
     return maximum(0 if forward else -1, n + place)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from ..base.messages import in_lines
 from .tree_registry import PyTreeDef, registered_field_names, registry
 
 __all__ = [
@@ -287,7 +288,7 @@ def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError
     shown = differences[:SHOWN_DIFFERENCES]
     what += ": pytree structure error: tree structures differ"
     if len(differences) == 1:
-        return ValueError(f"{what} {shown[0]}; {advice}")
+        return ValueError(in_lines(f"{what} {shown[0]}; {advice}"))
     if len(differences) > len(shown):
         shown.append(f"and in {len(differences) - len(shown)} more places")
     return ValueError(

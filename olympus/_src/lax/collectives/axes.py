@@ -39,9 +39,9 @@ def axis_names(what: str, axis_name: Any) -> Names:
         if not isinstance(name, Hashable) or name not in ctx.axes:
             bound = ", ".join(map(repr, ctx.axes)) or "none"
             raise NameError(f"{what}: Found an unbound axis name: {name}. To fix this, please call "
-                            f"{what} under `olympus.shard_map` over a mesh with such an axis, or "
-                            f"under vmap or pmap with axis_name={name!r}; bound axis names are: "
-                            f"{bound}.")
+                            f"{what} under\n  `olympus.shard_map` over a mesh with such an axis, "
+                            f"or under vmap or pmap with axis_name={name!r};\n"
+                            f"  bound axis names are: {bound}.")
     if len(set(names)) < len(names):
         raise ValueError(f"{what}: axis names {names} given; different names are required.")
     return names

@@ -76,7 +76,8 @@ def _square(name: str, x: Any) -> Any:
     a = inexact(array_args(name, x)[0])
     shape = a.shape
     if len(shape) < 2 or not definitely_equal(shape[-1], shape[-2]):
-        raise ValueError(f"{name}: {typeof(a)} given; square matrices [..., n, n] are required.")
+        raise ValueError(f"{name}: {typeof(a)} given; square matrices [..., n, n] are required; "
+                         "use pinv or lstsq for others.")
     return a
 
 

@@ -1,0 +1,196 @@
+"""What users are told of their mistakes, to the letter, in lines; pages; tracebacks without us."""
+
+import inspect
+import re
+import traceback
+from pathlib import Path
+
+import mistakes
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import errors, lax, random
+from olympus._src.base import messages
+from olympus._src.base.config import traceback_filtering
+from olympus.dtypes import TypePromotionError
+
+ROOT = Path(__file__).parent.parent
+ROWS = mistakes.rows()
+# What a message tells the reader to do, or else what he has to give.
+REMEDY = re.compile(
+    r"\b(use|pass|give|convert|cast|reshape|transpose|make|write|drop|return|compute|keep|add|"
+    r"insert|mark|print|pad|build|call|compare|name|reshard|apply|take|bind|look|define|try|put|"
+    r"derive|map|check|split|choose|slice|broadcast|sum|does)\b|becomes|instead of|"
+    r"nearest names|required|must|may be", re.IGNORECASE)
+NAMED = re.compile(r"([-\w./\[\]]+(\(\))?|x\[index\] = y|del x\[index\]|key \W+ key|leaked tracer|"
+                   r"random key|[\w. ]+, tree 2|vmap [\w ]+|Symbolic dimension comparison [^:]+)\b")
+
+
+def test_there_are_many_mistakes():
+    assert len(ROWS) >= 240
+
+
+@pytest.mark.parametrize("code", ROWS)
+def test_the_message_of_a_mistake(code):
+    """If it shall differ: PYTHONPATH=. python tests/mistakes.py, and look at the difference."""
+    assert mistakes.told(mistakes.unfolded(code)) == ROWS[code]
+
+
+def test_messages_have_short_lines_name_the_function_and_say_what_to_do():
+    wide = [code for code, (_, text) in ROWS.items()
+            if max(map(len, text.split("\n"))) > messages.WIDTH]
+    unnamed = [code for code, (_, text) in ROWS.items() if not NAMED.match(text)]
+    helpless = [code for code, (_, text) in ROWS.items() if not REMEDY.search(text)]
+    assert (wide, unnamed, helpless) == ([], [], [])
+
+
+CLASSES = [*[getattr(errors, name) for name in errors.__all__], TypePromotionError]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_exception_has_a_page_that_its_message_names(cls):
+    own = cls is not errors.OlympusRuntimeError     # jaxlib's, written in C++
+    name = cls.__name__ if own else "OlympusRuntimeError"
+    page = ROOT / "docs" / "errors" / f"{name}.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == f"# {name}" and 30 <= len(lines) <= 60
+    if own:
+        assert str(cls("what")) == f"what\n  See docs/errors/{name}.md"
+        assert f"[{name}]({name}.md)" in (page.parent / "index.md").read_text(encoding="utf-8")
+
+
+def test_a_subclass_of_the_users_has_the_page_of_ours():
+    class Mine(errors.KeyReuseError):
+        pass
+
+    assert str(Mine("what")) == "what\n  See docs/errors/KeyReuseError.md"
+
+
+def test_an_error_that_quotes_another_names_one_page():
+    kept = [text for _, text in ROWS.values() if text.count("docs/errors") > 1]
+    assert not kept
+
+
+def test_a_message_breaks_between_clauses_and_never_within_brackets():
+    text = messages.in_lines("f: " + "a" * 60 + " (one; two) given; " + "b" * 30 + "; use g.")
+    assert text == "f: " + "a" * 60 + " (one; two) given;\n  " + "b" * 30 + ";\n  use g."
+    assert messages.in_lines(text) == text
+
+
+def test_the_arrays_in_the_users_expression_are_named_without_calling_him():
+    class Model:
+        def __init__(self):
+            self.w = onp.ones(3)
+
+        @property
+        def shown(self):
+            raise AssertionError("called")
+
+    model, params, at = Model(), {"w": [np.ones(4)]}, 0
+    with pytest.raises(TypeError, match=r"model\.w: float32\[3\], params\['w'\]\[at\]: float64\[4"):
+        onp.add(model.w, params["w"][at])
+    with pytest.raises(TypeError) as caught:
+        onp.add(model.w, [*map(str, "ab")][0] if at else getattr(model, "v", params["w"][0]))
+    assert "model.w: float32[3]" in str(caught.value)
+
+
+# Tracebacks --------------------------------------------------------------------------------------
+
+def failing(*_):
+    raise ValueError("bad")
+
+
+X, Y = np.ones(3, np.float32), np.ones(4, np.float32)
+A, B = onp.ones(3), onp.ones(4)
+ENTRIES = {
+    "jit": lambda: olympus.jit(failing)(X),
+    "lower": lambda: olympus.jit(failing).lower(X),
+    "trace": lambda: olympus.jit(failing).trace(X),
+    "grad": lambda: olympus.grad(failing)(1.0),
+    "value_and_grad": lambda: olympus.value_and_grad(failing)(1.0),
+    "jvp": lambda: olympus.jvp(failing, (X,), (X,)),
+    "vjp": lambda: olympus.vjp(failing, X),
+    "linearize": lambda: olympus.linearize(failing, X),
+    "jacfwd": lambda: olympus.jacfwd(failing)(X),
+    "jacrev": lambda: olympus.jacrev(failing)(X),
+    "hessian": lambda: olympus.hessian(failing)(X),
+    "vmap": lambda: olympus.vmap(failing)(X),
+    "checkpoint": lambda: olympus.checkpoint(failing)(X),
+    "make_olympuspr": lambda: olympus.make_olympuspr(failing)(X),
+    "eval_shape": lambda: olympus.eval_shape(failing, X),
+    "scan": lambda: lax.scan(failing, 0.0, X),
+    "while_loop": lambda: lax.while_loop(lambda x: x < 3, failing, 0),
+    "fori_loop": lambda: lax.fori_loop(0, 3, failing, 0.0),
+    "cond": lambda: lax.cond(True, failing, failing),
+    "map": lambda: lax.map(failing, X),
+    "nested": lambda: olympus.jit(olympus.vmap(olympus.grad(failing)))(X),
+    "custom_jvp": lambda: olympus.jit(olympus.custom_jvp(failing))(X),
+    "operator": lambda: A + B,
+    "operator of NumPy's": lambda: X + B,
+    "operator of text": lambda: A * "2",
+    "matmul": lambda: A @ B,
+    "ufunc": lambda: onp.add(A, B),
+    "fused": lambda: onp.dot(A, B),
+    "fused of NumPy's": lambda: onp.dot(X, Y),
+    "reduction": lambda: onp.sum(A, axis=3),
+    "sequence": lambda: onp.concatenate([A, B[None]]),
+    "einsum": lambda: onp.einsum("i,i", A, B),
+    "index": lambda: A["a"],
+    "index out of bounds": lambda: A[7],
+    "assignment": lambda: A.__setitem__(0, 1.0),
+    "inv": lambda: onp.linalg.inv(A),
+    "device_put": lambda: olympus.device_put(A, "gpu"),
+    "primitive under jit": lambda: olympus.jit(lambda a, b: lax.add(a, b))(A, B),
+    "bool under jit": lambda: olympus.jit(lambda a: 1 if a.sum() > 0 else 2)(A),
+    "leaf of jit": lambda: olympus.jit(lambda a: a)("text"),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_tracebacks_have_no_frames_of_ours(entry):
+    with traceback_filtering("auto"), pytest.raises(Exception) as caught:
+        ENTRIES[entry]()
+    files = {Path(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
+    package = Path(inspect.getfile(olympus)).parent
+    assert not [file for file in files if package in file.parents]
+
+
+def test_primitives_called_eagerly_keep_only_the_frames_of_the_functions_called():
+    """A boundary would be a frame of each call: what is caught below leaves its callers in."""
+    with traceback_filtering("auto"), pytest.raises(TypeError) as caught:
+        lax.add(A, B)
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert len(names) < 7 and "infer" not in names
+
+
+def test_what_numpy_and_python_say_of_traced_values_is_said_by_us():
+    def written(x):
+        a = np.zeros(3)
+        a[0] = x
+        return a
+
+    with pytest.raises(ValueError, match=r"numpy: a traced value written .*a\.at\[0\]\.set\(x\)"):
+        olympus.jit(written)(1.0)
+    with pytest.raises(TypeError, match="hash: an array or a traced value given as a key"):
+        olympus.jit(lambda x: {x: 1})(1.0)
+    with pytest.raises(TypeError, match="multiply: .* and '2', of type str"):
+        A * "2"
+    with pytest.raises(TypeError, match="key < key: .* keys have no order"):
+        _ = random.key(0) < random.key(1)
+    assert [1, 2] * onp.int32(2) == [1, 2, 1, 2] and "ab" * onp.int32(2) == "abab"
+    assert (A == "a") is False and (A != None) is True     # noqa: E711
+
+
+def test_a_leaked_tracer_says_where_it_was_made():
+    kept = []
+
+    def leaking(x):
+        y = x * 2       # made here
+        kept.append(y)
+        return y
+
+    olympus.jit(leaking)(1.0)
+    with pytest.raises(errors.UnexpectedTracerError, match=r"made by mul at .*: y = x \* 2"):
+        kept[0] + 1
