@@ -1,0 +1,83 @@
+"""Which indices of an operation reach outside of what they index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.ir import Literal
+from ..core.primitive import Primitive
+from ..core.trace import literal, typeof
+from ..lax.arithmetic import rem
+from ..lax.bits import bitwise_or
+from ..lax.comparison import gt, lt, select
+from ..lax.creation import full, iota
+from ..lax.indexing import Scatter, gather_p
+from ..lax.reduce import reduce_min
+from ..lax.shape import broadcast_in_dim, reshape
+from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
+from ..types import dtypes
+
+__all__ = ["outside"]
+
+INT32 = dtypes.as_dtype("int32")
+Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
+
+
+def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Iterator[Found]:
+    """(whether one is outside, [the first such index, which component of an index it is], (the axis
+    of each component, the shape of what is indexed)), as often as there are indices.
+    """
+    if prim is gather_p:
+        axes = params["dimension_numbers"].start_index_map
+        yield from _in_rows(args[0], args[1], axes, params["slice_sizes"])
+    elif isinstance(prim, Scatter):
+        numbers = params["dimension_numbers"]
+        yield from _in_rows(args[0], args[1], numbers.scatter_dims_to_operand_dims,
+                            _window(numbers, args[0], args[2]))
+    elif prim is dynamic_slice_p:
+        yield from _by_axis(args[0], args[1:], params["slice_sizes"])
+    elif prim is dynamic_update_slice_p:
+        yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
+
+
+def _window(numbers: Any, operand: Any, updates: Any) -> list[int]:
+    """The sizes of what a scatter writes at an index."""
+    sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
+    flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    return [1 if a in flat else next(sizes) for a in range(typeof(operand).ndim)]
+
+
+def _by_axis(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> Iterator[Found]:
+    shape = typeof(operand).shape
+    for axis, (start, size) in enumerate(zip(starts, window, strict=True)):
+        if type(start) is not Literal:
+            last = _last(shape[axis], size, typeof(start).dtype)
+            dtype = typeof(start).dtype
+            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last, dtype)))
+            yield failed, [start, literal(0, INT32)], ((axis,), shape)
+
+
+def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[int]
+             ) -> Iterator[Found]:
+    """Of indices whose last axis counts the components."""
+    shape, aval = typeof(operand).shape, typeof(indices)
+    if not axes or not aval.size:
+        return
+    bounds = [_last(shape[a], window[a], aval.dtype) for a in axes]
+    last = (full(aval.shape, bounds[0], aval.dtype) if len(set(bounds)) == 1 else
+            broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
+    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
+    size = aval.size
+    places = reshape(iota(INT32, size), aval.shape)
+    place = reduce_min(select(wrong, places, full(aval.shape, size, INT32)), range(aval.ndim))
+    index = dynamic_index_in_dim(reshape(indices, (size,)), place, 0, False)
+    yield (lt(place, literal(size, INT32)), [index, rem(place, literal(len(axes), INT32))],
+           (axes, shape))
+
+
+def _last(size: int, window: int, dtype: Any) -> int:
+    """The last start at which a window is inside, or the last number of the dtype."""
+    return min(size - window, int(dtypes.iinfo(dtype).max))
