@@ -84,14 +84,16 @@ class Cond(Runs):
 
     def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
         found = {id(b): checks.body(b) for b in params["branches"]}
+        if not any(found.values()):
+            return None
         sites, places = [], {}      # a program that stands for several indices stays one
         for key, body in found.items():
             places[key] = len(sites)
             sites += body.sites if body else ()
-        if not sites:
-            return None
-        width = max(body.width for body in found.values() if body)
-        made = {id(b): as_branch(found[id(b)] or b, places[id(b)], width)
+        some = list(filter(None, found.values()))
+        width = max(body.width for body in some)
+        vma = frozenset().union(*(body.program.out_avals[0].vma for body in some))
+        made = {id(b): as_branch(found[id(b)] or b, places[id(b)], width, vma)
                 for b in params["branches"]}
         return checks.took(self.bind(*args, branches=tuple(
             [made[id(b)] for b in params["branches"]])), sites)

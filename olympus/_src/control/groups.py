@@ -270,9 +270,9 @@ class Runs(Bodied, abstract=True):
     def run_checked(self, body: Checked, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """The code, the words and the results of a loop of the checked body."""
         own, read, carry, each = self.cut(params, args)
-        start = no_failure(body.width + 1)
-        start = [start[0], *start]      # the count is an int32 that starts at 0, too
         program = counted(body, len(read))
+        start = no_failure(body.width + 1, program.out_avals[1].vma)
+        start = [start[0], *start]      # the count is an int32 that starts at 0, too
         new = self.regrouped(params, [program], len(read),
                              [*map(typeof, start), *range(len(carry))], range(len(own)))
         return self.bind(*own, *read, *start, *carry, *each, **self.until_failure(new))[1:]

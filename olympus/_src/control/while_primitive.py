@@ -15,7 +15,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import literal, typeof
+from ..core.trace import ctx, literal, typeof
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
@@ -122,6 +122,9 @@ class While(Loop):
             "body_olympuspr": asked})[1:]
 
     def until_failure(self, params: dict[str, Any]) -> dict[str, Any]:
+        # Devices that take part in a collective of the body all go on.
+        if any(self.uses_axis(name, params) for name in ctx.axes):
+            return params
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         return {**params, "cond_olympuspr": cond.derived(("until it fails", nc), lambda: stage(
             lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],

@@ -3,10 +3,10 @@
     program    inputs  ->  results
     checked    inputs  ->  code, words, results
 
-`code` is 0, or says which of the program's `Site`s failed first; `words` are what is told of it: the
-bits of operands and places, of as many words as any site needs. A program knows nothing of who runs
-it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So what
-is checked of a body is kept with the body, and a body that cannot fail is left as it is.
+`code` is 0, or says which of the program's `Site`s failed first; `words` are what is told of it:
+the bits of operands and places, of as many words as any site needs. A program knows nothing of who
+runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So
+what is checked of a body is kept with the body, and a body that cannot fail is left as it is.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import source
-from ..base.util import Noted
+from ..base.util import Noted, cut
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
+from ..core.tags import pvary
 from ..core.trace import literal, typeof
 from ..lax.arithmetic import imag, real
 from ..lax.barriers import stop_gradient
@@ -33,14 +34,14 @@ from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full, iota
 from ..lax.families import add
 from ..lax.reduce import argmax, reduce_min, reduce_or
-from ..lax.shape import broadcast_in_dim, expand_dims, move_axis, reshape
+from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis, reshape
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
 from .index_checks import outside
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
-           "check_p", "check_program", "counted", "explained", "fields_of", "no_failure",
-           "raise_failure", "words_of"]
+           "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
+           "no_failure", "raise_failure", "words_of"]
 
 KINDS = ("user", "nan", "index", "div")
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
@@ -57,6 +58,8 @@ class OlympusRuntimeError(ValueError):
     ...     print(str(error).splitlines()[0])
     x is 3 (`check` failed)
     """
+
+    __module__ = "olympus.experimental.checkify"    # which few import
 
 
 class Field(NamedTuple):
@@ -154,9 +157,9 @@ def _int(value: int) -> Any:
     return literal(value, INT32)
 
 
-def no_failure(width: int) -> list[Any]:
-    """The code and the words of a program that has not failed."""
-    return [full((), 0, INT32), _no_words(width)]
+def no_failure(width: int, vma: frozenset[Any] = frozenset()) -> list[Any]:
+    """The code and the words of a program that has not failed, varying along these axes."""
+    return [pvary(x, vma) for x in (full((), 0, INT32), _no_words(width))]
 
 
 def widened(words: Any, width: int) -> Any:
@@ -224,7 +227,9 @@ class Check(Primitive):
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              sites: tuple[Site, ...], debug: bool) -> Any:
         if axis.size:
-            args, sites = first_element(axis, args, dims, sites)
+            args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
+                    for x, d in zip(args, dims, strict=True)]
+            args, sites = first_run("element {} of a vmap", axis.size, args, sites)
             self.bind(*args, sites=sites, debug=debug)
         return [], []
 
@@ -232,24 +237,24 @@ class Check(Primitive):
 check_p = Check("check")
 
 
-def first_element(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
-                  sites: tuple[Site, ...]) -> tuple[list[Any], tuple[Site, ...]]:
-    """The failure of the first element that has one, and sites that tell which that is."""
-    code, words = [move_axis(x, d, 0) if d is not None else
-                   broadcast_in_dim(x, (axis.size, *typeof(x).shape),
-                                    range(1, 1 + typeof(x).ndim))
-                   for x, d in zip(args, dims, strict=True)]
-    one = argmax(ne(code, full(typeof(code).shape, 0, INT32)), 0, np.int32)
+def first_run(what: str, count: int, args: Sequence[Any], sites: tuple[Site, ...]
+              ) -> tuple[list[Any], tuple[Site, ...]]:
+    """The failure of the first of several runs that has one, and sites that tell which that is.
+
+    args: code and words, with a row for each run.
+    """
+    code, words = args
+    one = argmax(ne(code, full((count,), 0, INT32)), 0, np.int32)
     width = typeof(words).shape[1]
-    picked = [dynamic_index_in_dim(x, one, 0, keepdims=False) for x in (code, words)]
-    return ([picked[0], concatenate([picked[1], words_of([one])], 0)],
-            tuple([site.within("element {} of a vmap", width) for site in sites]))
+    code, words = [dynamic_index_in_dim(x, one, 0, keepdims=False) for x in (code, words)]
+    return ([code, concatenate([words, words_of([one])], 0)],
+            tuple([site.within(what, width) for site in sites]))
 
 
 # The pass ----------------------------------------------------------------------------------------
 
 def check_program(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
-    """The checked program; None if nothing in it can fail in these ways. Cached on the program."""
+    """The checked program; None if it is the program itself. Cached on it."""
     return closed.derived(("checked", kinds), lambda: _checked(closed, kinds))
 
 
@@ -262,7 +267,9 @@ def _checked(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
     noted = Noted(body)
     program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
     checks = noted.found
-    return Checked(program, tuple(checks.sites), checks.width) if checks.sites else None
+    if not checks.sites and not checks.left:
+        return None
+    return Checked(program, tuple(checks.sites), checks.width)
 
 
 def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
@@ -270,7 +277,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
     words of the first failure in front; the last word is the iteration.
     """
     def step(*args: Any) -> list[Any]:
-        read, (count, *old), rest = args[:num_read], args[num_read:num_read + 3], args[num_read + 3:]
+        read, (count, *old), rest = cut(args, num_read, 3)
         code, words, *outs = eval_closed(body.program, *read, *rest)
         words = concatenate([words, words_of([count])], 0)
         return [add(count, _int(1)), *first(old, [code, words]), *outs]
@@ -282,16 +289,19 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
         step, [*avals[:num_read], *carry, *avals[num_read:]]))
 
 
-def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int) -> ClosedOlympuspr:
-    """A branch that returns as many words as the others, with codes behind those of others."""
+def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Any]
+              ) -> ClosedOlympuspr:
+    """A branch that returns words as the others do, with codes behind those of others."""
     def branch(*args: Any) -> list[Any]:
         if isinstance(body, ClosedOlympuspr):
-            return [*no_failure(width), *eval_closed(body, *args)]
+            return [*no_failure(width, vma), *eval_closed(body, *args)]
         code, words, *outs = eval_closed(body.program, *args)
-        return [moved(code, offset), widened(words, width), *outs]
+        found = moved(code, offset), widened(words, width)
+        return [*(pvary(x, vma) for x in found), *outs]
 
     program = body.program if isinstance(body, Checked) else body
-    return program.derived(("branch", offset, width), lambda: stage(branch, program.in_avals))
+    return program.derived(("branch", offset, width, vma),
+                           lambda: stage(branch, program.in_avals))
 
 
 class Checks:
@@ -307,6 +317,7 @@ class Checks:
         self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed
         self.width = 0
         self.where: Any = None      # the line of the equation
+        self.left = False           # whether a check was left out
 
     def body(self, closed: ClosedOlympuspr) -> Checked | None:
         """The checked program of a body."""
@@ -351,9 +362,7 @@ class Checks:
     def run(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
         prim = eqn.primitive
         if prim is check_p:
-            sites = eqn.params["sites"]
-            if self.kinds.issuperset([site.kind for site in sites]):
-                self.took(ins, sites)
+            self.take_check(*ins, eqn.params["sites"])
             return []
         outs = prim.checked(self, ins, eqn.params) if prim.checked is not None else None
         if outs is not None:
@@ -369,6 +378,16 @@ class Checks:
                 if dtypes.is_inexact(typeof(out).dtype):
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
+
+    def take_check(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+        """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
+        wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
+        if not all(wanted):
+            self.left = True
+            table = np.array([False, *wanted])
+            code = select(dynamic_index_in_dim(table, code, 0, False), code, _int(0))
+        if any(wanted):
+            self.took([code, words], sites)
 
     def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
         """The equation fails if anything is wrong; its place is told, and the operands there."""
@@ -409,7 +428,16 @@ def numeric(operands: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
 
 DIVISIONS = frozenset(["div", "rem"])
 # What makes no NaN: it moves values, and what it moves has been looked at where it was made.
-MOVES = frozenset(["abs", "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp", "complex", "concatenate", "conj", "convert_element_type", "copy", "deal", "device_put", "dynamic_slice", "dynamic_update_slice", "floor", "gather", "imag", "io_callback", "layout_constraint", "max", "min", "name", "neg", "optimization_barrier", "pbroadcast", "pmax", "pmin", "ppermute", "preduced", "pure_callback", "pvary", "real", "reduce_max", "reduce_min", "reduced_vary_cast", "reshape", "reshard", "rev", "round", "scatter", "scatter-max", "scatter-min", "select_n", "sharding_constraint", "sign", "slice", "sort", "split", "squeeze", "stack", "stop_gradient", "tile", "top_k", "transpose", "unstack"])
+MOVES = frozenset((
+    "abs", "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all",
+    "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp", "complex", "concatenate", "conj",
+    "convert_element_type", "copy", "deal", "device_put", "dynamic_slice", "dynamic_update_slice",
+    "floor", "gather", "imag", "io_callback", "layout_constraint", "max", "min", "name", "neg",
+    "optimization_barrier", "pbroadcast", "pmax", "pmin", "ppermute", "preduced", "pure_callback",
+    "pvary", "real", "reduce_max", "reduce_min", "reduced_vary_cast", "reshape", "reshard", "rev",
+    "round", "scatter", "scatter-max", "scatter-min", "select_n", "sharding_constraint", "sign",
+    "slice", "sort", "split", "squeeze", "stack", "stop_gradient", "tile", "top_k", "transpose",
+    "unstack"))
 
 
 # Failures as text --------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from ..types.tree_registry import register_pytree_node_class
 __all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
            "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
            "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
-           "kinds_of", "nan_checks", "user_checks", "with_error"]
+           "kinds_of", "nan_checks", "raising", "user_checks", "with_error"]
 
 
 class CheckException(Exception):
@@ -180,6 +180,24 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
         return Error(code, words, sites), tree_unflatten(body.out_tree, outs)
 
     return checked
+
+
+def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
+    """A jitted function of (error, result) as one of the result, which raises the error."""
+    @wraps(fun, attributes=True)
+    @api_boundary
+    def call(*args: Any, **kwargs: Any) -> Any:
+        error, out = compiled(*args, **kwargs)
+        check_error(error)
+        return out
+
+    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+        return compiled.eval_shape(*args, **kwargs)[1]
+
+    for name in ("trace", "lower", "clear_cache", "explain", "cache_info"):
+        setattr(call, name, getattr(compiled, name))
+    call.eval_shape = eval_shape    # type: ignore[attr-defined]
+    return call
 
 
 def kinds_of(what: str, errors: Any) -> frozenset[str]:
