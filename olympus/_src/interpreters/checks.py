@@ -397,7 +397,7 @@ class Checks:
             return
         if not shape:
             self.fails(wrong, numeric(operands, [()]), kind, prim.name, ())
-        elif size is None or size >= 2 ** 31 or typeof(wrong).tagged:
+        elif size is None or size >= 2 ** 31 or typeof(wrong).explicit:
             self.fails(reduce_or(wrong, range(len(shape))), [], kind, prim.name, shape)
         else:
             places = reshape(iota(INT32, size), shape)
@@ -482,8 +482,8 @@ def _operands(site: Site, values: Sequence[np.ndarray]) -> list[str]:
     if site.told:
         place, *values = values
         where = ", ".join(map(str, map(int, np.unravel_index(int(place), site.told))))
-        shown.append(f"at [{where}] of {list(site.told)}")
+        shown.append(f"at [{where}] of the shape {site.told}")
     if values:
         shown.append(f"of the operand{'s' * (len(values) > 1)} "
                      f"{', '.join(str(x[()]) for x in values)}")
-    return [f"  {' '.join(shown)}"]
+    return [f"  {', '.join(shown)}"]
