@@ -164,8 +164,8 @@ def run(program, x, np, plant, fail):
             x = number / (fail(x, 0.0) if bad else np.abs(x) + 1)
         elif name == "take":
             index = 4 + i if bad else 2
-            x = x + (lax.dynamic_index_in_dim(x, onp.asarray(index) + 0 * x[0].astype(int), 0, False)
-                     if np is onp else x[index])
+            traced = onp.asarray(index) + 0 * x[0].astype(int)
+            x = x + (lax.dynamic_index_in_dim(x, traced, 0, False) if np is onp else x[index])
         elif name == "loop" and np is onp:
             x = lax.fori_loop(0, 3, lambda _, x: np.sqrt(fail(x, -2.0) if bad else np.abs(x)), x)
         elif name == "loop":
@@ -234,7 +234,7 @@ def test_jit_raises_at_the_call():
     np.testing.assert_allclose(f(np.ones(2), n=1)["y"][0], 0)
     with pytest.raises(OlympusRuntimeError, match=r"^9.0 given, of 2 \(`check` failed\)\n  at "):
         f(np.array([9., 1.]), n=2)
-    with pytest.raises(OlympusRuntimeError, match=r"at \[1\] of the shape \(2,\), of the operand -1"):
+    with pytest.raises(OlympusRuntimeError, match=r"at \[1\] of the shape \(2,\), .* operand -1"):
         f(np.array([1., -1.]), n=2)
     assert f.eval_shape(np.ones(2), n=1)["y"][0].shape == (2,)
     error, out = f.lower(np.array([1., -1.]), n=1).compile()(np.array([1., -1.]))

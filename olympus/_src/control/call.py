@@ -127,7 +127,7 @@ class Call(Bodied):
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
-    def checked(self, checks: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Any, args: Any, params: Any) -> Any:
         body = self.derived(params, checks.body)
         return body and checks.took(
             self.bind(*args, **{**params, "olympuspr": body.program}), body.sites)
@@ -184,4 +184,4 @@ class Defined(Call, abstract=True):
 
     jvp, linearize, partial_eval, transpose, vmap = map(
         _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))
-    checked = None      # one operation
+    checked: Any = None     # one operation

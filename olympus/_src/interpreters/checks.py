@@ -11,7 +11,6 @@ what is checked of a body is kept with the body, and a body that cannot fail is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from ..lax.reduce import argmax, reduce_min, reduce_or
 from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis, reshape
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
+from ..types.shape import maximum, prod
 from .index_checks import outside
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
@@ -115,7 +115,7 @@ class Checked(NamedTuple):
 def fields_of(values: Sequence[Any]) -> tuple[Field, ...]:
     """How values lie among the words."""
     avals = list(map(typeof, values))
-    return tuple([Field(a.shape, a.dtype, math.prod(a.shape) * _words_each(a.dtype))
+    return tuple([Field(a.shape, a.dtype, prod(a.shape) * _words_each(a.dtype))
                   for a in avals])
 
 
@@ -138,7 +138,7 @@ def _encoded(x: Any) -> Any:
         wide = "float32" if dtypes.is_floating(dtype) else "int32"
         x = convert_element_type(x, dtypes.as_dtype(wide))
     x = bitcast_convert_type(x, UINT32)
-    return reshape(x, (math.prod(typeof(x).shape),))
+    return reshape(x, (prod(typeof(x).shape),))
 
 
 def _decoded(field: Field, words: np.ndarray) -> np.ndarray:
@@ -328,7 +328,7 @@ class Checks:
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
         self.sites += sites
-        self.width = max(self.width, typeof(words).shape[0])
+        self.width = maximum(self.width, typeof(words).shape[0])
         return outs
 
     def fails(self, failed: Any, values: Sequence[Any], kind: str, what: str, told: Any = None
@@ -362,7 +362,7 @@ class Checks:
     def run(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
         prim = eqn.primitive
         if prim is check_p:
-            self.take_check(*ins, eqn.params["sites"])
+            self.take_check(ins[0], ins[1], eqn.params["sites"])
             return []
         outs = prim.checked(self, ins, eqn.params) if prim.checked is not None else None
         if outs is not None:
@@ -392,7 +392,7 @@ class Checks:
     def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
         """The equation fails if anything is wrong; its place is told, and the operands there."""
         shape = typeof(wrong).shape
-        size = math.prod(shape) if all(type(n) is int for n in shape) else None
+        size = prod(shape) if all(type(n) is int for n in shape) else None
         if size == 0:
             return
         if not shape:

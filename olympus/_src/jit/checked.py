@@ -128,7 +128,8 @@ class Error:
     @classmethod
     def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[Any]) -> Error:
         """The error of these arrays."""
-        return cls(*data, metadata)
+        code, words = data
+        return cls(code, words, metadata)
 
     def __str__(self) -> str:
         return f"Error({self.get()})"
@@ -194,9 +195,9 @@ def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
     def eval_shape(*args: Any, **kwargs: Any) -> Any:
         return compiled.eval_shape(*args, **kwargs)[1]
 
-    for name in ("trace", "lower", "clear_cache", "explain", "cache_info"):
-        setattr(call, name, getattr(compiled, name))
-    call.eval_shape = eval_shape    # type: ignore[attr-defined]
+    methods = {name: getattr(compiled, name)
+               for name in ("trace", "lower", "clear_cache", "explain", "cache_info")}
+    vars(call).update(methods, eval_shape=eval_shape)
     return call
 
 
@@ -204,8 +205,9 @@ def kinds_of(what: str, errors: Any) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
-    single = isinstance(errors, (str, type)) or not isinstance(errors, Iterable)
-    given = [errors] if single else [*errors]
+    given: list[Any] = [errors]
+    if isinstance(errors, Iterable) and not isinstance(errors, (str, type)):
+        given = [*errors]
     if not all(isinstance(x, (str, type)) and x in names for x in given):
         raise ValueError(f"{what}: the checks {clipped(errors)} given; an iterable of "
                          f"{', '.join(map(repr, KINDS))}, or of categories of "
