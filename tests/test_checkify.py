@@ -8,7 +8,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import export, lax
 from olympus.experimental import checkify
 from olympus.experimental.checkify import OlympusRuntimeError
 
@@ -305,6 +305,23 @@ def test_check_error_hands_an_error_on():
     leaves, tree = olympus.tree.flatten(error)
     assert olympus.tree.unflatten(tree, leaves).get() == error.get()
     assert checkify.init_error.get() is None and checkify.init_error.throw() is None
+
+
+def test_an_error_is_an_output_of_an_artifact():
+    def f(x, i):
+        olympus.check(x[0] < 5, "{} of {all}", x[0], all=x)
+        return lax.map(lambda x: 1 / onp.log(x), x)[i]
+
+    g = olympus.jit(checkify.checkify(f, checkify.all_checks))
+    read = export.deserialize(export.export(g)(np.ones(2, np.float32), 0).serialize())
+    for values, index in (([9, 2], 0), ([1, 2], 0), ([-1, 2], 0), ([2, 2], 7), ([2, 3], 1)):
+        x = np.array(values, np.float32)
+        error, want = read.call(x, index)[0], g(x, index)[0]
+        assert error.get() == want.get()
+        assert (error.get() is None) == (index == 1)
+    with pytest.raises(ValueError, match="a pytree"):
+        export.export(olympus.jit(checkify.checkify(lambda x: olympus.check(
+            x > 0, "{x}", x=[x, x]))))(1.0).serialize()
 
 
 @pytest.mark.parametrize(("kind", "text", "call"), [

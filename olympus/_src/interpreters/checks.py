@@ -41,7 +41,7 @@ from .index_checks import outside
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "no_failure", "raise_failure", "words_of"]
+           "no_failure", "place_of", "raise_failure", "words_of"]
 
 KINDS = ("user", "nan", "index", "div")
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
@@ -78,7 +78,7 @@ class Site(NamedTuple):
     where: the user's line.
     fields: what the first words are.
     told: what else is known of it, by kind: the structure of the message's fields; the shape of the
-      value that has a NaN; (axis or axes, shape) of what is indexed.
+      value that has a NaN; (axes, shape) of what is indexed.
     around: what runs it, the innermost first: (what one run is called, which word says which).
     """
 
@@ -452,13 +452,18 @@ def raise_failure(code: Any, words: Any, sites: Sequence[Site]) -> None:
 def explained(site: Site, words: np.ndarray) -> str:
     """What failed, where, of which values, and in which run of what is around it."""
     values = site.values(words)
-    lines = [_headline(site, values), f"  at {source.summarize(site.where)}"]
+    lines = [_headline(site, values), f"  at {place_of(site)}"]
     if site.kind in ("nan", "div") and values:
         lines += _operands(site, values)
     runs = [what.format(words[word].astype(np.int32)) for what, word in site.around]
     if runs:
         lines.append(f"  in {', of '.join(runs)}")
     return "\n".join(lines)
+
+
+def place_of(site: Site) -> str:
+    """The user's line, as text; a site of an artifact has no other."""
+    return site.where if isinstance(site.where, str) else source.summarize(site.where)
 
 
 def _headline(site: Site, values: Sequence[np.ndarray]) -> str:

@@ -82,8 +82,9 @@ all_checks = automatic_checks | user_checks
 class Error:
     """Whether a program failed, and what: a pytree of two arrays, which under vmap are mapped.
 
+    >>> import olympus.numpy as onp
     >>> from olympus.experimental import checkify
-    >>> error, _ = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(0.)
+    >>> error, _ = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(onp.zeros(()))
     >>> error.get().splitlines()[0]
     'division by zero in div'
     """
@@ -280,6 +281,9 @@ def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> li
 def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
     """`check` in checked programs, and nothing elsewhere.
 
+    Args:
+      pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
+
     >>> from olympus.experimental import checkify
     >>> checkify.debug_check(False, "not looked at")
     """
@@ -288,6 +292,12 @@ def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) ->
 
 def check_error(error: Error) -> None:
     """Fail as the error says: raise, or in a checked program take the error into its own.
+
+    Args:
+      error: what a function of `checkify` returned.
+
+    Raises:
+      OlympusRuntimeError: where there is one.
 
     >>> from olympus.experimental import checkify
     >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(1.)
