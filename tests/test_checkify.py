@@ -319,6 +319,14 @@ def test_an_error_is_an_output_of_an_artifact():
         error, want = read.call(x, index)[0], g(x, index)[0]
         assert error.get() == want.get()
         assert (error.get() is None) == (index == 1)
+    n, = export.symbolic_shape("n")
+    sized = export.export(olympus.jit(checkify.checkify(
+        lambda x, i: 1 / x[i], checkify.all_checks)))(
+            olympus.ShapeDtypeStruct((n,), np.float32), olympus.ShapeDtypeStruct((n,), np.int32))
+    read, x = export.deserialize(sized.serialize()), np.array([1, 0], np.float32)
+    for index, text in ((0, None), (1, "division by zero"), (2, "shape ('n',): an index is out")):
+        error = read.call(x, np.array([0, index], np.int32))[0].get()
+        assert error is None if text is None else text in error
     with pytest.raises(ValueError, match="a pytree"):
         export.export(olympus.jit(checkify.checkify(lambda x: olympus.check(
             x > 0, "{x}", x=[x, x]))))(1.0).serialize()

@@ -17,7 +17,7 @@ def encode_sites(sites: tuple[Site, ...]) -> bytes:
     found = [[site.kind, site.what, place_of(site),
               [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
               _names(site) if site.kind == "user" else site.told, site.around] for site in sites]
-    return json.dumps(found).encode()
+    return json.dumps(found, default=str).encode()     # symbolic sizes
 
 
 def _names(site: Site) -> tuple[int, list[str]]:

@@ -28,16 +28,16 @@ from ..core.tags import pvary
 from ..core.trace import literal, typeof
 from ..lax.arithmetic import imag, real
 from ..lax.barriers import stop_gradient
-from ..lax.comparison import eq, lt, ne, select
+from ..lax.comparison import eq, ne, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
-from ..lax.creation import full, iota
+from ..lax.creation import full
 from ..lax.families import add
-from ..lax.reduce import argmax, reduce_min, reduce_or
+from ..lax.reduce import argmax
 from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis, reshape
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
-from ..types.shape import maximum, prod
-from .index_checks import outside
+from ..types.shape import definitely_equal, maximum, prod
+from .index_checks import first_place, outside
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
@@ -391,21 +391,24 @@ class Checks:
 
     def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
         """The equation fails if anything is wrong; its place is told, and the operands there."""
-        shape = typeof(wrong).shape
-        size = prod(shape) if all(type(n) is int for n in shape) else None
-        if size == 0:
+        aval = typeof(wrong)
+        if definitely_equal(aval.size, 0):
             return
-        if not shape:
-            self.fails(wrong, numeric(operands, [()]), kind, prim.name, ())
-        elif size is None or size >= 2 ** 31 or typeof(wrong).explicit:
-            self.fails(reduce_or(wrong, range(len(shape))), [], kind, prim.name, shape)
-        else:
-            places = reshape(iota(INT32, size), shape)
-            place = reduce_min(select(wrong, places, full(shape, size, INT32)), range(len(shape)))
-            here = [dynamic_index_in_dim(reshape(stop_gradient(x), (size,)), place, 0, False)
-                    if typeof(x).shape else x for x in numeric(operands, [(), shape])
-                    ] if prim.elementwise else []
-            self.fails(lt(place, _int(size)), [place, *here], kind, prim.name, shape)
+        failed, place = first_place(wrong)
+        here: list[Any] = []
+        if place is not None:
+            here = [place]
+            if prim.elementwise:
+                here += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
+        elif not aval.shape:
+            here = numeric(operands, [()])
+        self.fails(failed, here, kind, prim.name, aval.shape)
+
+
+def at_place(x: Any, place: Any) -> Any:
+    """A number, or the element of an array at a place in the row of all."""
+    aval = typeof(x)
+    return dynamic_index_in_dim(reshape(x, (aval.size,)), place, 0, False) if aval.shape else x
 
 
 def eq_zero(x: Any) -> Any:
@@ -475,6 +478,9 @@ def _headline(site: Site, values: Sequence[np.ndarray]) -> str:
     if site.kind == "div":
         return f"division by zero in {site.what}"
     axes, shape = site.told
+    if not values:
+        return (f"out-of-bounds indexing for array of shape {shape}: an index is out of bounds for "
+                f"one of the axes {tuple(axes)}.\n  an index of {site.what}")
     index, component = map(int, values)
     axis = axes[component]
     return (f"out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds "

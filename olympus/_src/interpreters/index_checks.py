@@ -15,12 +15,13 @@ from ..lax.bits import bitwise_or
 from ..lax.comparison import gt, lt, select
 from ..lax.creation import full, iota
 from ..lax.indexing import Scatter, gather_p
-from ..lax.reduce import reduce_min
+from ..lax.reduce import reduce_min, reduce_or
 from ..lax.shape import broadcast_in_dim, reshape
 from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
 from ..types import dtypes
+from ..types.shape import definitely_equal, exceeds
 
-__all__ = ["outside"]
+__all__ = ["first_place", "outside"]
 
 INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
@@ -29,6 +30,8 @@ Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
 def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Iterator[Found]:
     """(whether one is outside, [the first such index, which component of an index it is], (the axis
     of each component, the shape of what is indexed)), as often as there are indices.
+
+    The list is empty where the first is not known.
     """
     if prim is gather_p:
         axes = params["dimension_numbers"].start_index_map
@@ -64,20 +67,38 @@ def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[i
              ) -> Iterator[Found]:
     """Of indices whose last axis counts the components."""
     shape, aval = typeof(operand).shape, typeof(indices)
-    if not axes or not aval.size:
+    if not axes or definitely_equal(aval.size, 0):
         return
     bounds = [_last(shape[a], window[a], aval.dtype) for a in axes]
-    last = (full(aval.shape, bounds[0], aval.dtype) if len(set(bounds)) == 1 else
+    last = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
             broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
     wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
-    size = aval.size
-    places = reshape(iota(INT32, size), aval.shape)
-    place = reduce_min(select(wrong, places, full(aval.shape, size, INT32)), range(aval.ndim))
-    index = dynamic_index_in_dim(reshape(indices, (size,)), place, 0, False)
-    yield (lt(place, literal(size, INT32)), [index, rem(place, literal(len(axes), INT32))],
-           (axes, shape))
+    failed, place = first_place(wrong)
+    values = []
+    if place is not None:
+        index = dynamic_index_in_dim(reshape(indices, (aval.size,)), place, 0, False)
+        values = [index, rem(place, literal(len(axes), INT32))]
+    yield failed, values, (axes, shape)
 
 
-def _last(size: int, window: int, dtype: Any) -> int:
+def first_place(wrong: Any) -> tuple[Any, Any]:
+    """Whether anything is wrong, and the place of the first in the row of all elements.
+
+    The place is None where it is not known: of rank 0, of a symbolic size, of an array of which its
+    type says that devices have parts.
+    """
+    aval = typeof(wrong)
+    shape, size = aval.shape, aval.size
+    if not shape:
+        return wrong, None
+    if type(size) is not int or size >= 2 ** 31 or aval.explicit:
+        return reduce_or(wrong, range(len(shape))), None
+    places = reshape(iota(INT32, size), shape)
+    place = reduce_min(select(wrong, places, full(shape, size, INT32)), range(len(shape)))
+    return lt(place, literal(size, INT32)), place
+
+
+def _last(size: Any, window: int, dtype: Any) -> Any:
     """The last start at which a window is inside, or the last number of the dtype."""
-    return min(size - window, int(dtypes.iinfo(dtype).max))
+    limit = int(dtypes.iinfo(dtype).max)
+    return limit if exceeds(size - window, limit) else size - window
