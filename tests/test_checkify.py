@@ -209,7 +209,8 @@ def test_what_is_planted_in_a_random_program_is_found_there(seed):
 
 def test_a_while_loop_ends_at_its_first_failure():
     def endless(x):
-        return lax.while_loop(lambda c: c[0] < 99, lambda c: (c[0] + 1, c[1] - 1 + 0 * onp.sqrt(c[1])),
+        return lax.while_loop(lambda c: c[0] < 99, lambda c: (
+            c[0] + 1, c[1] - 1 + 0 * onp.sqrt(c[1])),
                               (0, x))
 
     error, (count, _) = olympus.jit(checkify.checkify(endless, checkify.nan_checks))(3.0)
