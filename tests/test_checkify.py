@@ -144,6 +144,13 @@ def test_checked_functions_are_transformed(inside, kind):
             assert error.get().startswith("at mapped index 0: ")
 
 
+@pytest.mark.parametrize("decorate", [with_jvp, with_vjp])
+def test_a_custom_rule_keeps_what_its_function_fails_of(decorate):
+    g = checkify.checkify(decorate(KINDS["nan"][0]), checkify.nan_checks)
+    slope, error = olympus.grad(lambda x: g(x)[::-1], has_aux=True)(-3.0)
+    assert slope == 1 and "primitive: log" in error.get()
+
+
 def random_program(rng, length):
     """Operations on a vector of four, as (name, number); one of them may be planted to fail."""
     return [(rng.choice(["add", "log", "divide", "take", "scale", "loop", "branch"]),
