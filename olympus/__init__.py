@@ -72,6 +72,7 @@ from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 with _when_named(__name__):
+    from ._src.jit.checked import check
     from ._src.custom.gradient import closure_convert, custom_gradient
     from ._src.custom.vjp import custom_vjp
     from ._src.arrays.assembly import (
@@ -97,8 +98,9 @@ __all__ = [
     "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
     "Shard",
     "__version__", "__version_info__", "allow_f16_reductions", "array_garbage_collection_guard",
-    "auto_pcast", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",
+    "auto_pcast", "block_until_ready", "check", "check_tracer_leaks", "checking_leaks",
+    "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert", "config",
+    "copy_to_host_async",
     "core", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
     "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",

@@ -15,7 +15,7 @@ from olympus import export, lax
 from olympus._src.core import staging
 from olympus._src.interpreters import partial_eval
 from olympus.ad_checkpoint import checkpoint_name
-from olympus.experimental import io_callback
+from olympus.experimental import checkify, io_callback
 from olympus.sharding import AxisType, Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
 
@@ -517,6 +517,32 @@ def case_bad_calls():
             (ValueError, "incompatible devices", lambda: sm(f, P("x"), P("x"), mesh(
                 (2, 2), order=slice(4)))(olympus.device_put(X, olympus.devices()[7])))]:
         error(kind, text, call)
+
+
+def case_checks_say_which_device():
+    def f(x):
+        def body(i, y):
+            olympus.check(i < 2, "row {i}", i=i)
+            return y + onp.log(lax.psum(y, "y"))
+        rows = lax.axis_index("x") + 1      # the devices run it once, twice, …
+        return x + lax.fori_loop(0, rows, body, x * 0 + 1).sum()
+
+    for check_vma in (True, False):
+        g = checkify.checkify(olympus.shard_map(
+            f, mesh=mesh(), in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=check_vma),
+            checkify.all_checks)
+        error, out = olympus.jit(g)(X)
+        assert "row 2" in error.get() and out.shape == X.shape
+        assert "in iteration 2 of a while, of device 4 of the mesh" in error.get(), error.get()
+        wrong = X.copy()
+        wrong[6, 3] = -1        # of device (3, 1)
+        error, _ = olympus.jit(checkify.checkify(olympus.shard_map(
+            onp.log, mesh=mesh(), in_specs=P("x", "y"), out_specs=P("x", "y"),
+            check_vma=check_vma), checkify.nan_checks))(wrong)
+        assert "at [0, 1] of the shape (2, 2), of the operand -1.0" in error.get()
+        assert "in device 7 of the mesh" in error.get()
+    error, _ = checkify.checkify(olympus.pmap(lambda x: 1 / x), checkify.div_checks)(X + (X > 9))
+    assert "at [0] of the shape (4,)" in error.get() and "device 0" in error.get()
 
 
 CASES = names(globals())

@@ -15,8 +15,6 @@ _REFERENCES = "references (mutable arrays) are not there yet; carry values throu
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
 _FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
-_CHECKIFY = ("checks in programs are not there yet; see olympus.debug_nans and "
-             "olympus.debug.callback")
 _HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
 _HOST = "use scipy.{0} outside of olympus.jit, or within by olympus.pure_callback"
 
@@ -140,7 +138,7 @@ HINTS: dict[str, dict[str, str]] = {
         "gda_serialization": "use olympus.experimental.array_serialization",
         "maximal": "use olympus.device_put", "enable_x64": "use olympus.enable_x64",
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
-        "olympus.export.symbolic_shape", "sparse": _SPARSE, "checkify": _CHECKIFY,
+        "olympus.export.symbolic_shape", "sparse": _SPARSE,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
         "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,

@@ -14,7 +14,7 @@ _INTERNAL = "it chooses between two ways that JAX does one thing; there is one h
 _TF = "TensorFlow is not called from here"
 _GPU_CLUSTER = "it is of transfers and certificates of JAX's own clusters, which are not used here"
 _PGLE = "programs are not compiled again by what a profile says; see olympus.profiler"
-_CHECKS = "it is of olympus.checkify's functions, which are not there yet"
+_CHECKS = "`jit(checks=…)` and `experimental.checkify` say it for each function"
 _STACKS = "locations in modules are the user's line, not the whole stack"
 _NO_PLATFORM = "such devices have no backend here"
 

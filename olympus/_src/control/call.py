@@ -127,6 +127,11 @@ class Call(Bodied):
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
+    def checked(self, checks: Any, args: Any, params: Any) -> Any:
+        body = self.derived(params, checks.body)
+        return body and checks.took(
+            self.bind(*args, **{**params, "olympuspr": body.program}), body.sites)
+
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         body, used_in = dce_closed(eqn.params["olympuspr"], used, keep_inputs=False)
         return eqn.replace(
@@ -179,3 +184,4 @@ class Defined(Call, abstract=True):
 
     jvp, linearize, partial_eval, transpose, vmap = map(
         _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))
+    checked: Any = None     # one operation

@@ -22,6 +22,7 @@ from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split
 from ..interpreters.transpose import transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
@@ -80,6 +81,22 @@ class Cond(Runs):
 
         return b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
                       types)
+
+    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        found = {id(b): checks.body(b) for b in params["branches"]}
+        if not any(found.values()):
+            return None
+        sites, places = [], {}      # a program that stands for several indices stays one
+        for key, body in found.items():
+            places[key] = len(sites)
+            sites += body.sites if body else ()
+        some = list(filter(None, found.values()))
+        width = max(body.width for body in some)
+        vma = frozenset().union(*(body.program.out_avals[0].vma for body in some))
+        made = {id(b): as_branch(found[id(b)] or b, places[id(b)], width, vma)
+                for b in params["branches"]}
+        return checks.took(self.bind(*args, branches=tuple(
+            [made[id(b)] for b in params["branches"]])), sites)
 
     def step_through(self, run: Callable[..., list[Any]], index: Any, *args: Any,
                      branches: Sequence[ClosedOlympuspr]) -> None:

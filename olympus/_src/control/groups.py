@@ -26,6 +26,7 @@ from ..core.primitive import Axis, Higher, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, depends, partial_eval_program
@@ -258,6 +259,29 @@ class Runs(Bodied, abstract=True):
              ) -> Any:
         params, args, out = self.batched(axis, args, dims, params)
         return self.bind(*args, **params), out
+
+    # The count of iterations, the code and the words of the first that failed are three carries.
+    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        (body,) = map(checks.body, self.alike(params))
+        return body and checks.took(
+            self.run_checked(body, args, params), [
+                site.within(f"iteration {{}} of a {self.name}", body.width) for site in body.sites])
+
+    def run_checked(self, body: Checked, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The code, the words and the results of a loop of the checked body."""
+        own, read, carry, each = self.cut(params, args)
+        program = counted(body, len(read))
+        start = no_failure(body.width + 1, program.out_avals[1].vma)
+        start = [start[0], *start]      # the count is an int32 that starts at 0, too
+        new = self.regrouped(params, [program], len(read),
+                             [*map(typeof, start), *range(len(carry))], range(len(own)))
+        return self.bind(*own, *read, *start, *carry, *each, **self.until_failure(new))[1:]
+
+    def until_failure(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The params of a checked loop that ends when it fails, if it can: its carry has the count
+        in front, then the code.
+        """
+        return params
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         params = eqn.params

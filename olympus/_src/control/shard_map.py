@@ -26,12 +26,17 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import ctx, typeof
+from ..core.trace import ctx, literal, typeof
 from ..interpreters.batching import BatchTrace, batch_program
 from ..interpreters.partial_eval import Split
 from ..lax.arithmetic import div
-from ..lax.collectives.reductions import cast_along, psum_p
-from ..lax.shape import expand_dims, squeeze
+from ..lax.collectives.axes import axis_index
+from ..lax.collectives.reductions import cast_along, pmin, psum, psum_p
+from ..lax.comparison import eq, ne, select
+from ..lax.convert import bitcast_convert_type
+from ..lax.creation import full
+from ..lax.shape import broadcast_in_dim, expand_dims, reshape, squeeze
+from ..lax.slicing import concatenate
 from ..types.avals import ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
@@ -207,6 +212,22 @@ class ShardMap(Call):
                 body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
+    def checked(self, checks: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        manual = _manual(params)
+        names = tuple(manual.ordered(manual.names))
+        with manual.within():
+            body = checks.body(params["olympuspr"])
+            if body is None:
+                return None
+            program = body.program.derived(("by device", names), lambda: stage(
+                lambda *xs: _first_of_devices(names, eval_closed(body.program, *xs)),
+                body.program.in_avals))
+        whole = PartitionSpec()
+        outs = self.bind(*args, **{**params, "olympuspr": program,
+                                   "out_specs": (whole, whole, *params["out_specs"])})
+        return checks.took(outs, [
+            site.within("device {} of the mesh", body.width) for site in body.sites])
+
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         # One of the mesh hides one of vmap that has its name.
         return name not in params["newly_manual_axes"] and (
@@ -329,6 +350,19 @@ class ShardMap(Call):
 
 
 shard_map_p = ShardMap("shard_map")
+
+
+def _first_of_devices(names: tuple[Any, ...], outs: Sequence[Any]) -> list[Any]:
+    """Results of a checked body, where all devices have the first failure among them."""
+    code, words, *rest = outs
+    device, none = axis_index(names), literal(0, code.dtype)
+    count = full((), np.iinfo(np.int32).max, device.dtype)
+    first = pmin(select(ne(code, none), device, count), names)
+    mine = eq(device, first)
+    words = concatenate([words, bitcast_convert_type(reshape(device, (1,)), words.dtype)], 0)
+    return [psum(select(mine, code, none), names),
+            psum(select(broadcast_in_dim(mine, words.shape, ()), words,
+                        full(words.shape, 0, words.dtype)), names), *rest]
 
 
 def _inserted(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:

@@ -15,11 +15,12 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import literal, typeof
+from ..core.trace import ctx, literal, typeof
 from ..interpreters.batching import batch_program
+from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..lax.bits import bitwise_and
-from ..lax.comparison import select_n
+from ..lax.comparison import eq, select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
@@ -27,6 +28,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
+from .call import call_p
 from .cond import cond_p, put_one
 from .elements import per_element
 from .groups import Groups, Loop, at_front
@@ -99,6 +101,34 @@ class While(Loop):
 
         return b.while_loop([test(*carry, *consts), *carry], lambda going, *_: going, step_and_test,
                             consts, const_avals)[1:]
+
+    # A loop ends at its first failure. One whose condition may fail carries what that said: it is
+    # evaluated in front of the loop and in the body.
+    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
+        test = checks.body(cond)
+        if test is None:
+            return super().checked(checks, args, params)
+        c_consts, b_consts, carry = self.cut(params, args)[:3]
+        going, = checks.took(call_p.bind(*c_consts, *carry, olympuspr=test.program,
+                                         name="condition"), test.sites)
+        body = params["body_olympuspr"]
+        nb = len(b_consts)
+        asked = body.derived(("asked", cond, nc, nb), lambda: _ask(cond, body, nc, nb))
+        says = asked.derived(("says", nc + nb), lambda: stage(
+            lambda going, *_: [going], asked.in_avals[nc + nb:]))
+        return super().checked(checks, [*c_consts, *b_consts, going, *carry], {
+            **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
+            "body_olympuspr": asked})[1:]
+
+    def until_failure(self, params: dict[str, Any]) -> dict[str, Any]:
+        # Devices that take part in a collective of the body all go on.
+        if any(self.uses_axis(name, params) for name in ctx.axes):
+            return params
+        cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
+        return {**params, "cond_olympuspr": cond.derived(("until it fails", nc), lambda: stage(
+            lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
+            cond.in_avals))}
 
     def step_through(self, run: Callable[..., list[Any]], *args: Any, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
@@ -202,6 +232,16 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
         return cond_p.bind(convert_element_type(going, INT32), *consts, *carry, branches=branches)
 
     return stage(step, [*avals[:nc + nb], cond.out_avals[0], *avals[nc + nb:]])
+
+
+def _ask(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+    """Body, then condition: consts of both, whether it goes on, carry."""
+    def step(*args: Any) -> list[Any]:
+        new = call_p.bind(*args[nc:nc + nb], *args[nc + nb + 1:], olympuspr=body, name="body")
+        return [*call_p.bind(*args[:nc], *new, olympuspr=cond, name="condition"), *new]
+
+    return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],
+                        *body.in_avals[nb:]])
 
 
 while_p = While("while")

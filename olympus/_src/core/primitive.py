@@ -214,6 +214,9 @@ class Primitive:
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
     memory: Any = None      # (operands, outs) -> the space of each result; None: that of all
+    # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
+    # bodies; None where no body can fail.
+    checked: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
 

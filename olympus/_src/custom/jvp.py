@@ -25,6 +25,7 @@ from .rules import (
     Ruled,
     Rules,
     SymbolicZero,
+    WithFailure,
     at,
     check_pair,
     check_structure,
@@ -195,12 +196,23 @@ class _ChosenJvp(Chosen):
         return [*compress(outs, self.used)], [*compress(out_tangents, self.used)]
 
 
+class _JvpWithFailure(WithFailure):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        outs, out_tangents = self.rules(primals, tangents)
+        found = self.failure(primals)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in found]
+        return [*found, *outs], [*zeros, *out_tangents]
+
+
 class CustomJvpCall(CustomCall):
     """params, staged: name, call_olympuspr, jvp, symbolic_zeros."""
 
     what = "custom_jvp"
     kept = ("jvp",)
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
+    with_failure = _JvpWithFailure
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:

@@ -496,6 +496,24 @@ class Chosen(Rules):
         return self.rules.closed_over()
 
 
+class WithFailure(Rules):
+    """The rules of a checked function, which returns its code and its words in front."""
+
+    __slots__ = ("code", "identity", "own", "rules", "program")
+
+    def __init__(self, rules: Rules, program: ClosedOlympuspr) -> None:
+        super().__init__(rules)
+        self.rules, self.program = rules, program
+        self.code, self.identity, self.own = rules.code, (program, rules.identity), rules.own
+
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
+
+    def failure(self, primals: Sequence[Any]) -> list[Any]:
+        """Code and words of the function: the rules do not tell."""
+        return eval_closed(self.program, *primals)[:2]
+
+
 def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]) -> Noted:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
@@ -629,8 +647,8 @@ class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
-    programs, under vmap, behind the operands that the function closes over, and where only some
-    outputs are used.
+    programs, under vmap, behind the operands that the function closes over, where only some
+    outputs are used, and where the function is checked.
     """
 
     what = ""
@@ -639,6 +657,7 @@ class CustomCall(Bodied, abstract=True):
     batched: Any = None
     shifted: Any = Shifted
     chosen: Any = None
+    with_failure: Any = None
     body = "call_olympuspr"
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
@@ -730,6 +749,16 @@ class CustomCall(Bodied, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def checked(self, checks: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        body = checks.body(params["call_olympuspr"])
+        if body is None or self.with_failure is None:
+            return None
+        rules, rest = self.unpack(params)
+        outs = ctx.trace.process_custom(
+            self, lambda *xs: eval_closed(body.program, *xs),
+            self.with_failure(rules, body.program), tuple(numbers(args)), rest)
+        return checks.took(outs, body.sites)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         if self.chosen is None:

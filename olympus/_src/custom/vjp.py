@@ -37,6 +37,7 @@ from .rules import (
     Rules,
     Shifted,
     SymbolicZero,
+    WithFailure,
     at,
     check_pair,
     check_structure,
@@ -360,12 +361,21 @@ class _ChosenVjp(Chosen):
         return [*compress(outs, self.used)], res, lambda res, cts: bwd(res, merged(zeros, cts))
 
 
+class _VjpWithFailure(WithFailure):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        outs, res, bwd = self.rules(primals, perturbed)
+        return [*self.failure(primals), *outs], res, lambda res, cts: bwd(res, cts[2:])
+
+
 class CustomVjpCall(CustomCall):
     """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
 
     what = "custom_vjp"
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
+    with_failure = _VjpWithFailure
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:

@@ -7,9 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ..jit.checked import Error
 from ..types.tree import tree_structure
 from ..types.tree_paths import is_namedtuple
 from ..types.tree_registry import PyTreeDef, is_tree_node, registry
+from .checks import decode_sites, encode_sites
 
 __all__ = ["Unregistered", "decode_tree", "encode_tree", "register_namedtuple_serialization",
            "register_pytree_node_serialization"]
@@ -209,3 +211,8 @@ def _decode(written: Any, leaves: Sequence[Any]) -> Any:
     if node is not None and node.from_children is not None:
         return tree_structure(node.from_children(aux, values))
     return PyTreeDef.from_node_data_and_children(registry, (kind, aux), children)
+
+
+register_pytree_node_serialization(
+    Error, serialized_name="olympus.experimental.checkify.Error", serialize_auxdata=encode_sites,
+    deserialize_auxdata=decode_sites)

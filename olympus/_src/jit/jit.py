@@ -11,7 +11,7 @@ import enum
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
@@ -59,6 +59,7 @@ __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
+_checked: Any = lazy_module("olympus._src.jit.checked")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
 
@@ -101,6 +102,7 @@ class Options(TypedDict, total=False):
     max_traces: int | None
     on_retrace: str | Callable[[Explanation], None]
     guards: str | None
+    checks: Iterable[str]
 
 
 class Jitted(Protocol[P, R_co]):
@@ -131,8 +133,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
         compiler_options: dict[str, Any] | None = None, persist: bool = False,
         hold: str | None = None, max_traces: int | None = None,
-        on_retrace: str | Callable[[Explanation], None] = "warn",
-        guards: str | None = None) -> Any:
+        on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
+        checks: Iterable[str] = ()) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 
     Args:
@@ -164,6 +166,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       guards: what a call does where a global, a closure cell, a default, an attribute or a
         container that the function read when it was traced has changed: "warn", "error" (a
         `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
+      checks: which failures a call raises an error for, the first one with its operation, line,
+        operands and iteration: names among "user" (`olympus.check`), "index", "nan" and "div". The
+        error is one more result of the program: `lower` and `trace` are of (error, result), and a
+        call waits for it.
 
     Returns:
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
@@ -183,9 +189,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist,
                "hold": hold, "max_traces": max_traces, "on_retrace": on_retrace,
                "guards": guards}
+    make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
-        return lambda f: make_jit(f, options)
-    return make_jit(fun, options)
+        return lambda f: make(f, options)
+    return make(fun, options)
 
 
 def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
@@ -249,6 +256,14 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     wrapped._jit_info = info
     info.compiled = weakref.ref(wrapped)    # its methods are not known to the garbage collector
     return wrapped
+
+
+def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> Any:
+    """`jit` of one function, whose calls raise what the checks find."""
+    if options["out_shardings"] is not UNSPECIFIED:
+        options = {**options, "out_shardings": (None, options["out_shardings"])}
+    wanted = _checked.kinds_of("jit", checks)
+    return _checked.raising(make_jit(_checked.with_error(fun, wanted), options), fun)
 
 
 _MANY = 10      # traces of one function, or functions of one code, that are no mistake

@@ -1,0 +1,46 @@
+"""How the errors of checked functions are written into artifacts: what their codes mean."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..interpreters.checks import Field, Site, place_of
+from ..types import dtypes
+from ..types.tree import tree_structure, tree_unflatten
+
+__all__ = ["decode_sites", "encode_sites"]
+
+
+def encode_sites(sites: tuple[Site, ...]) -> bytes:
+    """What codes mean, with lines as text."""
+    found = [[site.kind, site.what, place_of(site),
+              [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
+              _names(site) if site.kind == "user" else site.told, site.around] for site in sites]
+    return json.dumps(found, default=str).encode()     # symbolic sizes
+
+
+def _names(site: Site) -> tuple[int, list[str]]:
+    """How many fields of a message go by place, and the names of the others."""
+    args, kwargs = tree_unflatten(site.told, site.fields)
+    if not all(type(x) is Field for x in (*args, *kwargs.values())):
+        raise ValueError(f"serialize: the message {site.what!r} of a check given, a field of which "
+                         "is a pytree; arrays are required in what is written into an artifact; "
+                         "give each of them to the check.")
+    return len(args), sorted(kwargs)
+
+
+def decode_sites(data: bytes) -> tuple[Site, ...]:
+    """The same, read."""
+    return tuple([Site(
+        kind, what, where, tuple([Field(tuple(shape), dtypes.as_dtype(dtype), size)
+                                  for shape, dtype, size in fields]),
+        _told(kind, told), tuple([(run, word) for run, word in around]))
+        for kind, what, where, fields, told, around in json.loads(data)])
+
+
+def _told(kind: str, told: Any) -> Any:
+    if kind == "user":
+        count, names = told
+        return tree_structure(((0,) * count, dict.fromkeys(names, 0)))
+    return tuple(map(tuple, told)) if kind == "index" else tuple(told)

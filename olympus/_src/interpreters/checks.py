@@ -1,0 +1,500 @@
+"""Checks: a program that finds its own first failure, and returns it in front of its results.
+
+    program    inputs  ->  results
+    checked    inputs  ->  code, words, results
+
+`code` is 0, or says which of the program's `Site`s failed first; `words` are what is told of it:
+the bits of operands and places, of as many words as any site needs. A program knows nothing of who
+runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So
+what is checked of a body is kept with the body, and a body that cannot fail is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import source
+from ..base.util import Noted, cut
+from ..core.context import ROOT, ctx
+from ..core.effects import Effect
+from ..core.evaluate import eval_closed, evaluate
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.primitive import Axis, Primitive
+from ..core.staging import stage
+from ..core.tags import pvary
+from ..core.trace import literal, typeof
+from ..lax.arithmetic import imag, real
+from ..lax.barriers import stop_gradient
+from ..lax.comparison import eq, ne, select
+from ..lax.convert import bitcast_convert_type, convert_element_type
+from ..lax.creation import full
+from ..lax.families import add
+from ..lax.reduce import argmax
+from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis, reshape
+from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
+from ..types import dtypes
+from ..types.shape import definitely_equal, maximum, prod
+from .index_checks import first_place, outside
+
+__all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
+           "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
+           "no_failure", "place_of", "raise_failure", "words_of"]
+
+KINDS = ("user", "nan", "index", "div")
+INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
+
+
+class OlympusRuntimeError(ValueError):
+    """A check failed: what failed, where, and of which values.
+
+    >>> import olympus
+    >>> from olympus.experimental import checkify
+    >>> try:
+    ...     olympus.check(False, "x is {x}", x=3)
+    ... except checkify.OlympusRuntimeError as error:
+    ...     print(str(error).splitlines()[0])
+    x is 3 (`check` failed)
+    """
+
+    __module__ = "olympus.experimental.checkify"    # which few import
+
+
+class Field(NamedTuple):
+    """A value among the words."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    size: int       # in words
+
+
+class Site(NamedTuple):
+    """What can fail: one equation, or one `check` of the user's.
+
+    kind: one of `KINDS`.
+    what: the operation's name, or the user's message.
+    where: the user's line.
+    fields: what the first words are.
+    told: what else is known of it, by kind: the structure of the message's fields; the shape of the
+      value that has a NaN; (axes, shape) of what is indexed.
+    around: what runs it, the innermost first: (what one run is called, which word says which).
+    """
+
+    kind: str
+    what: str
+    where: Any
+    fields: tuple[Field, ...] = ()
+    told: Any = None
+    around: tuple[tuple[str, int], ...] = ()
+
+    def within(self, what: str, word: int) -> Site:
+        """The same, run by a loop or for elements, as `word` counts."""
+        return self._replace(around=(*self.around, (what, word)))
+
+    def values(self, words: np.ndarray) -> list[np.ndarray]:
+        """The fields' values."""
+        found, start = [], 0
+        for field in self.fields:
+            found.append(_decoded(field, words[start:start + field.size]))
+            start += field.size
+        return found
+
+
+class Checked(NamedTuple):
+    """A checked program, its sites, and how many words it returns."""
+
+    program: ClosedOlympuspr
+    sites: tuple[Site, ...]
+    width: int
+
+
+# Words -------------------------------------------------------------------------------------------
+
+def fields_of(values: Sequence[Any]) -> tuple[Field, ...]:
+    """How values lie among the words."""
+    avals = list(map(typeof, values))
+    return tuple([Field(a.shape, a.dtype, prod(a.shape) * _words_each(a.dtype))
+                  for a in avals])
+
+
+def _words_each(dtype: Any) -> int:
+    return max(1, dtypes.itemsize_bits(dtype) // 32)
+
+
+def words_of(values: Sequence[Any]) -> Any:
+    """The bits of values, one after the other: uint32[n]."""
+    parts = [_encoded(stop_gradient(x)) for x in values]
+    return concatenate(parts, 0) if len(parts) > 1 else parts[0] if parts else _no_words(0)
+
+
+def _encoded(x: Any) -> Any:
+    dtype = typeof(x).dtype
+    if dtypes.is_complex(dtype):
+        parts = [expand_dims(part(x), (typeof(x).ndim,)) for part in (real, imag)]
+        x = concatenate(parts, typeof(x).ndim)
+    elif dtypes.itemsize_bits(dtype) < 32:
+        wide = "float32" if dtypes.is_floating(dtype) else "int32"
+        x = convert_element_type(x, dtypes.as_dtype(wide))
+    x = bitcast_convert_type(x, UINT32)
+    return reshape(x, (prod(typeof(x).shape),))
+
+
+def _decoded(field: Field, words: np.ndarray) -> np.ndarray:
+    dtype, words = field.dtype, np.ascontiguousarray(words, np.uint32)
+    if not dtypes.is_complex(dtype) and dtypes.itemsize_bits(dtype) < 32:
+        wide = np.float32 if dtypes.is_floating(dtype) else np.int32
+        return words.view(wide).reshape(field.shape).astype(dtype)
+    return words.view(dtype).reshape(field.shape)
+
+
+def _no_words(width: int) -> Any:
+    return full((width,), 0, UINT32)
+
+
+def _int(value: int) -> Any:
+    return literal(value, INT32)
+
+
+def no_failure(width: int, vma: frozenset[Any] = frozenset()) -> list[Any]:
+    """The code and the words of a program that has not failed, varying along these axes."""
+    return [pvary(x, vma) for x in (full((), 0, INT32), _no_words(width))]
+
+
+def widened(words: Any, width: int) -> Any:
+    """The words with zeros behind them."""
+    more = width - typeof(words).shape[0]
+    return pad(words, literal(0, UINT32), ((0, more, 0),)) if more else words
+
+
+def moved(code: Any, offset: int) -> Any:
+    """The code of a site behind `offset` others."""
+    return select(eq(code, _int(0)), code, add(code, _int(offset))) if offset else code
+
+
+def first(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """(code, words) of the old failure, or of the new one if there is none."""
+    fine = eq(old[0], _int(0))
+    return [select(fine, new[0], old[0]),
+            select(broadcast_in_dim(fine, typeof(old[1]).shape, ()), new[1], old[1])]
+
+
+# The user's checks -------------------------------------------------------------------------------
+
+class CheckEffect(Effect):
+    """A check may fail. It is kept though nobody reads it; elements that do not run it are fine."""
+
+    __slots__ = ()
+    per_element = True
+    name = "Check"
+
+
+class Check(Primitive):
+    """Fail if the code is not 0. params: sites, what codes mean; debug, whether to look at it only
+    in checked programs."""
+
+    multiple_results = True
+    lowered = ("debug",)
+
+    def infer(self, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool) -> list[Any]:
+        return []
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return frozenset([CheckEffect()])
+
+    def impl(self, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool) -> list[Any]:
+        if not debug:
+            raise_failure(code, words, sites)
+        return []
+
+    def lower(self, b: Any, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool
+              ) -> list[Any]:
+        if debug:
+            return []
+        raise ValueError(
+            f"check: {source.summarize(sites[0].where)} is compiled in a program that is not "
+            "checked, from which nothing can be raised; a function that is checked is required "
+            "around it; write olympus.jit(checks={'user'}), the decorator, at the outermost jit, "
+            "or experimental.checkify.checkify(f), which returns the error. (Cannot abstractly "
+            "evaluate a checkify.check which was not functionalized.)")
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), []
+
+    transpose = None
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             sites: tuple[Site, ...], debug: bool) -> Any:
+        if axis.size:
+            args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
+                    for x, d in zip(args, dims, strict=True)]
+            args, sites = first_run("element {} of a vmap", axis.size, args, sites)
+            self.bind(*args, sites=sites, debug=debug)
+        return [], []
+
+
+check_p = Check("check")
+
+
+def first_run(what: str, count: int, args: Sequence[Any], sites: tuple[Site, ...]
+              ) -> tuple[list[Any], tuple[Site, ...]]:
+    """The failure of the first of several runs that has one, and sites that tell which that is.
+
+    args: code and words, with a row for each run.
+    """
+    code, words = args
+    one = argmax(ne(code, full((count,), 0, INT32)), 0, np.int32)
+    width = typeof(words).shape[1]
+    code, words = [dynamic_index_in_dim(x, one, 0, keepdims=False) for x in (code, words)]
+    return ([code, concatenate([words, words_of([one])], 0)],
+            tuple([site.within(what, width) for site in sites]))
+
+
+# The pass ----------------------------------------------------------------------------------------
+
+def check_program(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
+    """The checked program; None if it is the program itself. Cached on it."""
+    return closed.derived(("checked", kinds), lambda: _checked(closed, kinds))
+
+
+def _checked(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
+    def body(*args: Any) -> tuple[list[Any], Any]:
+        checks = Checks(kinds)
+        outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
+        return [*checks.first(), *outs], checks
+
+    noted = Noted(body)
+    program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
+    checks = noted.found
+    if not checks.sites and not checks.left:
+        return None
+    return Checked(program, tuple(checks.sites), checks.width)
+
+
+def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
+    """A checked body as that of a loop: its carry has the count of iterations, the code and the
+    words of the first failure in front; the last word is the iteration.
+    """
+    def step(*args: Any) -> list[Any]:
+        read, (count, *old), rest = cut(args, num_read, 3)
+        code, words, *outs = eval_closed(body.program, *read, *rest)
+        words = concatenate([words, words_of([count])], 0)
+        return [add(count, _int(1)), *first(old, [code, words]), *outs]
+
+    avals = body.program.in_avals
+    code, words = body.program.out_avals[:2]
+    carry = [code, code, words.update(shape=(body.width + 1,))]
+    return body.program.derived(("counted", num_read), lambda: stage(
+        step, [*avals[:num_read], *carry, *avals[num_read:]]))
+
+
+def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Any]
+              ) -> ClosedOlympuspr:
+    """A branch that returns words as the others do, with codes behind those of others."""
+    def branch(*args: Any) -> list[Any]:
+        if isinstance(body, ClosedOlympuspr):
+            return [*no_failure(width, vma), *eval_closed(body, *args)]
+        code, words, *outs = eval_closed(body.program, *args)
+        found = moved(code, offset), widened(words, width)
+        return [*(pvary(x, vma) for x in found), *outs]
+
+    program = body.program if isinstance(body, Checked) else body
+    return program.derived(("branch", offset, width, vma),
+                           lambda: stage(branch, program.in_avals))
+
+
+class Checks:
+    """What was found in a program that is run equation by equation.
+
+    A primitive with bodies has a rule `checked(checks, args, params)`: its results, or None if no
+    body can fail. It asks `body` for checked bodies, and hands on what they return to `took`.
+    """
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+        self.sites: list[Site] = []
+        self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed
+        self.width = 0
+        self.where: Any = None      # the line of the equation
+        self.left = False           # whether a check was left out
+
+    def body(self, closed: ClosedOlympuspr) -> Checked | None:
+        """The checked program of a body."""
+        return check_program(closed, self.kinds)
+
+    def took(self, outs: Sequence[Any], sites: Sequence[Site]) -> list[Any]:
+        """Take code and words off the results of what has these sites."""
+        code, words, *outs = outs
+        self.found.append((moved(code, len(self.sites)), words))
+        self.sites += sites
+        self.width = maximum(self.width, typeof(words).shape[0])
+        return outs
+
+    def fails(self, failed: Any, values: Sequence[Any], kind: str, what: str, told: Any = None
+              ) -> None:
+        """The equation fails if so, of these values."""
+        code = select(failed, _int(1), _int(0))
+        self.took([code, words_of(values)],
+                  [Site(kind, what, self.where, fields_of(values), told)])
+
+    def first(self) -> list[Any]:
+        """Code and words of the first failure."""
+        # From the last to the first: each is chosen by its own code, so that nothing waits.
+        code, words = no_failure(self.width)
+        for its_code, its_words in reversed(self.found):
+            code, words = first([its_code, widened(its_words, self.width)], [code, words])
+        return [code, words]
+
+    def step(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+        """Run one equation with its checks, in its scope, at its line."""
+        trace, scope = ctx.trace, ctx.scope
+        start, self.where = len(trace.eqns), eqn.source
+        if eqn.ctx is not None and eqn.ctx is not ROOT:
+            ctx.scope = scope.extend(*eqn.ctx.names)
+        try:
+            return self.run(eqn, ins)
+        finally:
+            ctx.scope = scope
+            if eqn.source is not None:
+                trace.relocate(start, eqn.source)
+
+    def run(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+        prim = eqn.primitive
+        if prim is check_p:
+            self.take_check(ins[0], ins[1], eqn.params["sites"])
+            return []
+        outs = prim.checked(self, ins, eqn.params) if prim.checked is not None else None
+        if outs is not None:
+            return outs
+        if "div" in self.kinds and prim.name in DIVISIONS:
+            self.look(eq_zero(ins[1]), prim, "div", [ins[0]])
+        if "index" in self.kinds:
+            for failed, values, told in outside(prim, list(map(stop_gradient, ins)), eqn.params):
+                self.fails(failed, values, "index", prim.name, told)
+        outs = prim.bind_eqn(ins, eqn.params)
+        if "nan" in self.kinds and prim.name not in MOVES:
+            for out in outs if prim.multiple_results else [outs]:
+                if dtypes.is_inexact(typeof(out).dtype):
+                    self.look(is_nan(out), prim, "nan", ins)
+        return outs
+
+    def take_check(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+        """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
+        wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
+        if not all(wanted):
+            self.left = True
+            table = np.array([False, *wanted])
+            code = select(dynamic_index_in_dim(table, code, 0, False), code, _int(0))
+        if any(wanted):
+            self.took([code, words], sites)
+
+    def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
+        """The equation fails if anything is wrong; its place is told, and the operands there."""
+        aval = typeof(wrong)
+        if definitely_equal(aval.size, 0):
+            return
+        failed, place = first_place(wrong)
+        here: list[Any] = []
+        if place is not None:
+            here = [place]
+            if prim.elementwise:
+                here += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
+        elif not aval.shape:
+            here = numeric(operands, [()])
+        self.fails(failed, here, kind, prim.name, aval.shape)
+
+
+def at_place(x: Any, place: Any) -> Any:
+    """A number, or the element of an array at a place in the row of all."""
+    aval = typeof(x)
+    return dynamic_index_in_dim(reshape(x, (aval.size,)), place, 0, False) if aval.shape else x
+
+
+def eq_zero(x: Any) -> Any:
+    """Where a value is zero."""
+    x = stop_gradient(x)
+    return eq(x, full(typeof(x).shape, 0, typeof(x).dtype))
+
+
+def is_nan(x: Any) -> Any:
+    """Where a value is no number."""
+    x = stop_gradient(x)
+    return ne(x, x)
+
+
+def numeric(operands: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+    """Those of the operands that are numbers, of one of the shapes."""
+    return [x for x in operands if typeof(x).shape in shapes and not dtypes.is_extended(
+        typeof(x).dtype) and not dtypes.is_float0(typeof(x).dtype)]
+
+
+DIVISIONS = frozenset(["div", "rem"])
+# What makes no NaN: it moves values, and what it moves has been looked at where it was made.
+MOVES = frozenset((
+    "abs", "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all",
+    "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp", "complex", "concatenate", "conj",
+    "convert_element_type", "copy", "deal", "device_put", "dynamic_slice", "dynamic_update_slice",
+    "floor", "gather", "imag", "io_callback", "layout_constraint", "max", "min", "name", "neg",
+    "optimization_barrier", "pbroadcast", "pmax", "pmin", "ppermute", "preduced", "pure_callback",
+    "pvary", "real", "reduce_max", "reduce_min", "reduced_vary_cast", "reshape", "reshard", "rev",
+    "round", "scatter", "scatter-max", "scatter-min", "select_n", "sharding_constraint", "sign",
+    "slice", "sort", "split", "squeeze", "stack", "stop_gradient", "tile", "top_k", "transpose",
+    "unstack"))
+
+
+# Failures as text --------------------------------------------------------------------------------
+
+def raise_failure(code: Any, words: Any, sites: Sequence[Site]) -> None:
+    """Raise what a code says, if it is not 0."""
+    number = int(code)
+    if number:
+        raise OlympusRuntimeError(explained(sites[number - 1], np.asarray(words)))
+
+
+def explained(site: Site, words: np.ndarray) -> str:
+    """What failed, where, of which values, and in which run of what is around it."""
+    values = site.values(words)
+    lines = [_headline(site, values), f"  at {place_of(site)}"]
+    if site.kind in ("nan", "div") and values:
+        lines += _operands(site, values)
+    runs = [what.format(words[word].astype(np.int32)) for what, word in site.around]
+    if runs:
+        lines.append(f"  in {', of '.join(runs)}")
+    return "\n".join(lines)
+
+
+def place_of(site: Site) -> str:
+    """The user's line, as text; a site of an artifact has no other."""
+    return site.where if isinstance(site.where, str) else source.summarize(site.where)
+
+
+def _headline(site: Site, values: Sequence[np.ndarray]) -> str:
+    if site.kind == "user":
+        args, kwargs = site.told.unflatten([x[()] for x in values])
+        return f"{site.what.format(*args, **kwargs)} (`check` failed)"
+    if site.kind == "nan":
+        return f"nan generated by primitive: {site.what}."
+    if site.kind == "div":
+        return f"division by zero in {site.what}"
+    axes, shape = site.told
+    if not values:
+        return (f"out-of-bounds indexing for array of shape {shape}: an index is out of bounds for "
+                f"one of the axes {tuple(axes)}.\n  an index of {site.what}")
+    index, component = map(int, values)
+    axis = axes[component]
+    return (f"out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds "
+            f"for axis {axis} with size {shape[axis]}.\n  an index of {site.what}")
+
+
+def _operands(site: Site, values: Sequence[np.ndarray]) -> list[str]:
+    """The place, and the operands there."""
+    shown = []
+    if site.told:
+        place, *values = values
+        where = ", ".join(map(str, map(int, np.unravel_index(int(place), site.told))))
+        shown.append(f"at [{where}] of the shape {site.told}")
+    if values:
+        shown.append(f"of the operand{'s' * (len(values) > 1)} "
+                     f"{', '.join(str(x[()]) for x in values)}")
+    return [f"  {', '.join(shown)}"]

@@ -1,0 +1,104 @@
+"""Which indices of an operation reach outside of what they index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.ir import Literal
+from ..core.primitive import Primitive
+from ..core.trace import literal, typeof
+from ..lax.arithmetic import rem
+from ..lax.bits import bitwise_or
+from ..lax.comparison import gt, lt, select
+from ..lax.creation import full, iota
+from ..lax.indexing import Scatter, gather_p
+from ..lax.reduce import reduce_min, reduce_or
+from ..lax.shape import broadcast_in_dim, reshape
+from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
+from ..types import dtypes
+from ..types.shape import definitely_equal, exceeds
+
+__all__ = ["first_place", "outside"]
+
+INT32 = dtypes.as_dtype("int32")
+Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
+
+
+def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Iterator[Found]:
+    """(whether one is outside, [the first such index, which component of an index it is], (the axis
+    of each component, the shape of what is indexed)), as often as there are indices.
+
+    The list is empty where the first is not known.
+    """
+    if prim is gather_p:
+        axes = params["dimension_numbers"].start_index_map
+        yield from _in_rows(args[0], args[1], axes, params["slice_sizes"])
+    elif isinstance(prim, Scatter):
+        numbers = params["dimension_numbers"]
+        yield from _in_rows(args[0], args[1], numbers.scatter_dims_to_operand_dims,
+                            _window(numbers, args[0], args[2]))
+    elif prim is dynamic_slice_p:
+        yield from _by_axis(args[0], args[1:], params["slice_sizes"])
+    elif prim is dynamic_update_slice_p:
+        yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
+
+
+def _window(numbers: Any, operand: Any, updates: Any) -> list[int]:
+    """The sizes of what a scatter writes at an index."""
+    sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
+    flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    return [1 if a in flat else next(sizes) for a in range(typeof(operand).ndim)]
+
+
+def _by_axis(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> Iterator[Found]:
+    shape = typeof(operand).shape
+    for axis, (start, size) in enumerate(zip(starts, window, strict=True)):
+        if type(start) is not Literal:
+            last = _last(shape[axis], size, typeof(start).dtype)
+            dtype = typeof(start).dtype
+            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last, dtype)))
+            yield failed, [start, literal(0, INT32)], ((axis,), shape)
+
+
+def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[int]
+             ) -> Iterator[Found]:
+    """Of indices whose last axis counts the components."""
+    shape, aval = typeof(operand).shape, typeof(indices)
+    if not axes or definitely_equal(aval.size, 0):
+        return
+    bounds = [_last(shape[a], window[a], aval.dtype) for a in axes]
+    last = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
+            broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
+    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
+    failed, place = first_place(wrong)
+    values = []
+    if place is not None:
+        index = dynamic_index_in_dim(reshape(indices, (aval.size,)), place, 0, False)
+        values = [index, rem(place, literal(len(axes), INT32))]
+    yield failed, values, (axes, shape)
+
+
+def first_place(wrong: Any) -> tuple[Any, Any]:
+    """Whether anything is wrong, and the place of the first in the row of all elements.
+
+    The place is None where it is not known: of rank 0, of a symbolic size, of an array of which its
+    type says that devices have parts.
+    """
+    aval = typeof(wrong)
+    shape, size = aval.shape, aval.size
+    if not shape:
+        return wrong, None
+    if type(size) is not int or size >= 2 ** 31 or aval.explicit:
+        return reduce_or(wrong, range(len(shape))), None
+    places = reshape(iota(INT32, size), shape)
+    place = reduce_min(select(wrong, places, full(shape, size, INT32)), range(len(shape)))
+    return lt(place, literal(size, INT32)), place
+
+
+def _last(size: Any, window: int, dtype: Any) -> Any:
+    """The last start at which a window is inside, or the last number of the dtype."""
+    limit = int(dtypes.iinfo(dtype).max)
+    return limit if exceeds(size - window, limit) else size - window

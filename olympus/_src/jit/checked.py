@@ -1,0 +1,327 @@
+"""Checks in compiled programs: `check` says what must hold, `checkify` and `jit(checks=…)` look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import source
+from ..base.source import api_boundary
+from ..base.typing import P, PyTree, R
+from ..base.util import clipped, name_of, wraps
+from ..control.bodies import stage_body
+from ..control.call import call_p
+from ..core.trace import ThreadState, Tracer, ctx, typeof
+from ..interpreters.checks import (
+    KINDS,
+    OlympusRuntimeError,
+    Site,
+    check_p,
+    check_program,
+    explained,
+    fields_of,
+    words_of,
+)
+from ..lax.comparison import select
+from ..lax.convert import convert_element_type
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_unflatten
+from ..types.tree_registry import register_pytree_node_class
+
+__all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
+           "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
+           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
+           "kinds_of", "nan_checks", "raising", "user_checks", "with_error"]
+
+
+class CheckException(Exception):
+    """What a check found. Its classes are the categories of errors that `checkify` looks for."""
+
+
+class FailedCheckError(CheckException):
+    """A `check` of the user's does not hold."""
+
+
+class NaNError(CheckException):
+    """An operation made a NaN."""
+
+
+class OOBError(CheckException):
+    """An index is outside of what it indexes."""
+
+
+class DivisionByZeroError(CheckException):
+    """A division by zero."""
+
+
+class BatchedError(CheckException):
+    """Failures of several elements: `error_mapping` has each by its index."""
+
+    def __init__(self, error_mapping: dict[tuple[int, ...], CheckException]) -> None:
+        self.error_mapping = error_mapping
+        super().__init__("\n".join(f"at mapped index {', '.join(map(str, index))}: {error}"
+                                   for index, error in error_mapping.items()))
+
+
+ErrorCategory = type[CheckException]
+CATEGORIES: dict[str, ErrorCategory] = {
+    "user": FailedCheckError, "nan": NaNError, "index": OOBError, "div": DivisionByZeroError}
+
+user_checks = frozenset([FailedCheckError])
+nan_checks = frozenset([NaNError])
+index_checks = frozenset([OOBError])
+div_checks = frozenset([DivisionByZeroError])
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+@register_pytree_node_class
+class Error:
+    """Whether a program failed, and what: a pytree of two arrays, which under vmap are mapped.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(onp.zeros(()))
+    >>> error.get().splitlines()[0]
+    'division by zero in div'
+    """
+
+    __slots__ = ("_code", "_words", "_sites")
+
+    def __init__(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+        self._code, self._words, self._sites = code, words, sites
+
+    def get(self) -> str | None:
+        """The message of the first failure, or None."""
+        found = self.get_exception()
+        return None if found is None else str(found)
+
+    def get_exception(self) -> CheckException | None:
+        """The first failure as an exception of its category, or None; of mapped ones, each."""
+        if isinstance(self._code, Tracer):
+            raise TypeError(f"checkify: the error {self._code} is traced; one that is known is "
+                            "required; return it from the transformed function, or use "
+                            "checkify.check_error there.")
+        code = np.asarray(self._code)
+        if not code.any():
+            return None
+        words = np.asarray(self._words)
+        if not code.shape:
+            return self._exception(code, words)
+        return BatchedError({index: self._exception(code[index], words[index])
+                             for index in np.ndindex(code.shape) if code[index]})
+
+    def _exception(self, code: Any, words: np.ndarray) -> CheckException:
+        site = self._sites[int(code) - 1]
+        return CATEGORIES[site.kind](explained(site, words))
+
+    def throw(self) -> None:
+        """Raise an `OlympusRuntimeError` with the message, if there is one."""
+        check_error(self)
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Site, ...]]:
+        """The arrays, and what they mean."""
+        return (self._code, self._words), self._sites
+
+    @classmethod
+    def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[Any]) -> Error:
+        """The error of these arrays."""
+        code, words = data
+        return cls(code, words, metadata)
+
+    def __str__(self) -> str:
+        return f"Error({self.get()})"
+
+
+init_error = Error(np.int32(0), np.zeros(0, np.uint32), ())
+
+
+@api_boundary
+def checkify(f: Callable[P, R], errors: frozenset[ErrorCategory] = user_checks
+             ) -> Callable[P, tuple[Error, R]]:
+    """The function that returns an error besides its result, instead of failing or going on.
+
+    Args:
+      f: a function of pytrees of arrays, with `check`s in it, or without.
+      errors: what is looked for: a set of categories, as `user_checks`, `nan_checks`,
+        `index_checks`, `div_checks` and their unions.
+
+    Returns:
+      A function of the same arguments that returns (error, result). `error.get()` is None, or says
+      what failed first: the operation, the user's line, operands, the iteration of the loop.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.experimental import checkify
+    >>> f = checkify.checkify(lambda x, i: onp.log(x)[i], errors=checkify.all_checks)
+    >>> error, _ = olympus.jit(f)(onp.array([1., 2.]), 5)
+    >>> print(error.get().splitlines()[0][:64])
+    out-of-bounds indexing for array of shape (2,): index 5 is out o
+    """
+    kinds = kinds_of("checkify", errors)
+    return with_error(f, kinds)
+
+
+def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Error, R]]:
+    """`checkify` of kinds by name."""
+    if not callable(f):
+        raise TypeError(f"checkify: {clipped(f)} given; a function is required.")
+
+    @wraps(f)
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, R]:
+        # Arguments are closed over: what is no array, or is known, stays so.
+        body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
+        found = check_program(body.program, kinds)
+        program, sites = (body.program, ()) if found is None else (found.program, found.sites)
+        outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
+        if found is None:
+            return init_error, tree_unflatten(body.out_tree, outs)
+        code, words, *outs = outs
+        return Error(code, words, sites), tree_unflatten(body.out_tree, outs)
+
+    return checked
+
+
+def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
+    """A jitted function of (error, result) as one of the result, which raises the error."""
+    @wraps(fun, attributes=True)
+    @api_boundary
+    def call(*args: Any, **kwargs: Any) -> Any:
+        error, out = compiled(*args, **kwargs)
+        check_error(error)
+        return out
+
+    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+        return compiled.eval_shape(*args, **kwargs)[1]
+
+    methods = {name: getattr(compiled, name)
+               for name in ("trace", "lower", "clear_cache", "explain", "cache_info")}
+    vars(call).update(methods, eval_shape=eval_shape)
+    return call
+
+
+def kinds_of(what: str, errors: Any) -> frozenset[str]:
+    """Names of checks, from names or categories."""
+    names = {**{kind: kind for kind in KINDS},
+             **{category: kind for kind, category in CATEGORIES.items()}}
+    given: list[Any] = [errors]
+    if isinstance(errors, Iterable) and not isinstance(errors, (str, type)):
+        given = [*errors]
+    if not all(isinstance(x, (str, type)) and x in names for x in given):
+        raise ValueError(f"{what}: the checks {clipped(errors)} given; an iterable of "
+                         f"{', '.join(map(repr, KINDS))}, or of categories of "
+                         "experimental.checkify, is required.")
+    return frozenset([names[x] for x in given])
+
+
+@api_boundary
+def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
+          ) -> None:
+    """Fail with a message unless `pred` holds.
+
+    Where `pred` is known it raises at once. In a compiled program it is looked at if that is
+    checked: by `jit(checks={"user"})`, which raises, or `checkify`, which returns the error.
+
+    Args:
+      pred: a bool, of rank 0.
+      msg: the message, with fields as `str.format` knows them.
+      fmt_args, fmt_kwargs: arrays (or pytrees of them) for the fields.
+      debug: look at it in checked programs only; elsewhere it is nothing.
+
+    Raises:
+      OlympusRuntimeError: where it does not hold.
+
+    >>> import olympus
+    >>> @olympus.jit(checks={"user"})
+    ... def f(x):
+    ...     olympus.check(x > 0, "{x} is not positive", x=x)
+    ...     return x ** 0.5
+    >>> float(f(4.))
+    2.0
+    """
+    what = "debug_check" if debug else "check"
+    aval = typeof(pred)
+    if aval.shape or not dtypes.is_bool(aval.dtype):
+        raise TypeError(f"{what} takes a scalar pred as argument, got {aval}: a bool of rank 0 is "
+                        "required; reduce it with olympus.numpy.all.")
+    fields, tree = tree_flatten((fmt_args, fmt_kwargs))
+    fields = _checked_fields(what, msg, fields, tree)
+    site = Site("user", msg, source.user_frame(), fields_of(fields), tree)
+    if ctx.trace is ThreadState.trace and not isinstance(pred, Tracer) and (debug or bool(pred)):
+        return
+    code = select(pred, *[convert_element_type(x, dtypes.as_dtype("int32")) for x in (0, 1)])
+    check_p.bind(code, words_of(fields), sites=(site,), debug=debug)
+
+
+def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> list[Any]:
+    """The values of a message's fields, which must be arrays, and fit it."""
+    for x in fields:
+        try:
+            fits = dtypes.is_numeric(typeof(x).dtype) or dtypes.is_bool(typeof(x).dtype)
+        except TypeError:
+            fits = False
+        if not fits:
+            raise TypeError(f"{what}: Formatting arguments to checkify.check need to be PyTrees "
+                            f"of arrays, but got {clipped(x)} of type {type(x)}; write other "
+                            "values into the message.")
+    zeros = [np.zeros(typeof(x).shape, typeof(x).dtype)[()] for x in fields]
+    args, kwargs = tree_unflatten(tree, zeros)
+    try:
+        msg.format(*args, **kwargs)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{what}: the message {msg!r} given with {len(args)} values and the names "
+            f"{sorted(kwargs)}; each of its fields must be one of them, and take its format "
+            f"({type(error).__name__}: {error}).") from None
+    return list(fields)
+
+
+def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
+    """`check` in checked programs, and nothing elsewhere.
+
+    Args:
+      pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
+
+    >>> from olympus.experimental import checkify
+    >>> checkify.debug_check(False, "not looked at")
+    """
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error: Error) -> None:
+    """Fail as the error says: raise, or in a checked program take the error into its own.
+
+    Args:
+      error: what a function of `checkify` returned.
+
+    Raises:
+      OlympusRuntimeError: where there is one.
+
+    >>> from olympus.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(1.)
+    >>> checkify.check_error(error)
+    """
+    if not isinstance(error, Error):
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead; "
+                        "give it the first result of a function of checkify.")
+    if isinstance(error._code, Tracer) or ctx.trace is not ThreadState.trace:
+        _bind(error)
+    else:
+        raise_error(error)
+
+
+def _bind(error: Error) -> None:
+    """Make a traced error the program's."""
+    if not error._sites:
+        return
+    code, words = error._code, error._words
+    check_p.bind(code, words, sites=error._sites, debug=False)
+
+
+def raise_error(error: Error) -> None:
+    """Raise what a known error says."""
+    found = error.get_exception()
+    if found is not None:
+        raise OlympusRuntimeError(str(found)) from found
