@@ -22,12 +22,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import config, spelling
 from .messages import in_lines, in_our_words, with_where
-from .operands import named_operands
+from .util import lazy_module
 
 __all__ = ["Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source",
            "location", "respell", "source_line", "summarize", "traced_function", "user_frame",
            "written_at"]
 
+_naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
 _SHOWN = 60     # characters of a user's line in a message
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -302,7 +303,7 @@ def _operands(entries: list[TracebackType]) -> str:
     if frame is None:
         return ""
     where = location((frame.f_code, lasti))
-    found = named_operands(frame, where)
+    found = _naming.named_operands(frame, where)
     return f"{found} in {short_path(where.file)}:{where.line}" if found else ""
 
 

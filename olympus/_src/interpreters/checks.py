@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import source
-from ..base.util import Noted, cut
+from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
@@ -37,11 +37,12 @@ from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
 from ..types.shape import definitely_equal, maximum, prod
-from .index_checks import first_place, outside
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
            "no_failure", "place_of", "raise_failure", "words_of"]
+
+_index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
@@ -370,7 +371,8 @@ class Checks:
         if "div" in self.kinds and prim.name in DIVISIONS:
             self.look(eq_zero(ins[1]), prim, "div", [ins[0]])
         if "index" in self.kinds:
-            for failed, values, told in outside(prim, list(map(stop_gradient, ins)), eqn.params):
+            found = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params)
+            for failed, values, told in found:
                 self.fails(failed, values, "index", prim.name, told)
         outs = prim.bind_eqn(ins, eqn.params)
         if "nan" in self.kinds and prim.name not in MOVES:
@@ -394,7 +396,7 @@ class Checks:
         aval = typeof(wrong)
         if definitely_equal(aval.size, 0):
             return
-        failed, place = first_place(wrong)
+        failed, place = _index_checks.first_place(wrong)
         here: list[Any] = []
         if place is not None:
             here = [place]
