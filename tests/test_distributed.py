@@ -347,14 +347,14 @@ def test_the_users_own_timeout_of_collectives_holds(monkeypatch, given):
 ])
 def test_bad_arguments(environment, monkeypatch, kind, match, given):
     environment()
-    monkeypatch.setattr(joining, "started", lambda: False)
+    monkeypatch.setattr(joining.current, "clients", {})
     with pytest.raises(kind, match=match):
         distributed.initialize(**given)
 
 
 def test_bad_environment(environment, monkeypatch):
     environment(OLYMPUS_NUM_PROCESSES="two")
-    monkeypatch.setattr(joining, "started", lambda: False)
+    monkeypatch.setattr(joining.current, "clients", {})
     with pytest.raises(ValueError, match="OLYMPUS_NUM_PROCESSES='two' given; a whole number"):
         distributed.initialize()
 
@@ -616,6 +616,6 @@ def test_the_doctor(capfd):
 
 def test_the_doctor_alone(capsys, environment, monkeypatch):
     environment()
-    monkeypatch.setattr(joining, "started", lambda: False)
+    monkeypatch.setattr(joining.current, "clients", {})
     assert main(["doctor"]) == 1
     assert "joined:      no: distributed.initialize: no coordinator" in capsys.readouterr().out

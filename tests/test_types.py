@@ -107,6 +107,7 @@ def test_public_objects_say_where_users_find_them():
 USER = "what the user's function takes, or gives"
 KIND = "an object of one of several classes that have nothing in common"
 ANY = {
+    "olympus.check": "what the message is filled with",
     "olympus.jit": "its overloads say more", "olympus.named_scope": "a decorator too",
     "olympus.pmap": "with methods of a jitted function",
     **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),

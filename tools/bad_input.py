@@ -186,6 +186,7 @@ SECTION = np.array([[1, 2, 1, 1, 0.5, 0.25]], np.float32)
 CPU = olympus.devices()[0]
 DEVICE = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
 OWN: dict[str, dict[str, Any]] = {
+    "olympus.check": {"pred": True, "msg": "said", "fmt_args": ()},
     "olympus.make_array_from_callback": {"shape": (3, 3), "sharding": DEVICE,
                                          "data_callback": lambda index: F[index]},
     "olympus.make_array_from_single_device_arrays": {

@@ -110,10 +110,11 @@ def example(dtype: str) -> Any:
 
 def message(error: Exception) -> str:
     """The part of an error that holds for every dtype it is raised for."""
-    text = str(error).split("\n")[0]
+    text = " ".join(str(error).split())
     if isinstance(error, (TypeError, ValueError, NotImplementedError)) and ";" in text:
         parts = [p.strip() for p in text.split(";")]
         return next((p for p in parts[1:] if "required" in p or "accepted" in p), parts[-1])
+    text = str(error).split("\n")[0]
     text = re.sub(r"\S+\.py:\d+:\d+: error: ", "", text)
     text = re.sub(r"tensor<\S*>|[SU]\d in |: %.*|\(external\S*", "…", text)
     return f"{type(error).__name__} {text}".strip()

@@ -43,6 +43,7 @@ class TapeTracer(StagingTracer):
 
     >>> import olympus
     >>> from olympus.extend.linear_util import wrap_init
+    >>> from olympus.interpreters.partial_eval import PartialVal, trace_to_olympuspr_nounits
     >>> fun = wrap_init(lambda x: print(type(x).__name__) or [x])
     >>> _ = trace_to_olympuspr_nounits(fun, [PartialVal.unknown(olympus.typeof(1.0))])
     TapeTracer

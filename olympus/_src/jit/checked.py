@@ -244,8 +244,8 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     what = "debug_check" if debug else "check"
     aval = typeof(pred)
     if aval.shape or not dtypes.is_bool(aval.dtype):
-        raise TypeError(f"{what} takes a scalar pred as argument, got {aval}: a bool of rank 0 is "
-                        "required; reduce it with olympus.numpy.all.")
+        raise TypeError(f"{what}: {what} takes a scalar pred as argument, got {aval}; a bool of "
+                        "rank 0 is required; reduce it with olympus.numpy.all.")
     fields, tree = tree_flatten((fmt_args, fmt_kwargs))
     fields = _checked_fields(what, msg, fields, tree)
     site = Site("user", msg, source.user_frame(), fields_of(fields), tree)

@@ -185,6 +185,8 @@ def _items(cache: Any) -> list[tuple[Any, Any]] | None:
 def _of_arrays() -> dict[str, tuple[int, int]]:
     found: dict[str, list[int]] = {}
     for x in client(None).live_arrays():
+        if x.aval is None:      # XLA's own, which no program of ours has made
+            continue
         size = 1
         for n in x.sharding.shard_shape(x.shape):
             size *= n
