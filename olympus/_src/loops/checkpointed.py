@@ -94,8 +94,9 @@ class CountedWhile(Loop):
 
     roles = 1, "num_consts", None
     endless = True
-    # It is made on tapes, where nothing reads those of its results that are known.
-    depends = Higher.depends
+    # It is made on tapes, where nothing reads those of its results that are known. A nest of them
+    # has unread results at each level: to look for what they need would enter all levels from each.
+    depends, dce = Higher.depends, Higher.dce
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:
