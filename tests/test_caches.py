@@ -655,7 +655,7 @@ CACHES = {
     ("lax/families.py", "_range"): "dtype | process | 256",
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
     ("core/templates.py", "_templates"): (
-        "function, Context, avals, other arguments by bits | process | 16384"),
+        "function, Context, avals, other arguments by bits | process | 4096"),
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",

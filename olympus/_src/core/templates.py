@@ -38,7 +38,7 @@ _user_frame = source.user_frame
 new: Any = object.__new__
 
 # By function, Context, types of operands and the other arguments; None: not to be kept.
-_templates: Memo = Memo(16384)
+_templates: Memo = Memo(4096)
 # Of these types equal values are the same argument, and no value of another type equals one.
 _exact: set[type] = {str, type(None), type, Literal}
 _by_bits = frozenset((bool, int, float, complex))
