@@ -129,9 +129,10 @@ def traced_function(record: CodeType, trace: Any) -> tuple[CodeType, str] | None
 
 
 class _Warned(threading.local):
-    """How many warnings this thread was asked for, shown or not."""
+    """How many warnings this thread was asked for, shown or not; and whether none is to be shown.
+    """
 
-    count = 0
+    count, silent = 0, False
 
 
 warned = _Warned()
@@ -140,6 +141,8 @@ warned = _Warned()
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, once for each line as Python's own warnings are."""
     warned.count += 1
+    if warned.silent:
+        return
     frame = _first_user_frame(sys._getframe(1))
     if frame is None:
         warnings.warn(message, category, stacklevel=2)

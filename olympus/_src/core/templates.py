@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import enum
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base import source
-from ..base.util import Memo, bit_key
+from ..base.util import Memo, Noted, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
 from .context import Scope, ctx, current_context
 from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
@@ -193,26 +192,25 @@ def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
     """The template of a call in a trace that is above others; None also where it fails."""
     operands: list[Tracer] = []
     _note([*args, *kwargs.values()], None, [], operands)
-    warned, found = source.warned.count, None
 
-    def record(*tracers: StagingTracer) -> tuple[()]:
-        nonlocal found
+    def recorded(*tracers: StagingTracer) -> tuple[tuple[()], Template | None]:
         left = iter(tracers)
         given = _with_tracers([*args, *kwargs.values()], left)
         result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
         trace = ctx.trace
-        found = _template(trace, [x._bound for x in tracers],
-                          {var: value for value, var in trace.consts.values()}, trace.eqns,
-                          ctx.scope, result)
-        return ()
+        return (), _template(trace, [x._bound for x in tracers],
+                             {var: value for value, var in trace.consts.values()}, trace.eqns,
+                             ctx.scope, result)
 
+    warned, outer = source.warned.count, source.warned.silent
+    source.warned.silent = True     # the function itself will warn
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")     # the function itself will warn
-            stage(record, [x.aval for x in operands])
+        stage(record := Noted(recorded), [x.aval for x in operands])
     except Exception:   # the function itself will say what is wrong, of the caller's arguments
         return None
-    return found if source.warned.count == warned else None
+    finally:
+        source.warned.silent = outer
+    return record.found if source.warned.count == warned else None
 
 
 def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:

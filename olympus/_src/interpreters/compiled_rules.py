@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, lib
-from ..base.util import Memo
+from ..base.util import Memo, Noted
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
@@ -181,10 +181,9 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
               params: dict[str, Any]) -> JVPRule | bool:
     n = len(types) // 2
     avals, given = types[:n], [t for t in types[n:] if t is not None]
-    tangents: Sequence[Any] = ()
 
-    def rule(primals: Sequence[Any], nonzero: Sequence[Any]) -> list[Any]:
-        nonlocal tangents
+    def tangents_of(primals: Sequence[Any], nonzero: Sequence[Any]
+                    ) -> tuple[list[Any], Sequence[Any]]:
         if same is not None:
             primals, nonzero = [[xs[i] for i in firsts]
                                 for xs, firsts in zip((primals, nonzero), same, strict=True)]
@@ -193,8 +192,9 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
         outs, tangents = pair(prim, "jvp", "tangents", found)
         if not prim.multiple_results:
             outs, tangents = [outs], [tangents]
-        return [*outs, *[t for t in tangents if type(t) is not Zero]]
+        return [*outs, *[t for t in tangents if type(t) is not Zero]], tangents
 
+    rule = Noted(tangents_of)
     later, residuals = None, []
     if cut:
         # The tape is walked at once: what is kept is what it computes with.
@@ -210,26 +210,21 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
         places = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False
-    nonzero = iter(places[len(tangents):])
+    nonzero = iter(places[len(rule.found):])
     return JVPRule(compiled(trace, prim.name, first), later, residuals,
-                   [t if type(t) is Zero else next(nonzero) for t in tangents])
+                   [t if type(t) is Zero else next(nonzero) for t in rule.found])
 
 
 def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
                dims: Sequence[int | None], params: dict[str, Any]) -> Any:
-    out_dims: Any = None
-
-    def rule(*xs: Any) -> list[Any]:
-        nonlocal out_dims
+    def mapped(*xs: Any) -> tuple[list[Any], Sequence[int | None]]:
         outs, out_dims = pair(prim, "vmap", "mapped axes",
                               prim.vmap(axis, list(xs), list(dims), **params))
-        if not prim.multiple_results:
-            outs, out_dims = [outs], [out_dims]
-        return list(outs)
+        return (list(outs), out_dims) if prim.multiple_results else ([outs], [out_dims])
 
-    closed = stage(rule, types)
+    closed = stage(rule := Noted(mapped), types)
     if closed.effects:
         return False
     elements = [aval if d is None else aval.without_axis(d)
-                for aval, d in zip(closed.out_avals, out_dims, strict=True)]
-    return compiled(trace, prim.name, closed), out_dims, elements
+                for aval, d in zip(closed.out_avals, rule.found, strict=True)]
+    return compiled(trace, prim.name, closed), rule.found, elements

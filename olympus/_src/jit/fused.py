@@ -1,9 +1,9 @@
 """`fused`: a library function of several operations as one compiled program when called eagerly.
 
     evaluating              one C++ call of the compiled function
-    below a staging trace   the body runs inline, operation by operation
+    while recording         the operations themselves, from a template where there is one
     eager grad and vmap     bind `call` with the body staged once per type, so that they run few
-                            executables and not one per primitive; with `inline`, as when staging
+                            executables and not one per primitive; with `inline`, the operations
 """
 
 from __future__ import annotations
@@ -112,15 +112,13 @@ def named(fun: F) -> F:
 
     The user's strict options do not speak inside (`unasked`).
     """
-    def unasked(*args: Any, **kwargs: Any) -> Any:
-        with _inside((args, kwargs)):
-            return fun(*args, **kwargs)
+    inside = unasked(fun)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
         body = (fun if numpy_dtype_promotion.value == "standard"
-                and numpy_rank_promotion.value == "allow" else unasked)
+                and numpy_rank_promotion.value == "allow" else inside)
         try:
             return (templates.call(trace, body, args, kwargs)
                     if trace.recorded else body(*args, **kwargs))
