@@ -140,3 +140,13 @@ def test_a_list_or_a_known_array_goes_to_the_function_itself():
     first, second = olympus.jit(f)(X), olympus.jit(lambda x: f(x))(X)
     np.testing.assert_array_equal(first, second)
     assert first.tolist() == np.searchsorted([1.0, 2.0], np.asarray(X)).tolist()
+
+
+def test_a_template_that_is_made_under_grad_hides_no_warning():
+    def f(x):
+        return onp.sum(x, dtype="float64").astype("float32")
+
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="float64") as found:
+            olympus.make_olympuspr(olympus.grad(f))(X)
+        assert len(found) == 1
