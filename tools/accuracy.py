@@ -299,7 +299,7 @@ FOOTER = """
 `tools/special_sweep.py` draws operands of every special function from everywhere: zero, subnormal,
 tiny, small, next to 1, whole, half, moderate, large, huge, infinite, of both signs. SciPy finds
 suspects, mpmath decides, and what rounding the operands explains is no error. The table below has
-the worst errors; where they, or what is wrong there, have a reason, it is this:
+the worst errors. The reasons for the large ones, and for wrong results, are these:
 
 * `lax.lgamma`, `lax.digamma`, `lax.polygamma` and `lax.erf_inv` are XLA's, as in JAX: `lgamma` next
   to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (in float64
