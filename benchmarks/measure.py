@@ -1,0 +1,146 @@
+"""Rounds: the systems take turns, so that a slow minute of the machine falls on all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from .cases import Case
+from .clock import Time
+from .figures import Row
+
+TOLERANCE = 1e-2    # of sums of absolute values, in float32 and in different orders
+
+
+class Player(Protocol):
+    """What the driver asks of a contestant."""
+
+    label: str
+
+    def plays(self, case: Case) -> bool: ...
+    def sample(self, case: Case) -> dict[str, Any]: ...
+
+
+class Effort(NamedTuple):
+    """How much is measured."""
+
+    rounds: int = 3
+    turns: int = 3          # in a round; the least counts, so that short bursts of load drop out
+    seconds: float = 15.0   # after which a case gets no third round
+    limit: float = 15.0     # a case that took longer keeps those `after` it from being tried
+    until: float = float("inf")     # time.monotonic() after which no case is begun
+
+
+QUICK = Effort(rounds=2, turns=2, seconds=1.0, limit=4.0)
+
+
+class Findings:
+    """Rows of figures, and what was not measured, by case and system."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.errors: dict[tuple[str, str], str] = {}
+        self.skipped: dict[tuple[str, str], str] = {}
+        self.left_out: list[Case] = []      # time was up
+
+    def of(self, case: Case) -> list[Row]:
+        return [row for row in self.rows if row.case is case]
+
+    def row(self, case: Case, figure: str) -> Row:
+        for row in self.of(case):
+            if row.figure == figure:
+                return row
+        self.rows.append(Row(case, figure))
+        return self.rows[-1]
+
+
+def measure(cases: Iterable[Case], players: Sequence[Player], effort: Effort,
+            tell: Callable[[str], None]) -> Findings:
+    """Every case by every player; one that fails is noted by its name, and the rest goes on."""
+    findings = Findings()
+    for case in cases:
+        if time.monotonic() > effort.until:
+            findings.left_out.append(case)
+            continue
+        Match(case, players, effort, findings).play()
+        for row in findings.of(case):
+            tell(f"{case.group}: {row}")
+    return findings
+
+
+class Match:
+    """One case, measured in turns by those that can."""
+
+    def __init__(self, case: Case, players: Sequence[Player], effort: Effort,
+                 findings: Findings) -> None:
+        self.case, self.effort, self.findings = case, effort, findings
+        self.out = findings.errors, findings.skipped
+        self.sums: dict[str, float] = {}
+        self.players = [p for p in players if p.plays(case) and self.fast_enough(p.label)]
+
+    def fast_enough(self, label: str) -> bool:
+        """Whether the case before was there and within the limit."""
+        if not self.case.after:
+            return True
+        before = [row for row in self.findings.rows
+                  if (row.case.group, row.case.name) == (self.case.group, self.case.after)]
+        worst = [max(row.values(label, "cpu"), default=float("inf")) for row in before if row.timed]
+        if not worst or max(worst) > self.effort.limit:
+            self.findings.skipped[repr(self.case), label] = (
+                f"not tried: {self.case.after} took more than {self.effort.limit:.0f} s")
+            return False
+        return True
+
+    def play(self) -> None:
+        start = time.monotonic()
+        for number in range(self.effort.rounds):
+            if number > 1 and time.monotonic() - start > self.effort.seconds:
+                break
+            for label, values in self.round(number).items():
+                for figure, value in values.items():
+                    row = self.findings.row(self.case, figure)
+                    row.rounds.setdefault(label, []).append(value)
+        self.compare()
+
+    def active(self) -> list[Player]:
+        return [p for p in self.players
+                if not any((repr(self.case), p.label) in table for table in self.out)]
+
+    def round(self, number: int) -> dict[str, dict[str, Any]]:
+        """The least of a few turns of each, the order changed from round to round."""
+        found: dict[str, dict[str, Any]] = {}
+        for _ in range(1 if self.case.fresh else self.effort.turns):
+            for player in self.active()[::-1 if number % 2 else 1]:
+                values = self.turn(player)
+                before = found.get(player.label, values)
+                found[player.label] = {k: least(before[k], v) for k, v in values.items()}
+        return {p.label: found[p.label] for p in self.active() if p.label in found}
+
+    def turn(self, player: Player) -> dict[str, Any]:
+        answer = player.sample(self.case)
+        key = repr(self.case), player.label
+        for table, kind in zip(self.out, ("error", "skipped"), strict=True):
+            if kind in answer:
+                table[key] = answer[kind]
+        if "sum" in answer:
+            self.sums[player.label] = answer["sum"]
+        return {k: Time(*v) if isinstance(v, list) else v
+                for k, v in answer.get("values", {}).items()}
+
+    def compare(self) -> None:
+        """A result unlike the first player's makes a time worthless."""
+        if not self.sums:
+            return
+        (base, right), *others = self.sums.items()
+        for label, value in others:
+            if not abs(value - right) <= TOLERANCE * max(abs(value), abs(right)):
+                self.findings.errors[repr(self.case), label] = (
+                    f"computes something else: the sum of absolute values is {value:.6g}, "
+                    f"{base}'s {right:.6g}")
+                for row in self.findings.of(self.case):
+                    row.rounds.pop(label, None)
+
+
+def least(x: Any, y: Any) -> Any:
+    return Time(*map(min, x, y)) if isinstance(x, Time) else min(x, y)
