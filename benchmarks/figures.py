@@ -65,10 +65,27 @@ class Row:
         return statistics.median(values) if values else None
 
     def ratio(self, label: str, base: str, clock: str) -> Spread | None:
-        """How many times the base's value a system's is, within each round."""
+        """How many times the base's value a system's is, within each round.
+
+        Less than a megabyte counts as one: below, it is what the allocator happens to do.
+        """
+        least = 0.0 if self.timed else 1.0
         pairs = zip(self.values(label, clock), self.values(base, clock), strict=False)
-        found = [x / y for x, y in pairs if x > 0 and y > 0]
+        found = [max(x, least) / max(y, least) for x, y in pairs if max(x, least) and max(y, least)]
         return spread(found) if found else None
+
+
+SERIES = ", n = "   # in names of cases: what a size follows
+
+
+def series(rows: Iterable[Row]) -> dict[tuple[str, str], list[tuple[float, Row]]]:
+    """By (name, figure), the rows of cases that are named `name, n = …`, with their n."""
+    found: dict[tuple[str, str], list[tuple[float, Row]]] = {}
+    for row in rows:
+        name, size = row.case.name.partition(SERIES)[::2]
+        if size:
+            found.setdefault((name, row.figure), []).append((float(size), row))
+    return found
 
 
 def means(rows: Iterable[Row], label: str, base: str, clock: str) -> tuple[float, int] | None:

@@ -27,12 +27,13 @@ class Effort(NamedTuple):
 
     rounds: int = 3
     turns: int = 3          # in a round; the least counts, so that short bursts of load drop out
-    seconds: float = 15.0   # after which a case gets no third round
+    least: int = 2          # rounds that a case gets in any event
+    seconds: float = 15.0   # after which it gets no more
     limit: float = 15.0     # a case that took longer keeps those `after` it from being tried
     until: float = float("inf")     # time.monotonic() after which no case is begun
 
 
-QUICK = Effort(rounds=2, turns=2, seconds=1.0, limit=4.0)
+QUICK = Effort(rounds=2, turns=2, least=1, seconds=2.0, limit=4.0)
 
 
 class Findings:
@@ -95,7 +96,7 @@ class Match:
     def play(self) -> None:
         start = time.monotonic()
         for number in range(self.effort.rounds):
-            if number > 1 and time.monotonic() - start > self.effort.seconds:
+            if number >= self.effort.least and time.monotonic() - start > self.effort.seconds:
                 break
             for label, values in self.round(number).items():
                 for figure, value in values.items():

@@ -7,12 +7,11 @@ from itertools import groupby
 from pathlib import Path
 
 from .cases import group_named
-from .figures import Row, exponent, means, three
+from .figures import Row, exponent, means, series, three
 from .measure import Findings
 
 NAMES = {"olympus": "Olympus", "jax": "JAX", "numpy": "NumPy", "torch": "PyTorch"}
 AHEAD = 0.95    # a system is ahead of Olympus if its ratio is below this in every round
-SERIES = " n = "    # in names of cases: what a size follows
 
 
 def named(label: str) -> str:
@@ -65,14 +64,8 @@ class Report:
 
     def growth(self, rows: Iterable[Row]) -> list[str]:
         """For cases that are named by a size, the exponent of the time's growth with it."""
-        series: dict[str, list[tuple[float, Row]]] = {}
-        for row in rows:
-            name, found, size = row.case.name.partition(SERIES)
-            if found:
-                shown = f"{name}: {row.figure}" if row.figure else name
-                series.setdefault(shown, []).append((float(size), row))
         lines = []
-        for name, members in series.items():
+        for (name, figure), members in series(rows).items():
             found = {}
             for label in self.labels:
                 points = [(size, value) for size, row in members
@@ -81,7 +74,7 @@ class Report:
                     found[named(label)] = exponent(points)
             if found:
                 told = ", ".join(f"{label} {e:.2f}" for label, e in found.items())
-                lines.append(f"- {name}: {told}")
+                lines.append(f"- {f'{name}: {figure}' if figure else name}: {told}")
         return ["", "Exponents of growth with n:", "", *lines] if lines else []
 
     def section(self, rows: Sequence[Row]) -> list[str]:

@@ -19,41 +19,39 @@ from .systems import System, system
 
 
 class Worker:
-    """One system and the cases that are set up for it."""
+    """One system, and the case that is set up for it: the one before has let go of its inputs."""
 
     def __init__(self, L: System, budget: float) -> None:
         self.L, self.budget = L, budget
-        self.ready: dict[str, Loop | Anew] = {}
-        self.counts: dict[str, int] = {}
+        self.current, self.count = "", 0
+        self.work: Loop | Anew | None = None
 
     def sample(self, case: Case, fresh: bool) -> dict[str, Any]:
         """The reply to a request: its values, and what is to be compared at the first time."""
         reply: dict[str, Any] = {}
-        work = self.ready.get(repr(case))
-        if work is None:
+        if repr(case) != self.current:
+            self.current, self.count, self.work = "", 0, None
             work = case.setups[self.L.family](self.L)
             if isinstance(work, Figures):
                 return {"values": work.values}
             if isinstance(work, Loop) and work.check:
                 reply["sum"] = self.absolute_sum(work.run())
-            self.ready[repr(case)] = work
+            self.current, self.work = repr(case), work
             gc.collect()
-        if isinstance(work, Anew):
-            reply["values"] = {"": self.anew(repr(case), work, fresh)}
-        else:
-            reply["values"] = {"": self.loop(repr(case), work)}
+        work = self.work
+        reply["values"] = {"": self.loop(work) if isinstance(work, Loop) else
+                           self.anew(work, fresh)}
         return reply
 
-    def loop(self, name: str, work: Loop) -> Time:
+    def loop(self, work: Loop) -> Time:
         """The time of one call, of as many in a row as take the budget."""
-        if name not in self.counts:
+        if not self.count:
             self.repeat(work, 1)
             count = 1
             while (spent := min(self.repeat(work, count))) < self.budget / 4 and count < 10**6:
                 count *= 2
-            self.counts[name] = max(1, round(count * self.budget / max(spent, 1e-9)))
-        count = self.counts[name]
-        return self.repeat(work, count) / count
+            self.count = max(1, round(count * self.budget / max(spent, 1e-9)))
+        return self.repeat(work, self.count) / self.count
 
     def repeat(self, work: Loop, count: int) -> Time:
         run, spent = work.run, stopwatch()
@@ -62,17 +60,17 @@ class Worker:
         self.L.wait(out)
         return spent()
 
-    def anew(self, name: str, work: Anew, fresh: bool) -> Time:
+    def anew(self, work: Anew, fresh: bool) -> Time:
         """The time of `run` on new inputs; only in a fresh process the first call counts."""
-        if not fresh and name not in self.counts:
+        if not fresh and not self.count:
             work.run(work.make())
-        self.counts[name] = count = 1 if fresh else work.count
-        inputs = [work.make() for _ in range(count)]
+        self.count = 1 if fresh else work.count
+        inputs = [work.make() for _ in range(self.count)]
         gc.collect()    # else a collection that `make` is due for falls to `run`
         spent = stopwatch()
         for x in inputs:
             work.run(x)
-        return spent() / count
+        return spent() / self.count
 
     def absolute_sum(self, out: Any) -> float:
         import numpy  # noqa: PLC0415 - after what is timed

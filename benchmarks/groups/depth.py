@@ -42,7 +42,7 @@ def normal(L, *shape, seed=0):
     return L.array(numbers(*shape, seed=seed))
 
 
-@program("gradient of n transformer layers", 6, 12, 24, 48, quick=12)
+@program("gradient of n transformer layers", 6, 12, 24, 48, quick=6)
 def transformer(L, depth):
     np, nn = L.np, L.nn
 
@@ -75,7 +75,7 @@ def runge_kutta(field, y, dt):
     return y + dt / 6 * (a + 2 * b + 2 * c + d)
 
 
-@program("gradient of n Runge-Kutta steps", 2, 3, 4, 5, 10, 20, 40, quick=4)
+@program("gradient of n Runge-Kutta steps", 2, 3, 4, 5, 10, 20, 40, quick=3)
 def lorenz(L, depth):
     def field(y):
         return L.np.stack([10 * (y[1] - y[0]), y[0] * (28 - y[2]) - y[1],
