@@ -8,6 +8,7 @@ Shown is the median of the rounds, and the ratio to Olympus within a round, with
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from . import ROOT, machine
 from .cases import GROUPS, chosen
 from .contestants import Contestant
-from .measure import QUICK, Effort, measure
+from .measure import QUICK, Effort, Findings, measure
 from .report import Report, write
 
 OTHERS = "jax", "numpy", "torch"
@@ -110,12 +111,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     players, before = contestants(options), machine.load()
     try:
         versions = versions_of(players)
-        findings = measure(chosen(options.only, options.quick), players, effort_of(options),
-                           lambda line: print(line, file=sys.stderr, flush=True))
+        findings = Findings()
+        report = Report(findings, list(versions), options.clock)
+        with contextlib.suppress(KeyboardInterrupt):    # what there is is reported
+            measure(chosen(options.only, options.quick), players, effort_of(options), findings,
+                    lambda row: print(f"{row.case.group}:", *report.cells(row, report.others),
+                                      sep="  ", file=sys.stderr, flush=True))
     finally:
         for player in players:
             player.close()
-    report = Report(findings, list(versions), options.clock)
     label = machine.label(versions, (before, machine.load()), options.clock)
     print(report.text(label))
     if options.write:

@@ -64,7 +64,7 @@ class Case:
         self.slow = False       # left out by --quick
         self.after = ""         # the case that must not have taken longer than --limit
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"{self.group}: {self.name}"
 
 

@@ -106,10 +106,10 @@ class Contestant:
             return self.lasting().ask(request)
         if not case.warm:
             return self.once(request, {})
-        filled = repr(case) in self.folders
+        filled = str(case) in self.folders
         if not filled:
-            self.folders[repr(case)] = tempfile.TemporaryDirectory(prefix="benchmarks-")
-        variables = warm(self.folders[repr(case)].name)
+            self.folders[str(case)] = tempfile.TemporaryDirectory(prefix="benchmarks-")
+        variables = warm(self.folders[str(case)].name)
         if not filled:
             self.once(request, variables)
         return self.once(request, variables)

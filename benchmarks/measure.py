@@ -27,6 +27,7 @@ class Effort(NamedTuple):
 
     rounds: int = 3
     turns: int = 3          # in a round; the least counts, so that short bursts of load drop out
+    patience: float = 1.0   # seconds after which a round has no further turns
     least: int = 2          # rounds that a case gets in any event
     seconds: float = 15.0   # after which it gets no more
     limit: float = 15.0     # a case that took longer keeps those `after` it from being tried
@@ -56,18 +57,16 @@ class Findings:
         return self.rows[-1]
 
 
-def measure(cases: Iterable[Case], players: Sequence[Player], effort: Effort,
-            tell: Callable[[str], None]) -> Findings:
+def measure(cases: Iterable[Case], players: Sequence[Player], effort: Effort, findings: Findings,
+            tell: Callable[[Row], None]) -> None:
     """Every case by every player; one that fails is noted by its name, and the rest goes on."""
-    findings = Findings()
     for case in cases:
         if time.monotonic() > effort.until:
             findings.left_out.append(case)
             continue
         Match(case, players, effort, findings).play()
         for row in findings.of(case):
-            tell(f"{case.group}: {row}")
-    return findings
+            tell(row)
 
 
 class Match:
@@ -88,7 +87,7 @@ class Match:
                   if (row.case.group, row.case.name) == (self.case.group, self.case.after)]
         worst = [max(row.values(label, "cpu"), default=float("inf")) for row in before if row.timed]
         if not worst or max(worst) > self.effort.limit:
-            self.findings.skipped[repr(self.case), label] = (
+            self.findings.skipped[str(self.case), label] = (
                 f"not tried: {self.case.after} took more than {self.effort.limit:.0f} s")
             return False
         return True
@@ -103,15 +102,22 @@ class Match:
                     row = self.findings.row(self.case, figure)
                     row.rounds.setdefault(label, []).append(value)
         self.compare()
+        for case, label in self.findings.errors:    # no part of what failed is shown
+            if case == str(self.case):
+                for row in self.findings.of(self.case):
+                    row.rounds.pop(label, None)
 
     def active(self) -> list[Player]:
         return [p for p in self.players
-                if not any((repr(self.case), p.label) in table for table in self.out)]
+                if not any((str(self.case), p.label) in table for table in self.out)]
 
     def round(self, number: int) -> dict[str, dict[str, Any]]:
         """The least of a few turns of each, the order changed from round to round."""
         found: dict[str, dict[str, Any]] = {}
-        for _ in range(1 if self.case.fresh else self.effort.turns):
+        start = time.monotonic()
+        for turn in range(1 if self.case.fresh else self.effort.turns):
+            if turn and time.monotonic() - start > self.effort.patience:
+                break
             for player in self.active()[::-1 if number % 2 else 1]:
                 values = self.turn(player)
                 before = found.get(player.label, values)
@@ -120,7 +126,7 @@ class Match:
 
     def turn(self, player: Player) -> dict[str, Any]:
         answer = player.sample(self.case)
-        key = repr(self.case), player.label
+        key = str(self.case), player.label
         for table, kind in zip(self.out, ("error", "skipped"), strict=True):
             if kind in answer:
                 table[key] = answer[kind]
@@ -136,11 +142,9 @@ class Match:
         (base, right), *others = self.sums.items()
         for label, value in others:
             if not abs(value - right) <= TOLERANCE * max(abs(value), abs(right)):
-                self.findings.errors[repr(self.case), label] = (
+                self.findings.errors[str(self.case), label] = (
                     f"computes something else: the sum of absolute values is {value:.6g}, "
                     f"{base}'s {right:.6g}")
-                for row in self.findings.of(self.case):
-                    row.rounds.pop(label, None)
 
 
 def least(x: Any, y: Any) -> Any:

@@ -100,7 +100,7 @@ def depth(report: Report) -> Any:
         lines(report, place, members, "-")
         place.set_yticks([0.3, 1, 3, 10, 30], ["0.3", "1", "3", "10", "30"])
         place.set_title(name, fontsize=10)
-        place.set_ylabel("CPU seconds to the first result")
+        place.set_ylabel("seconds to the first result")
         place.legend(frameon=False)
     return figure
 

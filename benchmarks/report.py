@@ -25,6 +25,11 @@ def seconds(value: float) -> str:
     return f"{value * 1e9:.0f} ns"
 
 
+def line(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
 class Report:
     """Findings of some systems, of which the first is the base of all ratios."""
 
@@ -35,7 +40,7 @@ class Report:
     def cell(self, row: Row, label: str) -> str:
         value = row.value(label, self.clock)
         if value is None:
-            return "failed" if (repr(row.case), label) in self.findings.errors else ""
+            return "failed" if (str(row.case), label) in self.findings.errors else ""
         return seconds(value) if row.timed else f"{three(value)} MB"
 
     def ratio(self, row: Row, label: str) -> str:
@@ -55,12 +60,16 @@ class Report:
             head += [named(label), f"÷ {named(self.base)}"]
         figures = list(dict.fromkeys(row.figure for row in rows))
         lines = [head, ["-"] * len(head)]
-        for row in sorted(rows, key=lambda row: figures.index(row.figure)):
-            cells = [str(row), self.cell(row, self.base)]
-            for label in others:
-                cells += [self.cell(row, label), self.ratio(row, label)]
-            lines.append(cells)
-        return [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in lines]
+        lines += [self.cells(row, others)
+                  for row in sorted(rows, key=lambda row: figures.index(row.figure))]
+        return list(map(line, lines))
+
+    def cells(self, row: Row, others: Sequence[str]) -> list[str]:
+        """What is told of a row."""
+        found = [str(row), self.cell(row, self.base)]
+        for label in others:
+            found += [self.cell(row, label), self.ratio(row, label)]
+        return found
 
     def growth(self, rows: Iterable[Row]) -> list[str]:
         """For cases that are named by a size, the exponent of the time's growth with it."""
@@ -89,27 +98,26 @@ class Report:
             if any(found):
                 lines.append([group_named(name).title,
                               *(f"{three(m[0])} ({m[1]})" if m else "" for m in found)])
-        return [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in lines]
+        return list(map(line, lines))
 
     def behind(self) -> list[str]:
         """Where another system was ahead, the largest lead first."""
         found = [(ratio.middle, name, row, label) for name, rows in self.groups() for row in rows
                  for label in self.others
                  if (ratio := row.ratio(label, self.base, self.clock)) and ratio.high < AHEAD]
-        lines = ["| | group | ahead | its time or memory | Olympus's | times as much |",
-                 "| - | - | - | - | - | - |"]
+        head = ["", "group", "ahead", "its time or memory", "Olympus's", "times as much"]
+        lines = [head, ["-"] * len(head)]
         for middle, name, row, label in sorted(found, key=lambda entry: entry[:2]):
-            lines.append(f"| {row} | {group_named(name).title} | {named(label)} | "
-                         f"{self.cell(row, label)} | {self.cell(row, self.base)} | "
-                         f"{three(1 / middle)} |")
-        return lines
+            lines.append([str(row), group_named(name).title, named(label), self.cell(row, label),
+                          self.cell(row, self.base), three(1 / middle)])
+        return list(map(line, lines))
 
     def notes(self) -> list[str]:
         """What failed, was skipped or left out, by its name."""
         lines = [f"- {case}, {named(label)}: {why}"
                  for (case, label), why in (self.findings.errors | self.findings.skipped).items()]
         if self.findings.left_out:
-            lines.append(f"- time was up: {', '.join(map(repr, self.findings.left_out))}")
+            lines.append(f"- time was up: {', '.join(map(str, self.findings.left_out))}")
         return lines
 
     def text(self, label: str) -> str:

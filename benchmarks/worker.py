@@ -29,14 +29,14 @@ class Worker:
     def sample(self, case: Case, fresh: bool) -> dict[str, Any]:
         """The reply to a request: its values, and what is to be compared at the first time."""
         reply: dict[str, Any] = {}
-        if repr(case) != self.current:
+        if str(case) != self.current:
             self.current, self.count, self.work = "", 0, None
             work = case.setups[self.L.family](self.L)
             if isinstance(work, Figures):
                 return {"values": work.values}
             if isinstance(work, Loop) and work.check:
                 reply["sum"] = self.absolute_sum(work.run())
-            self.current, self.work = repr(case), work
+            self.current, self.work = str(case), work
             gc.collect()
         work = self.work
         reply["values"] = {"": self.loop(work) if isinstance(work, Loop) else

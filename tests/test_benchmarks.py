@@ -5,6 +5,7 @@ from argparse import ArgumentTypeError
 from types import SimpleNamespace
 
 import pytest
+
 from benchmarks import __main__ as command_line
 from benchmarks import contestants, machine, report
 from benchmarks.cases import ARRAYS, GROUPS, Anew, Case, Figures, Loop, Skipped, chosen, group_named
@@ -111,12 +112,17 @@ class Player:
 
 ONCE = Effort(rounds=1, turns=1)
 A, B, C = (Case("eager", name) for name in "abc")
-quiet = [].append
+
+
+def measured(cases, players, effort=ONCE):
+    findings = Findings()
+    measure(cases, players, effort, findings, lambda row: None)
+    return findings
 
 
 def test_the_least_of_the_turns_of_a_round_counts():
     player = Player("olympus", a=[3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
-    findings = measure([A], [player], Effort(rounds=2, turns=3), quiet)
+    findings = measured([A], [player], Effort(rounds=2, turns=3))
     assert findings.rows[0].values("olympus", "cpu") == [1.0, 4.0]
 
 
@@ -125,26 +131,32 @@ def test_systems_take_turns_and_the_order_changes_with_the_round():
     players = [Player(label, a=1.0) for label in ("olympus", "jax")]
     for player in players:
         player.asked = SimpleNamespace(append=lambda _, label=player.label: order.append(label))
-    measure([A], players, Effort(rounds=2, turns=1), quiet)
+    measured([A], players, Effort(rounds=2, turns=1))
     assert order == ["olympus", "jax", "jax", "olympus"]
 
 
 def test_a_case_that_fails_is_reported_by_name_and_the_rest_goes_on():
     players = [Player("olympus", a=1.0, b={"error": "ValueError: no"}, c=2.0),
                Player("jax", a=2.0, b=2.0, c=2.0)]
-    findings = measure([A, B, C], players, ONCE, quiet)
+    findings = measured([A, B, C], players)
     assert findings.errors == {("eager: b", "olympus"): "ValueError: no"}
     assert [(r.case.name, sorted(r.rounds)) for r in findings.rows] == [
         ("a", ["jax", "olympus"]), ("b", ["jax"]), ("c", ["jax", "olympus"])]
     text = report.Report(findings, ["olympus", "jax"], "cpu").text("machine")
-    assert "- eager: b, Olympus: ValueError: no" in text and "| b | failed | 2 s | |" in text
+    assert "- eager: b, Olympus: ValueError: no" in text and "| b | failed | 2 s |  |" in text
+
+
+def test_what_fails_in_a_later_round_has_no_time():
+    players = [Player("olympus", a=[1.0, 1.0]), Player("jax", a=[2.0, {"error": "OSError: gone"}])]
+    findings = measured([A], players, Effort(rounds=2, turns=1))
+    assert [*findings.errors] == [("eager: a", "jax")] and [*findings.rows[0].rounds] == ["olympus"]
 
 
 def test_other_numbers_are_an_error_and_no_time():
     players = [Player("olympus", a={"values": {"": [1.0, 1.0]}, "sum": 100.0}),
                Player("jax", a={"values": {"": [1.0, 1.0]}, "sum": 100.5}),
                Player("torch", a={"values": {"": [1.0, 1.0]}, "sum": 90.0})]
-    findings = measure([A], players, ONCE, quiet)
+    findings = measured([A], players)
     assert [*findings.errors] == [("eager: a", "torch")]
     assert "computes something else" in findings.errors["eager: a", "torch"]
     assert sorted(findings.rows[0].rounds) == ["jax", "olympus"]
@@ -154,13 +166,13 @@ def test_deeper_programs_are_not_tried_after_the_limit():
     deeper = Case("eager", "b")
     deeper.after = "a"
     slow, quick = Player("jax", a=20.0, b=1.0), Player("olympus", a=1.0, b=2.0)
-    findings = measure([A, deeper], [quick, slow], ONCE, quiet)
+    findings = measured([A, deeper], [quick, slow])
     assert slow.asked == ["a"] and quick.asked == ["a", "b"]
     assert findings.skipped == {("eager: b", "jax"): "not tried: a took more than 15 s"}
 
 
 def test_when_time_is_up_what_is_left_is_named():
-    findings = measure([A, B], [Player("olympus", a=1.0, b=1.0)], ONCE._replace(until=0.0), quiet)
+    findings = measured([A, B], [Player("olympus", a=1.0, b=1.0)], ONCE._replace(until=0.0))
     assert findings.left_out == [A, B] and not findings.rows
 
 
@@ -200,7 +212,7 @@ def test_a_process_measures_a_group_of_olympus_alone(capsys):
     shown = capsys.readouterr()
     rows = [line for line in shown.out.splitlines() if line.startswith("| flatten |")]
     assert len(rows) == 1 and "µs" in rows[0] and "Not measured" not in shown.out
-    assert "trees: map" in shown.err
+    assert "trees:  map  " in shown.err
 
 
 def test_every_case_has_a_setup_and_every_group_a_file():
