@@ -1,4 +1,4 @@
-"""Rounds: the systems take turns, so that a slow minute of the machine falls on all of them."""
+"""Rounds of turns, so that a slow minute of the machine falls on all systems."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class Player(Protocol):
 
     def plays(self, case: Case) -> bool: ...
     def sample(self, case: Case) -> dict[str, Any]: ...
+    def stop(self) -> None: ...
 
 
 class Effort(NamedTuple):
     """How much is measured."""
 
-    rounds: int = 3
-    turns: int = 3          # in a round; the least counts, so that short bursts of load drop out
+    rounds: int = 3         # each with new processes
+    turns: int = 3          # of each; the least counts, so that short bursts of load drop out
     patience: float = 1.0   # seconds after which a round has no further turns
     least: int = 2          # rounds that a case gets in any event
     seconds: float = 15.0   # after which it gets no more
@@ -59,18 +60,28 @@ class Findings:
 
 def measure(cases: Iterable[Case], players: Sequence[Player], effort: Effort, findings: Findings,
             tell: Callable[[Row], None]) -> None:
-    """Every case by every player; one that fails is noted by its name, and the rest goes on."""
-    for case in cases:
-        if time.monotonic() > effort.until:
-            findings.left_out.append(case)
-            continue
-        Match(case, players, effort, findings).play()
-        for row in findings.of(case):
-            tell(row)
+    """Every case by every player; one that fails is noted by its name, and the rest goes on.
+
+    A process may be slower than its twin all its life, by where its memory lies: each round of all
+    cases has new ones.
+    """
+    spent = dict.fromkeys(cases, 0.0)
+    for number in range(effort.rounds):
+        for case in spent:
+            start = time.monotonic()
+            if start > effort.until:
+                findings.left_out += [case] * (not number)
+            elif number < effort.least or spent[case] < effort.seconds:
+                Round(case, players, effort, findings).play(number)
+                spent[case] += time.monotonic() - start
+                for row in findings.of(case):
+                    tell(row)
+        for player in players:
+            player.stop()
 
 
-class Match:
-    """One case, measured in turns by those that can."""
+class Round:
+    """One round of a case, by those that can and have not failed."""
 
     def __init__(self, case: Case, players: Sequence[Player], effort: Effort,
                  findings: Findings) -> None:
@@ -92,15 +103,10 @@ class Match:
             return False
         return True
 
-    def play(self) -> None:
-        start = time.monotonic()
-        for number in range(self.effort.rounds):
-            if number >= self.effort.least and time.monotonic() - start > self.effort.seconds:
-                break
-            for label, values in self.round(number).items():
-                for figure, value in values.items():
-                    row = self.findings.row(self.case, figure)
-                    row.rounds.setdefault(label, []).append(value)
+    def play(self, number: int) -> None:
+        for label, values in self.take_turns(number).items():
+            for figure, value in values.items():
+                self.findings.row(self.case, figure).rounds.setdefault(label, []).append(value)
         self.compare()
         for case, label in self.findings.errors:    # no part of what failed is shown
             if case == str(self.case):
@@ -111,7 +117,7 @@ class Match:
         return [p for p in self.players
                 if not any((str(self.case), p.label) in table for table in self.out)]
 
-    def round(self, number: int) -> dict[str, dict[str, Any]]:
+    def take_turns(self, number: int) -> dict[str, dict[str, Any]]:
         """The least of a few turns of each, the order changed from round to round."""
         found: dict[str, dict[str, Any]] = {}
         start = time.monotonic()

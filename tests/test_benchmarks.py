@@ -112,6 +112,9 @@ class Player:
         found = answers.pop(0) if isinstance(answers, list) else answers
         return found if isinstance(found, dict) else {"values": {"": [found, found]}}
 
+    def stop(self):
+        self.asked.append("stop")
+
 
 ONCE = Effort(rounds=1, turns=1)
 A, B, C = (Case("eager", name) for name in "abc")
@@ -129,13 +132,21 @@ def test_the_least_of_the_turns_of_a_round_counts():
     assert findings.rows[0].values("olympus", "cpu") == [1.0, 4.0]
 
 
-def test_systems_take_turns_and_the_order_changes_with_the_round():
+def test_systems_take_turns_and_each_round_has_another_order_and_new_processes():
     order = []
-    players = [Player(label, a=1.0) for label in ("olympus", "jax")]
+    players = [Player(label, a=1.0, b=1.0) for label in ("x", "y")]
     for player in players:
-        player.asked = SimpleNamespace(append=lambda _, label=player.label: order.append(label))
-    measured([A], players, Effort(rounds=2, turns=1))
-    assert order == ["olympus", "jax", "jax", "olympus"]
+        player.asked = SimpleNamespace(
+            append=lambda what, label=player.label: order.append(f"{label} {what}"))
+    measured([A, B], players, Effort(rounds=2, turns=1))
+    assert order == ["x a", "y a", "x b", "y b", "x stop", "y stop",
+                     "y a", "x a", "y b", "x b", "x stop", "y stop"]
+
+
+def test_a_case_that_took_long_has_fewer_rounds():
+    player = Player("olympus", a=1.0)
+    measured([A], [player], Effort(rounds=3, turns=1, least=2, seconds=-1.0))
+    assert player.asked == ["a", "stop", "a", "stop", "stop"]
 
 
 def test_a_case_that_fails_is_reported_by_name_and_the_rest_goes_on():
@@ -170,7 +181,7 @@ def test_deeper_programs_are_not_tried_after_the_limit():
     deeper.after = "a"
     slow, quick = Player("jax", a=20.0, b=1.0), Player("olympus", a=1.0, b=2.0)
     findings = measured([A, deeper], [quick, slow])
-    assert slow.asked == ["a"] and quick.asked == ["a", "b"]
+    assert slow.asked == ["a", "stop"] and quick.asked == ["a", "b", "stop"]
     assert findings.skipped == {("eager: b", "jax"): "not tried: a took more than 15 s"}
 
 
