@@ -52,8 +52,8 @@ class Process:
         while b"\n" not in self.buffer:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                self.process.kill()
-                return {"error": f"it took more than {self.timeout:.0f} s"}
+                self.end()
+                return {"skipped": f"given up after {self.timeout:.0f} s"}
             more = os.read(self.process.stdout.fileno(), 1 << 16)
             if not more:
                 return {"error": f"its process ended with status {self.process.wait()}"}
@@ -81,7 +81,7 @@ class Contestant:
     """A system with its interpreter; `folder` has another version of it than the clone's."""
 
     def __init__(self, label: str, library: str, python: str, *, folder: str = "",
-                 threads: int = 0, budget: float = 0.02, timeout: float = 180.0) -> None:
+                 threads: int = 0, budget: float = 0.02, timeout: float = 300.0) -> None:
         self.label, self.library, self.timeout = label, library, timeout
         self.command = [python, "-m", f"{__package__}.worker", library, folder, str(budget)]
         self.variables = dict.fromkeys(POOLS, str(threads)) if threads else {}

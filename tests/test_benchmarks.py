@@ -56,6 +56,15 @@ def test_a_library_that_is_not_there_ends_the_run_by_its_name():
     missing.close()
 
 
+def test_a_process_that_takes_too_long_is_given_up_and_the_next_question_starts_another():
+    player = contestants.Contestant("olympus", "olympus", command_line.sys.executable, timeout=0.0)
+    trees = group_named("trees").cases["map"]
+    assert player.sample(trees) == {"skipped": "given up after 0 s"}
+    player.timeout = 60.0
+    assert "values" in player.sample(trees)
+    player.close()
+
+
 # Arithmetic --------------------------------------------------------------------------------------
 
 def row(case=None, **rounds):
