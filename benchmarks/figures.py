@@ -90,6 +90,5 @@ def series(rows: Iterable[Row]) -> dict[tuple[str, str], list[tuple[float, Row]]
 
 def means(rows: Iterable[Row], label: str, base: str, clock: str) -> tuple[float, int] | None:
     """The geometric mean of the rows' median ratios, and of how many."""
-    found = [ratio.middle for row in rows if row.timed
-             and (ratio := row.ratio(label, base, clock))]
+    found = [ratio.middle for row in rows if (ratio := row.ratio(label, base, clock))]
     return (geometric_mean(found), len(found)) if found else None

@@ -90,12 +90,12 @@ class Report:
         return self.table(rows) + self.growth(rows)
 
     def summary(self) -> list[str]:
-        """The geometric mean of each group's ratios, and of how many cases."""
+        """The geometric mean of each group's ratios, and of how many cases; of groups of times."""
         head = ["group", *(f"{named(label)} ÷ {named(self.base)}" for label in self.others)]
         lines = [head, ["-"] * len(head)]
         for name, rows in self.groups():
             found = [means(rows, label, self.base, self.clock) for label in self.others]
-            if any(found):
+            if any(found) and all(row.timed for row in rows):
                 lines.append([group_named(name).title,
                               *(f"{three(m[0])} ({m[1]})" if m else "" for m in found)])
         return list(map(line, lines))

@@ -285,6 +285,9 @@ def test_summaries_are_of_whole_runs():
     assert [*made.tables("label", whole=False)] == ["eager"]
     assert [*made.tables("label", whole=True)] == ["eager", "summary", "behind"]
     assert made.tables("label", whole=False)["eager"][-1] == "label"
+    memory = Row(Case("memory", "x"))
+    memory.rounds = {"olympus": [2.0], "jax": [3.0]}
+    assert report.Report(findings_of(memory), ["olympus", "jax"], "cpu").summary()[2:] == []
 
 
 def test_growth_is_told_of_three_sizes():

@@ -6,7 +6,7 @@ from ..cases import Figures, Group
 from ..clock import stopwatch
 from ..inputs import normal
 
-group = Group("checkpoint", "Memory of gradients, with `checkpoint` and without")
+group = Group("checkpoint", "Memory of gradients, with checkpoint and without")
 
 
 def attention_layer(L, x, p):

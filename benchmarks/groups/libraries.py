@@ -8,7 +8,7 @@ from .. import ROOT
 from ..cases import Figures, Group, Skipped
 from ..clock import stopwatch
 
-group = Group("libraries", "JAX's libraries, on Olympus by `olympus.as_jax`")
+group = Group("libraries", "JAX's libraries, on Olympus by olympus.as_jax")
 NEEDS = {"linen": ("flax", "optax"), "equinox": ("equinox", "optax"), "numpyro": ("numpyro",)}
 TITLES = {"linen": "a convolutional net of Flax", "equinox": "a perceptron of Equinox",
           "numpyro": "inference by NumPyro"}
