@@ -262,8 +262,8 @@ def depends_on(x: Any, trace: Any) -> bool:
         return True
     # A tracer of a trace above holds one of a trace below as its value: JVP's has primal and
     # tangent, vmap's has val.
-    held = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
-    return any(depends_on(y, trace) for y in held)
+    values = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
+    return any(depends_on(y, trace) for y in values)
 
 
 def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[Any],

@@ -453,7 +453,7 @@ class CustomLin(Primitive):
     multiple_results = foreign = True
     # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
     # of a cast would sum again.
-    spread = staticmethod(tags.body)
+    spread = staticmethod(tags.by_body)
 
     def _forward(self, name: str) -> TypeError:
         return TypeError(f"custom_vjp {name}: can't apply forward-mode autodiff (jvp) to a "

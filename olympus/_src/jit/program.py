@@ -189,10 +189,10 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
 def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
-    held = sum(getattr(c, "nbytes", 0) for c in consts)
-    if held >= most >= 0:
+    total = sum(getattr(c, "nbytes", 0) for c in consts)
+    if total >= most >= 0:
         sizes = ", ".join(str(typeof(c)) for c in consts[:5])
-        source.warn(f"jit: {name} closes over arrays of {held:,} bytes ({sizes}), which are part "
+        source.warn(f"jit: {name} closes over arrays of {total:,} bytes ({sizes}), which are part "
                     "of each program that is compiled of it; pass them as arguments, or raise "
                     "olympus_captured_constants_warn_bytes.")
 

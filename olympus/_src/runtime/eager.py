@@ -27,7 +27,7 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
-from ..devices.array import HOLDERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
+from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.sharding import NamedSharding
@@ -108,7 +108,7 @@ def argument_array(x: Any) -> Any:
     Arrays of float0 stay NumPy's; compiled calls make do with bools.
     """
     kind = type(x)
-    if kind is ArrayImpl or kind in HOLDERS:
+    if kind is ArrayImpl or kind in WRAPPERS:
         return x
     if kind is Literal:
         return placed(x)
