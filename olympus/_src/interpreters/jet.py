@@ -50,21 +50,21 @@ class JetTracer(Tracer):
     (None, None)
     """
 
-    __slots__ = ("primal", "origin", "place")
+    __slots__ = ("primal", "maker", "place")
 
-    def __init__(self, trace: JetTrace, primal: Any, origin: Any, place: int = 0) -> None:
+    def __init__(self, trace: JetTrace, primal: Any, maker: Any, place: int = 0) -> None:
         self._trace = trace
         self.aval = typeof(primal)
-        # `origin` is an application, or the tower of the derivative (Zero: a constant's).
-        self.primal, self.origin, self.place = primal, origin, place
+        # `maker` is an application, or the tower of the derivative (Zero: a constant's).
+        self.primal, self.maker, self.place = primal, maker, place
 
     @property
     def slope(self) -> Any:
         """The tower of the derivative, a Zero, or None if it has not been made."""
-        origin = self.origin
-        if type(origin) is not _Application:
-            return origin
-        return None if origin.slopes is None else origin.slopes[self.place]
+        maker = self.maker
+        if type(maker) is not _Application:
+            return maker
+        return None if maker.slopes is None else maker.slopes[self.place]
 
     def concrete(self) -> Any:
         primal = self.primal
@@ -121,8 +121,8 @@ class JetTrace(Trace):
         else:
             primal = self.below(prim, [a.primal if self.mine(a) else a for a in args], params)
             several = primal if prim.multiple_results else [primal]
-            origin = _Application(next(self.numbers), prim, args, params, several)
-            out = [JetTracer(self, x, origin, i) for i, x in enumerate(several)]
+            maker = _Application(next(self.numbers), prim, args, params, several)
+            out = [JetTracer(self, x, maker, i) for i, x in enumerate(several)]
             out = out if prim.multiple_results else out[0]
         if key is not None:
             self.made[key] = args, out
@@ -181,8 +181,8 @@ class JetTrace(Trace):
                 prim, fun, rules, tuple([a.primal if self.mine(a) else a for a in args]), params)
         finally:
             ctx.trace = self
-        origin = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
-        return [JetTracer(self, x, origin, i) for i, x in enumerate(primals)]
+        maker = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
+        return [JetTracer(self, x, maker, i) for i, x in enumerate(primals)]
 
     def derivatives(self, towers: Sequence[Any]) -> list[list[Any]]:
         """The derivatives of each, from the first to that of the trace's order."""
@@ -203,28 +203,28 @@ class JetTrace(Trace):
         left = list(towers)
         while left:
             x = left.pop()
-            if self.mine(x) and x.slope is None and x.origin.number not in needed:
-                needed[x.origin.number] = x.origin
-                left += x.origin.args
-        for _, origin in sorted(needed.items()):
-            origin.slopes = self.slopes(origin)
+            if self.mine(x) and x.slope is None and x.maker.number not in needed:
+                needed[x.maker.number] = x.maker
+                left += x.maker.args
+        for _, maker in sorted(needed.items()):
+            maker.slopes = self.slopes(maker)
 
-    def slopes(self, origin: _Application) -> list[Any]:
+    def slopes(self, maker: _Application) -> list[Any]:
         """The first derivatives of an application's results, by its jvp rule on towers."""
-        prim = origin.prim
+        prim = maker.prim
         tangents = [x.slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
-                    for x in origin.args]
+                    for x in maker.args]
         if all(type(t) is Zero for t in tangents):
-            return [Zero(a) for a in origin.avals]
+            return [Zero(a) for a in maker.avals]
         if prim.jvp is None:
             raise missing_rule(prim, "differentiated; it has no derivative; apply "
                                "olympus.lax.stop_gradient to its operands, or give a rule in "
                                "olympus.experimental.jet.jet_rules.")
-        if origin.rules is not None:
-            found = prim.jvp(*origin.rules, origin.args, tangents, **origin.params)
+        if maker.rules is not None:
+            found = prim.jvp(*maker.rules, maker.args, tangents, **maker.params)
         else:
-            found = prim.jvp(origin.args, tangents, **origin.params)
-        slopes = pair(prim, "jvp", "tangents", found, origin.args, origin.params)[1]
+            found = prim.jvp(maker.args, tangents, **maker.params)
+        slopes = pair(prim, "jvp", "tangents", found, maker.args, maker.params)[1]
         return list(slopes) if prim.multiple_results else [slopes]
 
 

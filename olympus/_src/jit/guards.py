@@ -159,7 +159,7 @@ class _Leaf(NamedTuple):
     value: Any      # for messages; what can change is copied
 
 
-class _Held:
+class _ByValue:
     """A key of an object that is compared when another one takes its place."""
 
     __slots__ = ("value",)
@@ -169,7 +169,7 @@ class _Held:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Held) or type(self.value) is not type(other.value):
+        if not isinstance(other, _ByValue) or type(self.value) is not type(other.value):
             return False
         x, y = self.value, other.value
         if x is y or isinstance(x, Tracer):
@@ -323,7 +323,7 @@ class _Walk:
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def constant(self, x: Any, place: _Place) -> None:
-        self.leaf(place, _Held(x), x)
+        self.leaf(place, _ByValue(x), x)
 
     def hide(self, x: Any, place: _Place, why: str) -> None:
         """What is known by its identity only."""
@@ -333,7 +333,7 @@ class _Walk:
     # What has attributes
 
     def module(self, x: types.ModuleType, place: _Place) -> None:
-        self.leaf(place, _Held(x), x)
+        self.leaf(place, _ByValue(x), x)
         if _module_of_user(x):
             self.named(vars(x), place)
 
@@ -345,7 +345,7 @@ class _Walk:
 
     def cls(self, x: type, place: _Place) -> None:
         if not _class_of_user(x):
-            return self.leaf(place, _Held(x), x)
+            return self.leaf(place, _ByValue(x), x)
         self.leaf(place, x.__qualname__, x)
         for base in x.__mro__:
             if _class_of_user(base):
@@ -363,7 +363,7 @@ class _Walk:
                 if callable(item):
                     self.value(item, place.within(f".{name}"))
             if readable or type(x).__hash__ not in (None, object.__hash__) or _of_library(x):
-                return self.leaf(place, _Held(x), x)
+                return self.leaf(place, _ByValue(x), x)
         if not readable:
             return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
         self.value(type(x), place)

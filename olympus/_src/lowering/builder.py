@@ -744,8 +744,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
-    scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
-    marks, known = around, dict[Any, Any]()     # name there, its rule, whether there are recipes
+    scope, marks = None, around         # of the equation before, and what XLA is told there
+    by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
@@ -753,15 +753,15 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             scope = eqn.ctx
             marks = around if scope.compute_type is None and scope.metadata is None else (
                 marks_of(scope, around))
-            known = {}
+            by_primitive = {}
         b.marks = marks
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
+        prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
-            found = known[prim] = (
+            found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
                 marks is None and block.sizes is None and has_recipes(b.module, prim))
         name, lower, single = found

@@ -242,12 +242,13 @@ class ModuleContext:
         if isinstance(mesh, Mesh):
             return mesh
         within = () if self.manual is None else (self.manual.mesh,)
-        known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
-        for found in known:
+        candidates = [m for m in (*within, *self.given, *self.meshes, current_mesh())
+                      if m is not None]
+        for found in candidates:
             if found.shape_tuple == mesh.shape_tuple and (
                     isinstance(found, Mesh) or self._may_lack_devices(found)):
                 return found
-        for found in known:     # the same devices, by other names
+        for found in candidates:    # the same devices, by other names
             if isinstance(found, Mesh) and found.size == mesh.size:
                 return mesh_of(mesh, found.device_tuple)
         if self._may_lack_devices(mesh):

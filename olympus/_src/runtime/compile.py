@@ -350,14 +350,14 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
 
     parameters, results = lib.shardings(xla)
     # What is cut as an argument is called what that is.
-    known: dict[Any, NamedSharding] = {}
+    by_tiling: dict[Any, NamedSharding] = {}
     for s, t, a in zip(given, parameters, ins):
         if s is not None and demanded_memory(s) is None and s.mesh.device_tuple == devices:
-            known.setdefault((physical_aval(a).ndim, t), s)
+            by_tiling.setdefault((physical_aval(a).ndim, t), s)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
              for s, t, a in zip(given, parameters, ins)],
-            [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in known else
-             known[a.ndim, t] if kind is None else known[a.ndim, t].with_memory_kind(kind)
+            [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in by_tiling else
+             by_tiling[a.ndim, t] if kind is None else by_tiling[a.ndim, t].with_memory_kind(kind)
              # No results are one empty tuple, of some sharding.
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 

@@ -209,13 +209,13 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
                    lambda args: prim.by_groups(in_groups(args), **params))
 
 
-def _called(name: str, staged: Callable[[list[Any]], ClosedOlympuspr], several: bool, users: bool,
-            by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
+def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], several: bool,
+            users: bool, by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
     """The C++ callable of a program for operands of any types.
 
     Args:
       name: what is called.
-      staged: the program for operands of given avals.
+      program_for: the program for operands of given avals.
       several: whether it has a list of results.
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
@@ -238,7 +238,7 @@ def _called(name: str, staged: Callable[[list[Any]], ClosedOlympuspr], several: 
         placement = placement_of(list(map(sharding_of, values)), named=lambda i: (
             f"argument {i} of {name} with shape {avals[i].str_short()} and"))._replace(
                 layouts=layouts_of(values))
-        closed = staged(avals)
+        closed = program_for(avals)
         executable = compile_program(closed, name, placement)
         leaves = list(map(stored, values))
         used = reuse.applied(name, closed, values, True)
