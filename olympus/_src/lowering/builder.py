@@ -744,7 +744,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
-    scope, marks = None, around         # of the equation before, and what XLA is told there
+    scope: Any = None                   # of the equation before
+    marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
