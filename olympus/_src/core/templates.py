@@ -134,10 +134,10 @@ class Template:
         values += self.literals
         for const in self.consts:
             values.append(trace.atom(const))
-        where, scope, record = trace.where or _user_frame(), ctx.scope, trace.eqns.append
+        line, scope, record = trace.source or _user_frame(), ctx.scope, trace.eqns.append
         for prim, places, avals, params, names in self.eqns:
             eqn = new(OlympusprEqn)
-            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
+            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
             eqn.ctx = scope.extend(*names) if names else scope
             eqn.invars = [values[i] for i in places]
             outs = eqn.outvars = []
