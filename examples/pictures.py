@@ -3,14 +3,15 @@
     python examples/pictures.py                            all, half a minute; into this folder
     python examples/pictures.py quickstart --folder docs/images
 
-Each function below draws one SVG, named like its page. Names come from the page's
-own cells where it has them, so that a picture shows what the page does.
+Each function below draws one SVG, named like its page. What it draws comes from the page's own
+cells, where they compute it, so that a picture shows what the page does.
 """
 
 import argparse
 import contextlib
 import doctest
 import io
+import itertools
 import re
 import time
 from pathlib import Path
@@ -32,11 +33,12 @@ olympus.config.update("olympus_num_cpu_devices", 8)  # for the sharded arrays
 DOCS = Path(__file__).parent.parent / "docs"
 BLUE, RED, GREEN, ORANGE, GREY = "#2a6fb0", "#c44e52", "#3a8f5c", "#b8701e", "#8a8f98"
 STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "olympus", "font.size": 9,
-    "font.sans-serif": ["DejaVu Sans"], "font.monospace": ["DejaVu Sans Mono"], "axes.titlesize": 10,
+    "svg.fonttype": "none", "svg.hashsalt": "olympus", "font.size": 9, "axes.titlesize": 10,
+    "font.sans-serif": ["DejaVu Sans"], "font.monospace": ["DejaVu Sans Mono"],
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
     "axes.prop_cycle": matplotlib.cycler(color=[BLUE, RED, GREEN, ORANGE, GREY]),
 }
+WHITE = {"color": "white", "pad": 1}  # behind words on a line
 PICTURES = {}
 
 
@@ -60,7 +62,7 @@ def picture(width, height, panels=1, **options):
 
 
 def shorter(svg):
-    """A tenth of a point is enough (a hundredth in markers), and lines need no blanks around them."""
+    """A tenth of a point is enough, in markers a hundredth; lines need no blanks around them."""
     svg = re.sub(r"(?<=\d\d\.\d)\d+|(?<=\d\.\d\d)\d+", "", svg)
     return re.sub(r"^ +| +$", "", svg, flags=re.MULTILINE)
 
@@ -249,24 +251,23 @@ def pytrees(axes):
 
 def tree(axes, root):
     """Containers above their children, leaves side by side."""
-    places, leaves = iter(range(1000)), iter(range(1000))
+    places, leaves = itertools.count(), itertools.count()
 
     def draw(node, depth):
         """Draw a node with all below it; its place from left to right."""
-        empty = node is None
-        below = [] if empty else tree_util.flatten_one_level_with_keys(node)[0] \
-            if tree_util.is_tree_node(type(node)) else []
-        found = [(key, draw(child, depth + 1)) for key, child in below]
-        x = np.mean([x for _, x in found]) if found else next(places)
-        for key, child in found:
-            axes.plot([x, child], [-depth - 0.14, -depth - 0.86], color=GREY, zorder=0)
-            axes.text((x + child) / 2, -depth - 0.5, tree_util.keystr((key,)), ha="center",
-                      va="center", color="0.25", family="monospace", fontsize=9,
-                      bbox={"color": "white", "pad": 1})
-        words = type(node).__name__ if found or empty else \
-            f"{olympus.typeof(node).str_short()}\nleaf {next(leaves)}"
-        color = BLUE if found else GREY if empty else GREEN
-        axes.text(x, -depth, "None" if empty else words, ha="center", va="center", color="white",
+        container = tree_util.is_tree_node(type(node))
+        children = tree_util.flatten_one_level_with_keys(node)[0] if container else []
+        found = [(key, draw(child, depth + 1)) for key, child in children]
+        x = np.mean([place for _, place in found]) if found else next(places)
+        for key, place in found:
+            axes.plot([x, place], [-depth - 0.14, -depth - 0.86], color=GREY, zorder=0)
+            axes.text((x + place) / 2, -depth - 0.5, tree_util.keystr((key,)), ha="center",
+                      va="center", color="0.25", family="monospace", bbox=WHITE)
+        if container:
+            words, color = (type(node).__name__, BLUE) if found else ("None", GREY)
+        else:
+            words, color = f"{olympus.typeof(node).str_short()}\nleaf {next(leaves)}", GREEN
+        axes.text(x, -depth, words, ha="center", va="center", color="white",
                   bbox={"boxstyle": "round,pad=0.5", "color": color})
         return x
 
@@ -356,7 +357,7 @@ def flow(axes, boxes, edges):
         axes.annotate("", end, start, zorder=0, arrowprops={
             "arrowstyle": "-|>", "color": GREY, "patchA": patches[start], "patchB": patches[end]})
         axes.text(*np.mean([start, end], 0), words, ha="center", va="center", color="0.25",
-                  family="monospace", bbox={"color": "white", "pad": 1})
+                  family="monospace", bbox=WHITE)
     axes.set(xlim=(-0.5, 3.7), ylim=(-0.5, 2.5))
     axes.axis("off")
 
@@ -405,9 +406,11 @@ def contributing(axes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[*PICTURES, []], help="which (all)")
+    parser.add_argument("names", nargs="*", help=f"which of {', '.join(PICTURES)} (default all)")
     parser.add_argument("--folder", default=".", help="where to draw (this folder)")
     options = parser.parse_args()
+    if unknown := set(options.names) - set(PICTURES):
+        parser.error(f"no picture is named {', '.join(sorted(unknown))}")
     for name in options.names or PICTURES:
         path = PICTURES[name](options.folder)
         print(f"drew {path}, {path.stat().st_size / 1000:.1f} kB")
