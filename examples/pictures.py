@@ -62,9 +62,10 @@ def picture(width, height, panels=1, **options):
 
 
 def shorter(svg):
-    """A tenth of a point is enough, in markers a hundredth; lines need no blanks around them."""
+    """A tenth of a point is enough, in markers a hundredth; a path is one line."""
     svg = re.sub(r"(?<=\d\d\.\d)\d+|(?<=\d\.\d\d)\d+", "", svg)
-    return re.sub(r"^ +| +$", "", svg, flags=re.MULTILINE)
+    svg = re.sub(r"^ +| +$", "", svg, flags=re.MULTILINE)
+    return re.sub(r'\n(?=[MLCQz][\s"]|")', " ", svg)
 
 
 def cells(page, last):
