@@ -100,7 +100,6 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
 
     TypeError for leaves that are not arrays; ValueError where no process or several are the source.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 3})
     {'seed': array(3)}
     """
@@ -131,7 +130,6 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
       A pytree of NumPy arrays. For an array that spans processes, which needs `tiled`, it is the
       whole value.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.process_allgather({"loss": 3.0})
     {'loss': array([3.])}
     """
@@ -171,7 +169,6 @@ def sync_global_devices(name: str) -> None:
     Args:
       name: of the place; AssertionError where processes wait at different ones.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("data is ready")
     """
     assert_equal(np.uint32(zlib.crc32(name.encode())),
@@ -188,7 +185,6 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
         are compared with those of the others. NaN equals NaN.
       fail_message: what the error begins with.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"step": 3}, "steps differ")
     """
     leaves = [x.addressable_data(0) if type(x) is lib.ArrayImpl and not x.is_fully_addressable
@@ -231,7 +227,6 @@ def reached_preemption_sync_point(step_id: int) -> bool:
       A bool; False where there is no job. RuntimeError if `olympus_enable_preemption_service` was
       off when the job was joined.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(0)
     False
     """
@@ -377,8 +372,6 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     ProcessFailureError at the end of the block if some were lost in it. RuntimeError where there is
     no job, ValueError for no devices, or none of this process.
 
-    >>> import olympus
-    >>> from olympus.experimental import multihost_utils
     >>> with multihost_utils.live_devices(olympus.devices()) as alive:  # doctest: +SKIP
     ...     mesh = olympus.sharding.Mesh(alive, "x")
     """

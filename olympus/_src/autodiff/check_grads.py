@@ -234,8 +234,6 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
 
     AssertionError where they differ, ValueError for other modes or an order less than 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_grads(lambda x: x["a"] ** 3 * x["b"], ({"a": 1.5, "b": 0.5},), order=2)
     >>> test_util.check_grads(onp.floor, (0.9999,), order=1, eps=1e-3)
     Traceback (most recent call last):

@@ -72,7 +72,6 @@ def serialize_pytreedef(node: Any) -> dict[str, Any]:
     Returns:
       A dict. ValueError or TypeError for other classes and keys.
 
-    >>> import olympus
     >>> serialize_pytreedef(olympus.tree.structure((1, None)))
     {'__olympus_pytreedef_repr': {'tuple': ['leaf', None]}, '__olympus_leaf_ids': [0]}
     """

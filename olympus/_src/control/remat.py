@@ -326,7 +326,6 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
     Returns:
       A function with the same arguments and result.
 
-    >>> import olympus, olympus.numpy as onp
     >>> f = olympus.checkpoint(lambda x: onp.sin(onp.sin(x)))
     >>> print(f"{olympus.grad(f)(1.0):.4f}")
     0.3600

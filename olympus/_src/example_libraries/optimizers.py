@@ -515,8 +515,6 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     Returns:
       A pytree of the same structure.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import optimizers
     >>> print(optimizers.clip_grads(onp.array([3., 4.]), 1.0))
     [0.6 0.8]
     """
@@ -579,4 +577,4 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
 
 complete_docstrings(globals(), {
     "step_size": "a number, or a `Schedule`.",
-}, example="from olympus.example_libraries import optimizers")
+})

@@ -66,8 +66,6 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
     Returns:
       A layer of inputs of shape (…, in).
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Dense(5)
     >>> shape, (W, b) = init(olympus.random.key(0), (-1, 3))
     >>> shape, W.shape, b.shape
@@ -126,8 +124,6 @@ def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[in
     Returns:
       A layer.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 5, (3, 3))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
     (-1, 5, 6, 6)
@@ -147,8 +143,6 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
     Returns:
       A layer of inputs [N, H, W, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Conv(5, (3, 3), padding="SAME")
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
     (-1, 8, 8, 5)
@@ -170,8 +164,6 @@ def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Se
     Returns:
       A layer.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
     (-1, 5, 17, 17)
@@ -192,8 +184,6 @@ def Conv1DTranspose(out_chan: int, filter_shape: Sequence[int],
     Returns:
       A layer of inputs [N, H, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Conv1DTranspose(5, (3,), (2,))
     >>> init(olympus.random.key(0), (-1, 8, 3))[0]
     (-1, 17, 5)
@@ -213,8 +203,6 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
     Returns:
       A layer of inputs [N, H, W, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
     (-1, 17, 17, 5)
@@ -237,9 +225,6 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
     Returns:
       A layer.
 
-    >>> import olympus
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> _, params = init(olympus.random.key(0), (-1, 2))
     >>> print(apply(params, onp.array([[1., 5.], [3., 5.]])).round(3))
@@ -276,8 +261,6 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     Returns:
       A layer.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.elementwise(onp.clip, min=0.0)
     >>> print(apply((), onp.array([-1., 2.])))
     [0. 2.]
@@ -328,8 +311,6 @@ def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
     Returns:
       A layer.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.MaxPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [2. 3.]
@@ -344,8 +325,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
     Returns:
       A layer.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.SumPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [3. 3.]
@@ -360,8 +339,6 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
     Returns:
       A layer.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.AvgPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [1.5 3. ]
@@ -379,7 +356,6 @@ def FanOut(num: int) -> Layer:
     Returns:
       A layer whose result is a list.
 
-    >>> from olympus.example_libraries import stax
     >>> stax.FanOut(2)[0](None, (-1, 3))[0]
     [(-1, 3), (-1, 3)]
     """
@@ -400,7 +376,6 @@ def FanInConcat(axis: int = -1) -> Layer:
     Returns:
       A layer of a list of inputs.
 
-    >>> from olympus.example_libraries import stax
     >>> stax.FanInConcat()[0](None, [(-1, 3), (-1, 4)])[0]
     (-1, 7)
     """
@@ -458,8 +433,6 @@ def serial(*layers: Layer) -> Layer:
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.serial(stax.Flatten, stax.Dense(10), stax.Relu)
     >>> shape, params = init(olympus.random.key(0), (-1, 2, 3))
     >>> shape, len(params)
@@ -490,8 +463,6 @@ def parallel(*layers: Layer) -> Layer:
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> block = stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Identity),
     ...                     stax.FanInSum)
     >>> block[0](olympus.random.key(0), (-1, 3))[0]
@@ -519,8 +490,6 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     Returns:
       A layer.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> residual = stax.shape_dependent(lambda shape: stax.Dense(shape[-1]))
     >>> residual[0](olympus.random.key(0), (-1, 3))[0]
     (-1, 3)

@@ -56,8 +56,6 @@ def register_pytree_node_serialization(
     Returns:
       The class. ValueError if the class or the name is registered already.
 
-    >>> import olympus
-    >>> from olympus import export
     >>> @olympus.tree_util.register_pytree_node_class
     ... class Pair:
     ...     def __init__(self, *xs): self.xs = xs

@@ -78,7 +78,6 @@ def gensym() -> type[Var]:
     Returns:
       A function of an aval, whose results are told apart by identity.
 
-    >>> import olympus
     >>> gensym()(olympus.typeof(1.0)).aval
     ShapedArray(float32[], weak_type=True)
     """
@@ -190,7 +189,6 @@ def max_dim(d1: int, d2: int) -> int:
     Returns:
       The one that is never smaller; a symbolic expression where neither is known to be.
 
-    >>> import olympus
     >>> olympus.core.max_dim(2, 3)
     3
     """
@@ -206,7 +204,6 @@ def min_dim(d1: int, d2: int) -> int:
     Returns:
       The one that is never larger; a symbolic expression where neither is known to be.
 
-    >>> import olympus
     >>> olympus.core.min_dim(2, 3)
     2
     """
@@ -223,8 +220,6 @@ def eval_context() -> Iterator[None]:
     Returns:
       A context manager; it gives nothing.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def f(x):
     ...     with olympus.core.eval_context():
     ...         n = int(onp.sum(onp.arange(3)))     # a number, though f is traced

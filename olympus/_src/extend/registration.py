@@ -157,7 +157,6 @@ def make_ir_context() -> Any:
     Returns:
       The context.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.make_ir_context() is mlir.make_ir_context()
     True
     """
@@ -174,8 +173,6 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
     Returns:
       A tuple of one MLIR tensor type.
 
-    >>> import olympus
-    >>> from olympus.interpreters import mlir
     >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
     1
     """
@@ -192,8 +189,6 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     Returns:
       An MLIR tensor type.
 
-    >>> import olympus
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
     tensor<2x3xf32>
     """
@@ -209,7 +204,6 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     Returns:
       An MLIR type.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dtype_to_ir_type("bfloat16"))
     bf16
     """
@@ -225,7 +219,6 @@ def token_type(*args: Any, **kwargs: Any) -> Any:
     Returns:
       An MLIR type.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.token_type())
     !stablehlo.token
     """
@@ -241,7 +234,6 @@ def i32_attr(i: int) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.i32_attr(3))
     3 : i32
     """
@@ -257,7 +249,6 @@ def i64_attr(i: int) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.i64_attr(3))
     3 : i64
     """
@@ -273,7 +264,6 @@ def dense_int_array(*args: Any, **kwargs: Any) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dense_int_array([1, 2]))
     array<i64: 1, 2>
     """
@@ -289,7 +279,6 @@ def dense_int_elements(xs: Sequence[int]) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dense_int_elements([1, 2]))
     dense<[1, 2]> : tensor<2xi64>
     """
@@ -305,7 +294,6 @@ def ir_attribute(val: Any) -> Any:
     Returns:
       An MLIR attribute; of Python ints and floats one of 64 bits.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.ir_attribute([True, 2, "three"]))
     [true, 2, "three"]
     """
@@ -395,7 +383,6 @@ def flatten_ir_values(xs: Any) -> list[Any]:
     Returns:
       A list of values.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.flatten_ir_values(["x", ("y", "z")])       # any objects do
     ['x', 'y', 'z']
     """
@@ -414,7 +401,6 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
     Returns:
       A list with a value, or a tuple of values, for each of `ys`.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.unflatten_ir_values_like_types("xyz", [int, (int, int)])       # any objects do
     ['x', ('y', 'z')]
     """
@@ -497,7 +483,6 @@ def flatten_ir_types(xs: Any) -> list[Any]:
     Returns:
       A list of types.
 
-    >>> from olympus.interpreters import mlir
     >>> i8, f32 = map(mlir.dtype_to_ir_type, ("int8", "float32"))
     >>> print(*mlir.flatten_ir_types([i8, (f32, i8)]))
     i8 f32 i8
@@ -515,7 +500,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
     Returns:
       The text.
 
-    >>> from olympus.interpreters import mlir
     >>> with mlir.make_ir_context():
     ...     print(mlir.module_to_string(mlir.ir.Module.parse("module @m {}")).split())
     ['module', '@m', '{', '}']
@@ -532,7 +516,6 @@ def module_to_bytecode(module: Any) -> bytes:
     Returns:
       The bytes.
 
-    >>> from olympus.interpreters import mlir
     >>> with mlir.make_ir_context():
     ...     mlir.module_to_bytecode(mlir.ir.Module.parse("module {}"))[:4]
     b'ML\xefR'

@@ -44,7 +44,6 @@ def is_undefined_primal(x: Any) -> bool:
     Returns:
       A bool.
 
-    >>> from olympus.interpreters import ad
     >>> ad.is_undefined_primal(1.0)
     False
     """
@@ -60,8 +59,6 @@ def instantiate_zeros(tangent: Any) -> Any:
     Returns:
       An array.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> print(ad.instantiate_zeros(ad.Zero(olympus.typeof(1.0))))
     0.0
     """
@@ -77,8 +74,6 @@ def zeros_like_aval(aval: Any) -> Any:
     Returns:
       An array.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> print(ad.zeros_like_aval(olympus.core.ShapedArray((2,), "int32")))
     [0 0]
     """
@@ -110,8 +105,6 @@ def add_tangents(x: Any, y: Any) -> Any:
     Returns:
       The sum; a `Zero` if both are.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> ad.add_tangents(ad.Zero(olympus.typeof(1.0)), 2.0)
     2.0
     """
@@ -129,8 +122,6 @@ def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
     Returns:
       A function of the result's cotangent and the operands that gives the operands' cotangents.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> rule = ad.get_primitive_transpose(olympus.lax.neg_p)
     >>> print(rule(2.0, ad.UndefinedPrimal(olympus.typeof(1.0))))
     [Array(-2., dtype=float32, weak_type=True)]
@@ -348,8 +339,6 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
     Returns:
       An array whose axis 0 has that size.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.interpreters import batching
     >>> batching.bdim_at_front(onp.ones((2, 3)), 1, 3).shape
     (3, 2)
     >>> batching.bdim_at_front(onp.ones(2), None, 3).shape
@@ -370,8 +359,6 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
     Returns:
       An array with one axis more.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.interpreters import batching
     >>> print(batching.broadcast(onp.arange(2), 3, 1, None))
     [[0 0 0]
      [1 1 1]]

@@ -88,7 +88,6 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
       arr: the array; within `jit`, it is drawn while the program is compiled.
       **kwargs: as of `visualize_sharding`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.debug.visualize_array_sharding(onp.ones((2, 2)), scale=0.1)
     ┌───────┐
     │ CPU 0 │

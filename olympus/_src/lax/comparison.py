@@ -79,7 +79,6 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape. Complex numbers are equal where both parts are.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.eq(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [ True False]
     """
@@ -95,7 +94,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.ne(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [False  True]
     """
@@ -111,7 +109,6 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.lt(onp.array([1, 2, 3]), 2))
     [ True False False]
     """
@@ -127,7 +124,6 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.le(onp.array([1, 2, 3]), 2))
     [ True  True False]
     """
@@ -144,7 +140,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.gt(onp.array([1, 2, 3]), 2))
     [False False  True]
     """
@@ -160,7 +155,6 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.ge(onp.array([1, 2, 3]), 2))
     [False  True  True]
     """
@@ -267,7 +261,6 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     Returns:
       An array of the cases' dtype and shape; the derivative is that of the case taken.
 
-    >>> import olympus
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
     Array([1., 0.], dtype=float32)
     """
@@ -294,7 +287,6 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     Returns:
       An array of their dtype and shape.
 
-    >>> import olympus
     >>> olympus.lax.select(True, 1., 2.)
     Array(1., dtype=float32, weak_type=True)
     """
@@ -361,7 +353,6 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
       An array of the shape and dtype of `x`, NaN where one of the three is. The derivative in `x`
       is 0 where a bound holds.
 
-    >>> import olympus
     >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)
     """

@@ -201,7 +201,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> import olympus
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
     [1 3 6]
     """
@@ -219,7 +218,6 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
       An array of the operand's shape and dtype; the derivative is right where factors are 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1))
     [[  1   2   6]
      [  4  20 120]]
@@ -238,7 +236,6 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([1, 3, 2])
     >>> print(lax.cummax(x), lax.cummax(x, reverse=True))
     [1 3 3] [3 3 2]
@@ -257,7 +254,6 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cummin(onp.array([3., 1., float("nan"), 0.])))
     [ 3.  1. nan nan]
     """
@@ -275,7 +271,6 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     Returns:
       An array of the operand's shape and dtype; infinite elements give what the limit is.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cumlogsumexp(onp.array([1000., 1000., -float("inf")])))
     [1000.     1000.6932 1000.6932]
     """

@@ -393,7 +393,6 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2, 3], [4, 5, 6]])
     >>> columns = lax.GatherDimensionNumbers((1,), (1,), (1,))
     >>> print(lax.gather(x, onp.array([[2], [0]]), columns, slice_sizes=(2, 1)))
@@ -725,7 +724,6 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
 
-    >>> from olympus import lax, numpy as onp
     >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     >>> print(lax.scatter(onp.zeros((3, 2)), onp.array([[2], [0]]), onp.ones((2, 2)), rows))
     [[1. 1.]
@@ -750,7 +748,6 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_add(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
     [1. 0. 2.]
@@ -773,7 +770,6 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_sub(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
     [-1.  0. -2.]
@@ -796,7 +792,6 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_min(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
     [1 3]
@@ -819,7 +814,6 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
     [3 5]

@@ -142,7 +142,6 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
 
     Raises TypeError for bounds outside of the array (unlike Python's slices).
 
-    >>> import olympus
     >>> print(olympus.lax.slice(olympus.numpy.arange(6), (1,), (6,), (2,)))
     [1 3 5]
     """
@@ -169,7 +168,6 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
     Returns:
       An array of the operand's rank and dtype.
 
-    >>> import olympus
     >>> print(olympus.lax.slice_in_dim(olympus.numpy.arange(5), 1, -1))
     [1 2 3]
     """
@@ -196,7 +194,6 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     Returns:
       An array of the operand's dtype. IndexError for an index out of bounds.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_in_dim(x, 1, axis=1, keepdims=False))
     [2 4]
@@ -301,7 +298,6 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
 
     Raises TypeError where dtypes or ranks differ, ValueError for a negative interior or size.
 
-    >>> import olympus
     >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
     [9 0 9 1 9]
     """
@@ -436,7 +432,6 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.concatenate([onp.array([1, 2]), onp.array([3])], 0))
     [1 2 3]
     """
@@ -462,7 +457,6 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 
     Raises ValueError unless the sizes sum to the axis's size.
 
-    >>> import olympus
     >>> [x.shape for x in olympus.lax.split(olympus.numpy.arange(5), (2, 3))]
     [(2,), (3,)]
     """
@@ -665,7 +659,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
-    >>> import olympus
     >>> print(olympus.lax.dynamic_slice(olympus.numpy.arange(5), (3,), (3,)))
     [2 3 4]
     """
@@ -694,7 +687,6 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     Returns:
       An array of the operand's dtype, with `slice_size` entries along the axis.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.arange(6)
     >>> print(lax.dynamic_slice_in_dim(x, 4, 3), lax.dynamic_slice_in_dim(x, -4, 2))
     [3 4 5] [2 3]
@@ -720,7 +712,6 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     Returns:
       An array of the operand's dtype, with its other axes.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4], [5, 6]])
     >>> print(lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False))
     [[5 6]] [5 6]
@@ -747,7 +738,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.lax.dynamic_update_slice(onp.zeros(4), onp.ones(2), (1,)))
     [0. 1. 1. 0.]
     """
@@ -769,7 +759,6 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
     [0. 0. 0. 1. 1.]
     """
@@ -793,7 +782,6 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.dynamic_update_index_in_dim(onp.zeros((2, 3)), onp.ones(3), 1, 0))
     [[0. 0. 0.]
      [1. 1. 1.]]
@@ -818,7 +806,6 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     Returns:
       An array of shape [n, remaining axes of src ...].
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_take(x, (onp.array([0, 1, -1]), onp.array([1, 0, 0])), (0, 1)))
     [2 3 3]

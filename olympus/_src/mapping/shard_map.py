@@ -100,7 +100,6 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     Returns:
       A function of the same positional arguments, or a decorator.
 
-    >>> import olympus, olympus.numpy as onp
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))
     ...     print(olympus.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(x))

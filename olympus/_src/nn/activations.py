@@ -54,7 +54,6 @@ def identity(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> from olympus import nn
     >>> nn.identity(2.0)
     Array(2., dtype=float32, weak_type=True)
     """
@@ -79,7 +78,6 @@ def relu(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.relu(onp.array([-1., 0., 2.])))
     [0. 0. 2.]
     """
@@ -447,7 +445,6 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     Returns:
       An array of the shape of x, whose elements add up to 1 along the axes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.softmax(onp.array([1., 1.])))
     [0.5 0.5]
     """
@@ -510,7 +507,6 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     Returns:
       An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
     1000.6932
     """
@@ -581,4 +577,4 @@ def log1mexp(x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers, any shape; integers become floats.",
-}, example="from olympus import numpy as onp, nn")
+})

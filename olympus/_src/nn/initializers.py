@@ -64,7 +64,6 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
     Returns:
       An array of that shape and dtype.
 
-    >>> import olympus
     >>> olympus.nn.initializers.zeros(olympus.random.key(0), (2,))
     Array([0., 0.], dtype=float32)
     """
@@ -84,8 +83,6 @@ def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
     Returns:
       An array of that shape and dtype.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> print(initializers.ones(olympus.random.key(0), (2,), "int32"))
     [1 1]
     """
@@ -115,8 +112,6 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     Returns:
       An `Initializer`, which ignores its key.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> print(initializers.constant(0.5)(olympus.random.key(0), (3,)))
     [0.5 0.5 0.5]
     """
@@ -136,8 +131,6 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Returns:
       An `Initializer`.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.uniform(3.0)(olympus.random.key(0), (100, 100))
     >>> print(w.mean().round(1))
     1.5
@@ -156,8 +149,6 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Returns:
       An `Initializer`.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.normal(2.0)(olympus.random.key(0), (100, 100))
     >>> print(w.std().round(1))
     2.0
@@ -177,8 +168,6 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
     Returns:
       An `Initializer`.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.truncated_normal(1.0)(olympus.random.key(0), (100, 100))
     >>> print(w.std().round(2), abs(w).max() <= 2)
     0.89 True
@@ -259,8 +248,6 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
 
     Raises ValueError for another mode or distribution, and for shapes without the axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> init = initializers.variance_scaling(1.0, "fan_out", "normal")
     >>> w = init(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 100).round(1))
@@ -289,8 +276,6 @@ def glorot_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[i
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.glorot_uniform()(olympus.random.key(0), (300, 100))
     >>> print((abs(w).max() ** 2 * (300 + 100) / 2).round(1))        # 3 times the variance
     3.0
@@ -306,8 +291,6 @@ def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.glorot_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * (300 + 100) / 2).round(1))
     1.0
@@ -324,8 +307,6 @@ def lecun_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> kernel = initializers.lecun_uniform()(olympus.random.key(0), (3, 3, 16, 64))    # HWIO
     >>> print((kernel.var() * 3 * 3 * 16).round(1))
     1.0
@@ -341,8 +322,6 @@ def lecun_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.lecun_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
     1.0
@@ -358,8 +337,6 @@ def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] 
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.he_uniform()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
     2.0
@@ -374,8 +351,6 @@ def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] =
     Returns:
       An `Initializer` of arrays of at least two axes.
 
-    >>> import olympus
-    >>> from olympus.nn import initializers
     >>> w = initializers.he_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
     2.0
@@ -400,8 +375,6 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
       An `Initializer` of arrays of at least two axes: their products with themselves, over the
       longer side, are scale² times the identity.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus.nn import initializers
     >>> w = initializers.orthogonal()(olympus.random.key(0), (20, 3))
     >>> print(onp.allclose(w.T @ w, onp.eye(3), atol=1e-5))
     True
@@ -432,8 +405,6 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
       An `Initializer` of kernels of one to three spatial axes, then inputs, then as many outputs or
       more. ValueError for others.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus.nn import initializers
     >>> w = initializers.delta_orthogonal()(olympus.random.key(0), (3, 3, 2, 4))
     >>> print(onp.allclose(w[1, 1] @ w[1, 1].T, onp.eye(2), atol=1e-5), w[0].any())
     True False

@@ -42,7 +42,6 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     Returns:
       An array of the shape of x; integers become floats.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.standardize(onp.array([1., 2., 3.]), epsilon=0.0).round(3))
     [-1.225  0.     1.225]
     """
@@ -85,7 +84,6 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     Returns:
       An array of one axis more than x has.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.one_hot(onp.array([0, 2]), 3))
     [[1. 0. 0.]
      [0. 0. 1.]]

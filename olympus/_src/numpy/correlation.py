@@ -93,7 +93,6 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.convolve(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [ 0  1 12 23 30]
     """
@@ -120,7 +119,6 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.correlate(onp.array([1, 2, 3, 4]), onp.array([1, 0, 1])))
     [4 6]
     """
@@ -195,7 +193,6 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     Raises ValueError for ranks above 2 and for weights below 0, which is seen only where they are
     not traced, RuntimeError for weights of the wrong size, TypeError for weights of another kind.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.cov(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]
      [-1.  1.]]
@@ -255,7 +252,6 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable; NaN
       of variables that do not vary.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.corrcoef(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]
      [-1.  1.]]

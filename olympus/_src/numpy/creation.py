@@ -74,7 +74,6 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and NaN at
     an integer dtype, OverflowError for Python numbers outside an integer dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
@@ -115,7 +114,6 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
 
     Raises as `array` does.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.asarray([1, 2, 3])
     >>> onp.asarray(x) is x
     True
@@ -140,7 +138,6 @@ def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
     Returns:
       An array of the shape and dtype of `a`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.copy(onp.arange(3)))
     [0 1 2]
     """
@@ -406,7 +403,6 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
 
     Raises ValueError for bytes that do not hold so many elements, TypeError for what is no buffer.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.frombuffer(b"\x01\x00\x02\x00", onp.int16))
     [1 2]
     """
@@ -459,7 +455,6 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
 
     Raises ValueError for negative sizes, TypeError for traced ones.
 
-    >>> import olympus.numpy as onp
     >>> onp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
@@ -485,7 +480,6 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
 
     Raises ValueError for negative sizes, TypeError for traced ones.
 
-    >>> import olympus.numpy as onp
     >>> onp.ones((2, 2), onp.int32)
     Array([[1, 1],
            [1, 1]], dtype=int32)
@@ -510,7 +504,6 @@ def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
     Returns:
       An array of that shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.empty(2)
     Array([0., 0.], dtype=float32)
     """
@@ -537,7 +530,6 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
 
     Raises ValueError where the value does not broadcast to the shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.full((2, 2), onp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -638,7 +630,6 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.zeros_like(onp.array([1, 2], onp.int8))
     Array([0, 0], dtype=int8)
     """
@@ -662,7 +653,6 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.ones_like(onp.array([1.5, 2.5]))
     Array([1., 1.], dtype=float32)
     """
@@ -685,7 +675,6 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     Returns:
       An array, cut over devices as `prototype` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.empty_like(onp.array([1, 2])).shape
     (2,)
     """
@@ -711,7 +700,6 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """

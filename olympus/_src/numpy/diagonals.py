@@ -87,7 +87,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Returns:
       [N, M].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.eye(2, 3, k=1))
     [[0. 1. 0.]
      [0. 0. 1.]]
@@ -119,7 +118,6 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
     Returns:
       [n, n].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.identity(2))
     [[1. 0.]
      [0. 1.]]
@@ -141,7 +139,6 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Returns:
       [N, M].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.tri(2, 3))
     [[1. 0. 0.]
      [1. 1. 0.]]
@@ -175,7 +172,6 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.tril(onp.array([[1, 2], [3, 4]])))
     [[1 0]
      [3 4]]
@@ -196,7 +192,6 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
     [[1 2]
      [0 4]]
@@ -236,7 +231,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     Returns:
       (rows, columns), two vectors of int32 (int64 with x64).
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.tril_indices(2)
     >>> print(rows, columns)
     [0 1 1] [0 0 1]
@@ -259,7 +253,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     Returns:
       (rows, columns), two vectors of int32 (int64 with x64).
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.triu_indices(3, k=1)
     >>> print(rows, columns)
     [0 0 1] [1 2 2]
@@ -291,7 +284,6 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.tril_indices_from(x)])
     [1 3 4]
@@ -313,7 +305,6 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.triu_indices_from(x)])
     [1 2 4]
@@ -332,7 +323,6 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     Returns:
       A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.zeros((2, 2)).at[onp.diag_indices(2)].set(1.0))
     [[1. 0.]
      [0. 1.]]
@@ -354,7 +344,6 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
     Raises ValueError for other shapes.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.diag_indices_from(x)])
     [1 4]
@@ -379,7 +368,6 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diag(onp.array([1, 2])))
     [[1 0]
      [0 2]]
@@ -409,7 +397,6 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Returns:
       [n + |k|, n + |k|] of the dtype of `v`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diagflat(onp.array([[1], [2]])))
     [[1 0]
      [0 2]]
@@ -450,7 +437,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vander(onp.array([1, 2, 3])))
     [[1 1 1]
      [4 2 1]

@@ -589,4 +589,4 @@ complete_docstrings(globals(), {
         "the number of points along each axis, cut or filled up with zeros; their sizes "
         "by default.",
     "axis": "the axis.",
-}, example="import olympus.numpy as onp")
+})

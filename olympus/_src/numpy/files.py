@@ -88,7 +88,6 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
     Returns:
       A vector of the given dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fromiter((x * x for x in range(4)), int))
     [0 1 4 9]
     """
@@ -111,7 +110,6 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     Returns:
       A vector of the given dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
     """
@@ -135,7 +133,6 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = No
       A matrix, or a vector for one line or column, a scalar for one number; with `unpack`
       transposed.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.loadtxt(["1 2", "3 4"]))
     [[1. 2.]
      [3. 4.]]
@@ -157,7 +154,6 @@ def genfromtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None =
     Returns:
       A matrix, or a vector for one line or column; NaN where a number is missing.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.genfromtxt(["1,2", "3,"], delimiter=","))
     [[ 1.  2.]
      [ 3. nan]]

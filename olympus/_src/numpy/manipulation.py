@@ -66,7 +66,6 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
 
     Raises TypeError where the sizes do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.reshape(onp.arange(6), (2, -1)))
     [[0 1 2]
      [3 4 5]]
@@ -128,7 +127,6 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
 
     Raises ValueError for order "K": arrays have no strides.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ravel(onp.array([[1, 2], [3, 4]]), order="F"))
     [1 3 2 4]
     """
@@ -152,7 +150,6 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
     Raises ValueError for places out of bounds or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.expand_dims(onp.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
@@ -174,7 +171,6 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
     Raises ValueError for larger axes.
 
-    >>> import olympus.numpy as onp
     >>> onp.squeeze(onp.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
@@ -204,7 +200,6 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_1d(onp.float32(2.0))
     Array([2.], dtype=float32)
     """
@@ -223,7 +218,6 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_2d(onp.ones(3)).shape
     (1, 3)
     """
@@ -242,7 +236,6 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_3d(onp.ones(3)).shape
     (1, 3, 1)
     """
@@ -275,7 +268,6 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.transpose(onp.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
     """
@@ -304,7 +296,6 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.permute_dims(onp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -322,7 +313,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.matrix_transpose(onp.array([[1, 2], [3, 4]])))
     [[1 3]
      [2 4]]
@@ -347,7 +337,6 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
     Raises ValueError for axes out of bounds.
 
-    >>> import olympus.numpy as onp
     >>> onp.swapaxes(onp.ones((2, 3, 4)), 0, -1).shape
     (4, 3, 2)
     """
@@ -373,7 +362,6 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
     Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
 
-    >>> import olympus.numpy as onp
     >>> onp.moveaxis(onp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -404,7 +392,6 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
     Raises ValueError for another `start`.
 
-    >>> import olympus.numpy as onp
     >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -434,7 +421,6 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
 
     Raises ValueError where it does not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.broadcast_to(onp.array([1, 2]), (2, 2)))
     [[1 2]
      [1 2]]
@@ -462,7 +448,6 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 
     Raises ValueError where the shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.broadcast_arrays(onp.ones(3), onp.ones((2, 1)))]
     [(2, 3), (2, 3)]
     """
@@ -484,7 +469,6 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
     Raises ValueError if they do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> onp.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
@@ -501,7 +485,6 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     Returns:
       An array of that shape; zeros if `a` has no elements.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.resize(onp.array([1, 2, 3]), (2, 4)))
     [[1 2 3 1]
      [2 3 1 2]]
@@ -535,7 +518,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape of `m`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
     [[2 1]
      [4 3]]
@@ -555,7 +537,6 @@ def fliplr(m: ArrayLike) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fliplr(onp.array([[1, 2], [3, 4]])))
     [[2 1]
      [4 3]]
@@ -575,7 +556,6 @@ def flipud(m: ArrayLike) -> Array:
 
     Raises ValueError for rank 0.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flipud(onp.array([[1, 2], [3, 4]])))
     [[3 4]
      [1 2]]
@@ -604,7 +584,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
     Raises ValueError unless two axes are given.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.rot90(onp.array([[1, 2], [3, 4]])))
     [[2 4]
      [1 3]]
@@ -637,7 +616,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     axes
     do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.roll(onp.arange(5), 2))
     [3 4 0 1 2]
     """
@@ -731,7 +709,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
     Raises TypeError for what is no dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
     Array([ 1, -1], dtype=int32)
     """

@@ -85,7 +85,6 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Raises TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.dot(onp.array([1, 2]), onp.array([[3, 4], [5, 6]])))
     [13 16]
     """
@@ -135,7 +134,6 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> onp.matmul(onp.ones((2, 3)), onp.ones(3))
     Array([3., 3.], dtype=float32)
     """
@@ -204,7 +202,6 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Raises TypeError for other numbers of elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.vdot(onp.array([1j, 2]), onp.array([1j, 2]))
     Array(5.+0.j, dtype=complex64)
     """
@@ -234,7 +231,6 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Raises TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.inner(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -266,7 +262,6 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Returns:
       [n, m] of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
     [[ 3  4  5]
      [ 6  8 10]]
@@ -295,7 +290,6 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> onp.tensordot(onp.ones((2, 3, 4)), onp.ones((5, 3)), axes=(1, 1)).shape
     (2, 4, 5)
     """
@@ -329,7 +323,6 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     Returns:
       An array of the promoted dtype whose sizes are the products of theirs.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.kron(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [[ 1  2 10 20]
      [ 3  4 30 40]]
@@ -361,7 +354,6 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
 
     Raises ValueError for other sizes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.cross(onp.array([1, 0, 0]), onp.array([0, 1, 0])))
     [0 0 1]
     """
@@ -419,7 +411,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vecdot(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -449,7 +440,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.matvec(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -475,7 +465,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vecmat(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [31 42]
     """
@@ -500,7 +489,6 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diagonal(onp.array([[1, 2, 3], [4, 5, 6]]), offset=1))
     [2 6]
     """
@@ -528,7 +516,6 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> onp.trace(onp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """

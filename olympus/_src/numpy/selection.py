@@ -78,7 +78,6 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
     Raises ValueError where only one of `x` and `y` is given.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.where(onp.arange(4) < 2, 1.0, 0.0))
     [1. 1. 0. 0.]
     """
@@ -124,7 +123,6 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 
     Raises ValueError for integers outside with "raise", and for no choices.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.choose(onp.array([0, 1, 0]), [onp.array([1, 2, 3]), onp.array([10, 20, 30])]))
     [ 1 20  3]
     """
@@ -170,7 +168,6 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flatnonzero(onp.array([[7, 0], [0, 9]])))
     [0 3]
     """
@@ -193,7 +190,6 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.argwhere(onp.array([[7, 0], [0, 9]])))
     [[0 0]
      [1 1]]
@@ -225,7 +221,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     Raises ConcretizationTypeError for a traced condition without `size`, ValueError where the
     condition holds beyond the end.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.compress(onp.array([True, False, True]), onp.array([5, 6, 7])))
     [5 7]
     """
@@ -271,7 +266,6 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced condition without `size`.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 5], [6, 2]])
     >>> print(onp.extract(x > 3, x))
     [5 6]
@@ -295,7 +289,6 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
     Raises ValueError for `inplace`, other sizes and no values.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(5)
     >>> print(onp.place(x, x > 1, onp.array([70, 80]), inplace=False))
     [ 0  1 70 80 70]
@@ -334,7 +327,6 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
 
     Raises ValueError for `inplace` and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.put(onp.zeros(4), onp.array([0, 2]), 1.0, inplace=False))
     [1. 0. 1. 0.]
     """
@@ -370,7 +362,6 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
 
     Raises TypeError for dtypes that `casting` does not allow.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.copyto(onp.zeros(3), 7, where=onp.arange(3) > 0, inplace=False))
     [0. 7. 7.]
     """
@@ -403,7 +394,6 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     Returns:
       An array of the shape and dtype of `a`.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(4)
     >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
     [ 0  1 10 20]
@@ -441,7 +431,6 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
 
     Raises ValueError for fewer than two axes, and for sizes that differ among more.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fill_diagonal(onp.zeros((2, 3), int), onp.array([4, 5]), inplace=False))
     [[4 0 0]
      [0 5 0]]
@@ -489,7 +478,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     Raises ValueError for another `trim`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.trim_zeros(onp.array([0, 0, 1, 0, 3, 0])))
     [1 0 3]
     """
@@ -532,7 +520,6 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 
     Raises TypeError for indices that are not integers.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.unravel_index(onp.array([1, 5]), (2, 3))
     >>> print(rows, columns)
     [0 1] [1 2]
@@ -566,7 +553,6 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
     Returns:
       (rows, columns), two vectors of integers.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
     >>> print(rows, columns)
     [0 0 1] [1 2 2]
@@ -597,7 +583,6 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     TypeError
     for indices that are not integers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ravel_multi_index((onp.array([0, 1]), onp.array([1, 2])), (2, 3)))
     [1 5]
     """

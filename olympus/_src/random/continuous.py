@@ -64,7 +64,6 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     Returns:
       An array of that shape and dtype, each bit 0 or 1 with equal probability.
 
-    >>> import olympus
     >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
     dtype('uint8')
     """
@@ -148,7 +147,6 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     Returns:
       An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
 
-    >>> import olympus
     >>> olympus.random.uniform(olympus.random.key(0), (3,)).shape
     (3,)
     """
@@ -196,7 +194,6 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     Returns:
       An array of that shape and dtype; complex numbers have parts of variance 1/2.
 
-    >>> import olympus
     >>> olympus.random.normal(olympus.random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -526,8 +523,6 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     Returns:
       An array of shape (*shape, *shape of the parameters).
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import random
     >>> random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (5,)).shape
     (5, 2)
     """
@@ -744,4 +739,4 @@ complete_docstrings(globals(), {
     "shape": "the result's shape.",
     "dtype": "a float dtype; None is the default one.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-}, example="from olympus import random")
+})

@@ -165,7 +165,6 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype; of mean and variance `lam`.
 
-    >>> import olympus
     >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
     (3,)
     """
@@ -204,7 +203,6 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
     Returns:
       An array of that shape and dtype, of mean n (1-p) / p.
 
-    >>> from olympus import random
     >>> x = random.negative_binomial(random.key(0), 4, 0.5, (10000,))
     >>> print(x.mean().round(1))
     4.0
@@ -256,7 +254,6 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype, of mean -p / ((1-p) ln(1-p)).
 
-    >>> from olympus import random
     >>> x = random.logseries(random.key(0), 0.6, (10000,))
     >>> print(x.min(), x.mean().round(1))
     1 1.6
@@ -308,7 +305,6 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeL
     Returns:
       An array of that shape and dtype.
 
-    >>> from olympus import random
     >>> x = random.zipf(random.key(0), 3.0, (10000,))
     >>> print((x == 1).mean().round(2))             # 1 / zeta(3) = 0.832
     0.83

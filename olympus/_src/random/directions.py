@@ -124,7 +124,6 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
       An array of that shape and dtype, differentiable in `mu`, and in `kappa` by implicit
       reparametrisation (Figurnov, Mohamed and Mnih 2018).
 
-    >>> from olympus import random
     >>> x = random.vonmises(random.key(0), 1.0, 4.0, (10000,))
     >>> print(x.mean().round(1))
     1.0

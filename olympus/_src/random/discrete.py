@@ -114,7 +114,6 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     Returns:
       An array of that shape and dtype.
 
-    >>> from olympus import random
     >>> x = random.rademacher(random.key(0), (1000,), "int8")
     >>> print(x.min(), x.max(), x.dtype)
     -1 1 int8
@@ -234,7 +233,6 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype, of mean 1 / p.
 
-    >>> from olympus import random
     >>> x = random.geometric(random.key(0), 0.25, (10000,))
     >>> print(x.min(), x.mean().round(1))
     1 4.0
@@ -466,4 +464,4 @@ complete_docstrings(globals(), {
     "key": "a single key.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "axis": "the axis.",
-}, example="import olympus")
+})

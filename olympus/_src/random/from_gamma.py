@@ -94,7 +94,6 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of shape (*shape, n), differentiable in `alpha`.
 
-    >>> import olympus
     >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
     (2, 3)
     """
@@ -259,7 +258,6 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     Returns:
       An array of shape (*shape, d).
 
-    >>> import olympus
     >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape
     (5, 3)
     """
@@ -277,4 +275,4 @@ complete_docstrings(globals(), {
     "key": "a single key.",
     "dtype": "a float dtype; None is the default one.",
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-}, example="from olympus import random")
+})

@@ -231,7 +231,6 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     Returns:
       An array of that shape and dtype; of mean and variance `a`.
 
-    >>> import olympus
     >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
     (2,)
     """
@@ -259,7 +258,6 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype: the logarithms of what `gamma` draws with the same key.
 
-    >>> from olympus import random
     >>> random.gamma(random.key(1), 1e-3), random.loggamma(random.key(1), 1e-3).round()
     (Array(0., dtype=float32), Array(-1763., dtype=float32))
     """

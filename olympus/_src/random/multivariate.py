@@ -168,7 +168,6 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     Returns:
       An array of shape (*shape, n, m).
 
-    >>> from olympus import random
     >>> q = random.orthogonal(random.key(0), 3)
     >>> print(abs((q @ q.T).round(3)))
     [[1. 0. 0.]

@@ -105,7 +105,6 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
       An array of that shape and dtype, of mean df + nonc. It is differentiable: in `nonc` as the
       quantile that it is, in `df` as the gamma number in it is.
 
-    >>> from olympus import random
     >>> x = random.noncentral_chisquare(random.key(0), 3.0, 2.0, (10000,))
     >>> print(x.mean().round())
     5.0
@@ -140,7 +139,6 @@ def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: Array
       An array of that shape and dtype, differentiable in its parameters as
       `noncentral_chisquare` is.
 
-    >>> from olympus import random
     >>> x = random.noncentral_f(random.key(0), 3.0, 22.0, 3.0, (10000,))
     >>> print(x.mean().round(1))                    # 22 (3 + 3) / (3 (22 - 2))
     2.2

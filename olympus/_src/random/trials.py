@@ -168,7 +168,6 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
     Returns:
       An array of that shape and dtype, of whole numbers in [0, n] with mean n p.
 
-    >>> from olympus import random
     >>> x = random.binomial(random.key(0), 20, 0.25, (10000,))
     >>> print(x.dtype, x.mean().round(1))
     float32 5.0

@@ -128,7 +128,6 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
     Returns:
       An array of that shape and dtype, of mean nsample ngood / (ngood + nbad).
 
-    >>> from olympus import random
     >>> x = random.hypergeometric(random.key(0), 6, 18, 8, (10000,))
     >>> print(x.mean().round(1), x.max() <= 6)
     2.0 True
@@ -178,8 +177,6 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
     Returns:
       An array of shape (*shape, k), whose sums along the last axis are nsample.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import random
     >>> x = random.multivariate_hypergeometric(random.key(0), onp.array([9, 6, 5]), 8, (4,))
     >>> print(x.sum(-1))
     [8 8 8 8]

@@ -655,7 +655,6 @@ def reset_cache() -> None:
 
     What is in the directory stays.
 
-    >>> from olympus.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()
     """
     _told.clear()

@@ -376,7 +376,6 @@ def stop_trace() -> None:
     What devices still compute is not in it: wait for results (`block_until_ready`) before.
     RuntimeError if none is under way.
 
-    >>> import olympus
     >>> olympus.profiler.stop_trace()
     Traceback (most recent call last):
     RuntimeError: profiler: no profile is under way; start one before ...
@@ -403,7 +402,6 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
     Returns:
       A context manager of the `ProfileSession`, which has the `profile_data` afterwards.
 
-    >>> import olympus
     >>> with olympus.profiler.trace() as session:
     ...     _ = olympus.numpy.ones(3).sum().block_until_ready()
     >>> sorted(plane.name for plane in session.profile_data.planes)[0]
@@ -453,7 +451,6 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 def stop_server() -> None:
     """End the server that `start_server` made; ValueError if there is none.
 
-    >>> import olympus
     >>> olympus.profiler.stop_server()
     Traceback (most recent call last):
     ValueError: stop_server: no server of profiles is there; start one before.

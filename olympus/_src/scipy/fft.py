@@ -358,7 +358,6 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
     Raises ValueError for a target below 1.
 
-    >>> import olympus
     >>> print(olympus.scipy.fft.next_fast_len(13), olympus.scipy.fft.next_fast_len(13, real=True))
     14 15
     """
@@ -377,7 +376,6 @@ def prev_fast_len(target: int, real: bool = False) -> int:
 
     Raises ValueError for a target below 1.
 
-    >>> import olympus
     >>> print(olympus.scipy.fft.prev_fast_len(13), olympus.scipy.fft.prev_fast_len(13, real=True))
     12 12
     """
@@ -391,4 +389,4 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "s": "the sizes of the axes, which are cut, or filled up with zeros.",
     "axes": "along which; all, or the last ones if only s is given.",
-}, example="import olympus.numpy as onp, olympus")
+})

@@ -145,7 +145,6 @@ def register_pytree_node(
     Returns:
       None.
 
-    >>> from olympus import tree_util
     >>> class Pair:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
@@ -177,7 +176,6 @@ def register_pytree_with_keys(
     Returns:
       None.
 
-    >>> from olympus import tree_util
     >>> class Point:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
@@ -249,7 +247,6 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
     Returns:
       The class.
 
-    >>> from olympus import tree_util
     >>> @tree_util.register_pytree_with_keys_class
     ... class Box:
     ...     def __init__(self, content):

@@ -88,7 +88,7 @@ def eig(a: ArrayLike) -> EigResult:
 
     The eigenvectors have no derivative: see `olympus.lax.linalg.eig`, which can give one.
 
-    >>> jnp.linalg.eig(jnp.array([[0., 1.], [-1., 0.]])).eigenvalues
+    >>> onp.linalg.eig(onp.array([[0., 1.], [-1., 0.]])).eigenvalues
     Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     w, v = lax_eig.eig(_matrices("eig", a), compute_left_eigenvectors=False)
@@ -103,7 +103,6 @@ def eigvals(a: ArrayLike) -> Array:
 
     Raises ValueError unless the matrices are square.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.eigvals(onp.array([[0., 1.], [-1., 0.]])))
     [0.+1.j 0.-1.j]
     """
@@ -121,8 +120,8 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     Returns:
       (eigenvalues[..., n], real and ascending, eigenvectors[..., n, n], orthonormal columns).
 
-    >>> w, v = jnp.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]))
-    >>> print(jnp.round(w, 4))
+    >>> w, v = onp.linalg.eigh(onp.array([[2., 1.], [1., 2.]]))
+    >>> print(onp.round(w, 4))
     [1. 3.]
     """
     lower = _triangle("eigh", UPLO)
@@ -140,7 +139,6 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     Returns:
       [..., n], real and ascending.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.round(onp.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
     [1. 3.]
     """
@@ -182,7 +180,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     Returns:
       (U, S[..., k], Vh), S real and descending; or S.
 
-    >>> jnp.linalg.svd(jnp.array([[3., 0.], [0., 4.]])).S
+    >>> onp.linalg.svd(onp.array([[3., 0.], [0., 4.]])).S
     Array([4., 3.], dtype=float32)
     """
     x = _matrices("svd", a)
@@ -220,7 +218,6 @@ def svdvals(x: ArrayLike, /) -> Array:
     Returns:
       [..., min(m, n)], real and descending.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linalg.svdvals(onp.array([[3., 0.], [0., 4.]])))
     [4. 3.]
     """
@@ -286,7 +283,7 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
 
     Raises ValueError if both rtol and rcond are given.
 
-    >>> print(jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])))
+    >>> print(onp.linalg.pinv(onp.array([[2., 0.], [0., 0.]])))
     [[0.5 0. ]
      [0.  0. ]]
     """
@@ -329,8 +326,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
 
     Raises TypeError for other ranks, ValueError if a and b have different numbers of rows.
 
-    >>> x, *_ = jnp.linalg.lstsq(jnp.array([[1., 0.], [1., 1.], [1., 2.]]), jnp.array([0., 1., 2.]))
-    >>> print(jnp.allclose(x, jnp.array([0., 1.]), atol=1e-5))
+    >>> x, *_ = onp.linalg.lstsq(onp.array([[1., 0.], [1., 1.], [1., 2.]]), onp.array([0., 1., 2.]))
+    >>> print(onp.allclose(x, onp.array([0., 1.]), atol=1e-5))
     True
     """
     given = array_args("lstsq", a, b)
@@ -388,7 +385,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
     Raises ValueError if both rtol and tol are given.
 
-    >>> print(jnp.linalg.matrix_rank(jnp.ones((3, 3))))
+    >>> print(onp.linalg.matrix_rank(onp.ones((3, 3))))
     1
     """
     if rtol is not None and tol is not None:
@@ -424,7 +421,7 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
     Raises ValueError for fewer axes, matrices that are not square, and unknown orders.
 
-    >>> print(jnp.linalg.cond(jnp.array([[4., 0.], [0., 2.]])))
+    >>> print(onp.linalg.cond(onp.array([[4., 0.], [0., 2.]])))
     2.0
     """
     a = _matrices("cond", x)
@@ -447,4 +444,4 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
 complete_docstrings(globals(), {
     "a": "[..., n, n]; integers become floats.",
-}, example="import olympus.numpy as jnp")
+})

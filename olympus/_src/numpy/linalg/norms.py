@@ -354,4 +354,4 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "precision": "of the products on accelerators; see `lax.Precision`.",
     "preferred_element_type": "dtype to accumulate in and to return.",
-}, example="import olympus.numpy as onp")
+})

@@ -95,8 +95,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises ValueError unless `a` is square and b has n rows.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.])))
+    >>> print(onp.linalg.solve(onp.array([[2., 0.], [1., 4.]]), onp.array([2., 9.])))
     [1. 2.]
     """
     a, b = promote_dtypes("solve", *array_args("solve", a, b), inexact=True)
@@ -317,8 +316,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     Returns:
       sign[...]: 1, -1, 0, or a complex number of modulus 1; logabsdet[...]: -inf where it is 0.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.slogdet(-1e-30 * jnp.eye(3))[0])
+    >>> print(onp.linalg.slogdet(-1e-30 * onp.eye(3))[0])
     -1.0
     """
     a = _square("slogdet", a)
@@ -537,4 +535,4 @@ def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 complete_docstrings(globals(), {
     "a": "[..., n, n]; integers become floats.",
-}, example="import olympus.numpy as onp")
+})

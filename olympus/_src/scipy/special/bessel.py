@@ -321,8 +321,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Returns:
       An array [v+1, *z.shape] of the dtype of z.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.bessel_jn(onp.array([0.]), v=2))
     [[1.]
      [0.]
@@ -497,4 +495,4 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
     "n": "whole numbers, of size below 100000.",
-}, example="from olympus.scipy import special")
+})

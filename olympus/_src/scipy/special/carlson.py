@@ -210,7 +210,6 @@ def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
       (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude, of which u is
       `ellipkinc`. NaN for other parameters.
 
-    >>> from olympus.scipy import special
     >>> print(*(f"{y:.5f}" for y in special.ellipj(1.0, 0.5)))
     0.80300 0.59598 0.82316 0.93232
     """

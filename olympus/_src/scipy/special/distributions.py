@@ -467,4 +467,4 @@ def kolmogorov(y: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "dfn, dfd": "degrees of freedom, real, > 0.",
-}, example="from olympus.scipy import special")
+})
