@@ -18,13 +18,12 @@ from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.accuracy import AccuracyMode
-from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
+from ..lax.arithmetic import nextafter, sign
 from ..lax.barriers import stop_gradient
-from ..lax.bits import bitwise_not, bitwise_or, clz, shift_left, shift_right_logical
-from ..lax.comparison import clamp, eq, ge, gt, le, lt, select
+from ..lax.bits import clz, shift_left, shift_right_logical
+from ..lax.comparison import clamp, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
@@ -90,14 +89,14 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     if drawn != width:
         words = convert_element_type(words, unsigned)
     one = int(np.array(1.0, dtype).view(unsigned))
-    words = bitwise_or(shift_right_logical(words, drawn - info.nmant), one)
-    return sub(bitcast_convert_type(words, dtype), 1.0)
+    words = shift_right_logical(words, drawn - info.nmant) | one
+    return bitcast_convert_type(words, dtype) - 1.0
 
 
 def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
-    return select(eq(u, 0.0), full_like(u, 0.5 * float(finfo(dtype).eps)), u)
+    return select(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
 def at_least_32_bits(dtype: Any) -> Any:
@@ -113,12 +112,12 @@ def narrowed(drawn: Any, dtype: Any) -> Any:
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
-    return arithmetic.max(low, add(mul(unit(key, shape, dtype), sub(high, low)), low))
+    return arithmetic.max(low, unit(key, shape, dtype) * (high - low) + low)
 
 
 def log_rest(x: Any) -> Any:
     """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
-    return log1p(neg(x), accuracy=AccuracyMode.DEFAULT)
+    return log1p(-x, accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
@@ -129,10 +128,10 @@ def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
 @fused(static=("shape", "dtype"))
 def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
-    u, span = unit(typed(key), shape, dtype), sub(high, low)
-    finite = lt(arithmetic.abs(span), math.inf)
-    near = add(mul(u, select(finite, span, full_like(span, 0.0))), low)
-    far = add(mul(u, high), mul(sub(1.0, u), low))      # whose distance the dtype does not hold
+    u, span = unit(typed(key), shape, dtype), high - low
+    finite = arithmetic.abs(span) < math.inf
+    near = u * select(finite, span, full_like(span, 0.0)) + low
+    far = u * high + (1.0 - u) * low      # whose distance the dtype does not hold
     return arithmetic.max(low, select(finite, near, far))
 
 
@@ -173,10 +172,10 @@ def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
         k1, k2 = subkeys(key)
         part = dtypes.to_real_dtype(dtype)
         z = arithmetic.complex(standard_normal(k1, shape, part), standard_normal(k2, shape, part))
-        return div(z, math.sqrt(2))
+        return z / math.sqrt(2)
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     u = between(key, low, np.array(1, dtype), shape, dtype)
-    return mul(float(np.array(np.sqrt(2), dtype)), special.erf_inv(u))
+    return float(np.array(np.sqrt(2), dtype)) * special.erf_inv(u)
 
 
 @fused(static=("shape", "dtype"))
@@ -216,20 +215,20 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
 
     def central(lower: Any, upper: Any) -> Any:
-        low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
-        v = arithmetic.max(low, add(mul(u, sub(high, low)), low))
-        return mul(root, special.erf_inv(v))
+        low, high = special.erf(lower / root), special.erf(upper / root)
+        v = arithmetic.max(low, u * (high - low) + low)
+        return root * special.erf_inv(v)
 
     if tails:
         begin = _tail_from(dtype)
-        right, left = ge(lower, begin), le(upper, -begin)
-        tail = bitwise_or(right, left)
+        right, left = lower >= begin, upper <= -begin
+        tail = right | left
         one = full_like(u, 1.0)
-        near, far = select(right, lower, neg(upper)), select(right, upper, neg(lower))
+        near, far = select(right, lower, -upper), select(right, upper, -lower)
         near, far = select(tail, near, one), select(tail, far, full_like(u, 2.0))
         beyond = _of_tail(u, near, far)
-        out = central(select(tail, neg(one), lower), select(tail, one, upper))
-        out = select(tail, select(right, beyond, neg(beyond)), out)
+        out = central(select(tail, -one, lower), select(tail, one, upper))
+        out = select(tail, select(right, beyond, -beyond), out)
     else:
         out = central(lower, upper)
     # The limits bind where rounding would leave the interval: they have no derivative.
@@ -246,29 +245,27 @@ def _above(x: Any) -> Any:
     """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
     value = x
     for k in range(12, 0, -1):
-        value = add(x, div(float(k), value))
-    return div(1.0, value)
+        value = x + float(k) / value
+    return 1.0 / value
 
 
 def _of_tail(u: Any, near: Any, far: Any) -> Any:
     """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
-    endless, first = eq(far, math.inf), _above(near)
-    last = select(endless, add(near, 1.0), far)
-    most = sub(transcendental.log(div(_above(last), first)),
-               mul(mul(0.5, sub(last, near)), add(last, near)))
+    endless, first = far == math.inf, _above(near)
+    last = select(endless, near + 1.0, far)
+    most = transcendental.log(_above(last) / first) - 0.5 * (last - near) * (last + near)
     share = select(endless, full_like(u, -1.0), transcendental.expm1(most))
-    level = log1p(mul(u, share))        # of the probability above the result over that above near
+    level = log1p(u * share)        # of the probability above the result over that above near
     # The density alone, without what the fraction changes, is where to begin.
-    root = sqrt(sub(mul(near, near), mul(2.0, level)))
-    moved = div(mul(-2.0, level), add(root, near))
+    root = sqrt(near * near - 2.0 * level)
+    moved = -2.0 * level / (root + near)
     for _ in range(4):
-        here = _above(add(near, moved))
-        lack = add(sub(mul(moved, add(near, mul(0.5, moved))),
-                       transcendental.log(div(here, first))), level)
-        moved = sub(moved, mul(lack, here))
-    return convert_element_type(add(near, moved), dtype)
+        here = _above(near + moved)
+        lack = moved * (near + 0.5 * moved) - transcendental.log(here / first) + level
+        moved = moved - lack * here
+    return convert_element_type(near + moved, dtype)
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
@@ -305,7 +302,7 @@ def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_shardin
 
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Exponential numbers of mean 1. The key is typed."""
-    return neg(log_rest(unit(key, shape, dtype)))
+    return -log_rest(unit(key, shape, dtype))
 
 
 @fused(static=("shape", "dtype"))
@@ -338,12 +335,12 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
         return _gumbel_of_64_bits(key, shape)
     if mode == "low":
         u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
-        return neg(transcendental.log(neg(transcendental.log(u))))
+        return -transcendental.log(-transcendental.log(u))
     pair = unit(key, (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    fine = add(mul(low, 2.0 ** -info.nmant), float(info.tiny))
-    u = select(ge(high, 0.5), high, add(high, fine))
-    return neg(transcendental.log(neg(log_rest(u))))
+    fine = low * 2.0 ** -info.nmant + float(info.tiny)
+    u = select(high >= 0.5, high, high + fine)
+    return -transcendental.log(-log_rest(u))
 
 
 def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
@@ -352,21 +349,21 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
     """
     pair = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    small = lt(high, np.uint32(2**31))
+    small = high < np.uint32(2**31)
     # 1 - u is the two's complement of both words.
-    carry = convert_element_type(eq(low, np.uint32(0)), U32)
-    high = select(small, high, add(bitwise_not(high), carry))
-    low = select(small, low, neg(low))
+    carry = convert_element_type(low == np.uint32(0), U32)
+    high = select(small, high, ~high + carry)
+    low = select(small, low, -low)
     # The first 24 bits from the first one on, which is 1 also where all 64 are 0.
-    short = eq(high, np.uint32(0))
+    short = high == np.uint32(0)
     high, low = select(short, low, high), select(short, full_like(low, 0), low)
     lost = clz(high)
-    first = bitwise_or(shift_left(high, lost), shift_right_logical(low, sub(np.uint32(32), lost)))
-    first = bitwise_or(shift_right_logical(first, np.uint32(8)), np.uint32(2**23))
-    lost = add(lost, select(short, full_like(lost, 32), full_like(lost, 0)))
-    power = shift_left(sub(np.uint32(127 - 24), lost), np.uint32(23))
-    u = mul(convert_element_type(first, F32), bitcast_convert_type(power, F32))
-    return neg(transcendental.log(neg(select(small, log_rest(u), transcendental.log(u)))))
+    first = shift_left(high, lost) | shift_right_logical(low, np.uint32(32) - lost)
+    first = shift_right_logical(first, np.uint32(8)) | np.uint32(2**23)
+    lost = lost + select(short, full_like(lost, 32), full_like(lost, 0))
+    power = shift_left(np.uint32(127 - 24) - lost, np.uint32(23))
+    u = convert_element_type(first, F32) * bitcast_convert_type(power, F32)
+    return -transcendental.log(-select(small, log_rest(u), transcendental.log(u)))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -411,7 +408,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return mul(sign(u), log_rest(arithmetic.abs(u)))
+    return sign(u) * log_rest(arithmetic.abs(u))
 
 
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -432,7 +429,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(finfo(dtype).tiny, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return sub(transcendental.log(u), log_rest(u))
+    return transcendental.log(u) - log_rest(u)
 
 
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -453,7 +450,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
 def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(finfo(dtype).eps, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return tan(mul(float(np.array(np.pi, dtype)), sub(u, 0.5)))
+    return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
 
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -474,7 +471,7 @@ def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
-    total = reduce_sum(convert_element_type(mul(x, x), wide), (len(shape),))
+    total = reduce_sum(convert_element_type(x * x, wide), (len(shape),))
     return sqrt(convert_element_type(total, dtype))
 
 
@@ -501,15 +498,15 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
     """-1 or 1 with equal probability. The key is typed."""
-    heads = lt(unit(key, shape, dtypes.default_float()), 0.5)
-    return sub(mul(convert_element_type(heads, dtype), 2), 1)
+    heads = unit(key, shape, dtypes.default_float()) < 0.5
+    return convert_element_type(heads, dtype) * 2 - 1
 
 
 @fused(static=("shape", "dtype"))
 def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
     k1, k2 = subkeys(typed(key))
-    size = mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
-    return add(mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
+    size = rademacher_signs(k2, shape, dtype) * maxwell_of(k1, shape, dtype)
+    return size * parameter(scale, dtype, shape) + parameter(loc, dtype, shape)
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
@@ -535,9 +532,9 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
 
 @fused(static=("shape", "dtype"))
 def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
-    power = div(1.0, parameter(concentration, dtype, shape))
+    power = 1.0 / parameter(concentration, dtype, shape)
     e = exponential_of(typed(key), shape, dtype)
-    return mul(transcendental.pow(e, power), parameter(scale, dtype, shape))
+    return transcendental.pow(e, power) * parameter(scale, dtype, shape)
 
 
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
@@ -572,7 +569,7 @@ def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dty
 
 @fused(static=("shape", "dtype"))
 def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
+    return exp(exponential_of(typed(key), shape, dtype) / parameter(b, dtype, shape))
 
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
@@ -595,8 +592,8 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 
 @fused(static=("shape", "dtype"))
 def _power(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
-    u = sub(1.0, unit(typed(key), shape, dtype))
-    return transcendental.pow(u, div(1.0, parameter(a, dtype, shape)))
+    u = 1.0 - unit(typed(key), shape, dtype)
+    return transcendental.pow(u, 1.0 / parameter(a, dtype, shape))
 
 
 def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
@@ -620,7 +617,7 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 @fused(static=("shape", "dtype"))
 def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
     log = transcendental.log(positive_unit(typed(key), shape, dtype))
-    return mul(sqrt(mul(log, -2.0)), parameter(scale, dtype, shape))
+    return sqrt(log * -2.0) * parameter(scale, dtype, shape)
 
 
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
@@ -643,8 +640,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
 
 @fused(static=("shape", "dtype"))
 def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(mul(standard_normal(typed(key), shape, dtype),
-                   parameter(sigma, dtype, shape)))
+    return exp(standard_normal(typed(key), shape, dtype) * parameter(sigma, dtype, shape))
 
 
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
@@ -669,10 +665,10 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
 def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
     left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
     u = unit(typed(key), shape, dtype)
-    width, rising, falling = sub(right, left), sub(mode, left), sub(right, mode)
-    low = add(left, sqrt(mul(mul(u, width), rising)))
-    high = sub(right, sqrt(mul(mul(sub(1.0, u), width), falling)))
-    return select(lt(u, div(rising, width)), low, high)
+    width, rising, falling = right - left, mode - left, right - mode
+    low = left + sqrt(u * width * rising)
+    high = right - sqrt((1.0 - u) * width * falling)
+    return select(u < rising / width, low, high)
 
 
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
@@ -701,19 +697,19 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
     k1, k2 = subkeys(typed(key))
     mean = parameter(mean, dtype, shape)
     v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
-    y = mul(v, v)
+    y = v * v
     # Where mean y is large the roots' difference cancels: there the smaller is a quotient.
-    w = mul(mean, y)
-    large = gt(w, 2.0 ** -5 / math.sqrt(finfo(dtype).eps))
+    w = mean * y
+    large = w > 2.0 ** -5 / math.sqrt(finfo(dtype).eps)
     some = select(large, full_like(mean, 1.0), mean)
-    mean2 = mul(some, some)
-    root = sqrt(add(mul(mul(4.0, some), y), mul(mean2, mul(y, y))))
-    x = sub(add(some, div(mul(mean2, y), 2.0)), mul(div(some, 2.0), root))
+    mean2 = some * some
+    root = sqrt(4.0 * some * y + mean2 * (y * y))
+    x = some + mean2 * y / 2.0 - some / 2.0 * root
     w = select(large, w, full_like(w, 1.0))
-    ratio = add(add(1.0, mul(0.5, w)), sqrt(mul(w, add(1.0, mul(0.25, w)))))   # larger root : mean
-    x = select(large, div(mean, ratio), x)
-    larger = select(large, mul(mean, ratio), div(mean2, x))
-    return select(le(z, div(mean, add(mean, x))), x, larger)
+    ratio = 1.0 + 0.5 * w + sqrt(w * (1.0 + 0.25 * w))   # larger root : mean
+    x = select(large, mean / ratio, x)
+    larger = select(large, mean * ratio, mean2 / x)
+    return select(z <= mean / (mean + x), x, larger)
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,

@@ -11,13 +11,11 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, mul, neg
+from ..lax.arithmetic import floor
 from ..lax.barriers import random_clone_p
-from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
-from ..lax.comparison import eq, ge, gt, le, lt, ne, select
+from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
-from ..lax.families import add
 from ..lax.sharding import constrain
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, expm1, log, log1p, sqrt
@@ -40,38 +38,36 @@ _MANY = 2048.0
 def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
     shape = typeof(rate).shape
-    bound = neg(rate)
+    bound = -rate
 
     def go_on(state: Any) -> Any:
         i, _, _, log_product = state
-        return bitwise_and(any_of(gt(log_product, bound)), lt(i, limit))
+        return any_of(log_product > bound) & (i < limit)
 
     def draw(state: Any) -> Any:
         i, count, key, log_product = state
         key, sub = subkeys(key)
-        count = select(gt(log_product, bound), add(count, 1), count)
+        count = select(log_product > bound, count + 1, count)
         log_u = log(unit(sub, shape, F32))
-        return add(i, 1), count, key, add(log_product, log_u)
+        return i + 1, count, key, log_product + log_u
 
     start = (full((), 0, "int32"), full(shape, 0, dtype), key, full(shape, 0.0, F32))
-    return arithmetic.sub(while_loop(go_on, draw, start)[1], 1)
+    return while_loop(go_on, draw, start)[1] - 1
 
 
 def _log_probability(rate: Any, excess: Any) -> Any:
     """The logarithm of the probability of the count rate + excess, for large rates: no large
     numbers are subtracted from each other.
     """
-    x = div(excess, rate)
-    near = lt(arithmetic.abs(x), 0.1)
+    x = excess / rate
+    near = arithmetic.abs(x) < 0.1
     small, far = select(near, x, full_like(x, 0.0)), select(near, full_like(x, 0.2), x)
     series = full_like(x, 1 / 56)       # of ((1 + x) log(1 + x) - x) / x²
     for n in range(6, 0, -1):
-        series = arithmetic.sub(1 / (n * (n + 1)), mul(small, series))
-    deviance = select(near, mul(mul(small, small), series),
-                      arithmetic.sub(mul(add(1.0, far), log1p(far)), far))
-    count = add(rate, excess)
-    return neg(add(mul(rate, deviance), add(mul(0.5, log(mul(2 * np.pi, count))),
-                                            div(1 / 12, count))))
+        series = 1 / (n * (n + 1)) - small * series
+    deviance = select(near, small * small * series, (1.0 + far) * log1p(far) - far)
+    count = rate + excess
+    return -(rate * deviance + (0.5 * log(2 * np.pi * count) + (1 / 12) / count))
 
 
 def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
@@ -79,24 +75,24 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
 
     Of a large rate the count is that above the whole part of the rate.
     """
-    log_rate, many = log(rate), ge(rate, _MANY)
-    part = arithmetic.sub(rate, floor(rate))
-    b = add(0.931, mul(2.53, sqrt(rate)))
-    a = add(-0.059, mul(0.02483, b))
-    inverse_alpha = add(1.1239, div(1.1328, arithmetic.sub(b, 3.4)))
-    v_squeeze = arithmetic.sub(0.9277, div(3.6224, arithmetic.sub(b, 2.0)))
+    log_rate, many = log(rate), rate >= _MANY
+    part = rate - floor(rate)
+    b = 0.931 + 2.53 * sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_squeeze = 0.9277 - 3.6224 / (b - 2.0)
 
     def step(u: Any, v: Any) -> tuple[Any, Any]:
-        us = arithmetic.sub(0.5, arithmetic.abs(u))
-        beside = mul(add(div(mul(2.0, a), us), b), u)
-        k = floor(add(add(beside, select(many, part, rate)), 0.43))
-        s = log(div(mul(v, inverse_alpha), add(div(a, mul(us, us)), b)))
-        t = arithmetic.sub(add(neg(rate), mul(k, log_rate)), special.lgamma(add(k, 1.0)))
-        t = select(many, _log_probability(rate, arithmetic.sub(k, part)), t)
-        at_once = bitwise_and(ge(us, 0.07), le(v, v_squeeze))
-        least = select(many, neg(rate), full_like(rate, 0.0))
-        never = bitwise_or(lt(k, least), bitwise_and(lt(us, 0.013), gt(v, us)))
-        return k, bitwise_or(at_once, bitwise_and(bitwise_not(never), le(s, t)))
+        us = 0.5 - arithmetic.abs(u)
+        beside = (2.0 * a / us + b) * u
+        k = floor(beside + select(many, part, rate) + 0.43)
+        s = log(v * inverse_alpha / (a / (us * us) + b))
+        t = -rate + k * log_rate - special.lgamma(k + 1.0)
+        t = select(many, _log_probability(rate, k - part), t)
+        at_once = (us >= 0.07) & (v <= v_squeeze)
+        least = select(many, -rate, full_like(rate, 0.0))
+        never = (k < least) | ((us < 0.013) & (v > us))
+        return k, at_once | (~never & (s <= t))
 
     return step
 
@@ -108,40 +104,40 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
 
     def go_on(state: Any) -> Any:
         i, _, accepted, _ = state
-        return bitwise_and(any_of(bitwise_not(accepted)), lt(i, limit))
+        return any_of(~accepted) & (i < limit)
 
     def draw(state: Any) -> Any:
         i, out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u = arithmetic.sub(unit(u_key, shape, typeof(rate).dtype), 0.5)
+        u = unit(u_key, shape, typeof(rate).dtype) - 0.5
         k, accept = step(u, unit(v_key, shape, typeof(rate).dtype))
-        return add(i, 1), select(accept, k, out), bitwise_or(accepted, accept), key
+        return i + 1, select(accept, k, out), accepted | accept, key
 
     start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
-    k, many = while_loop(go_on, draw, start)[1], ge(rate, _MANY)
+    k, many = while_loop(go_on, draw, start)[1], rate >= _MANY
     return select(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
 
 
 def _whole(base: Any, excess: Any, dtype: Any) -> Any:
     """Sums of whole float32 numbers as integers, exact; the largest one for what is above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
-    found = add(convert_element_type(base, wide),
-                convert_element_type(convert_element_type(excess, "int32"), wide))
+    excess_wide = convert_element_type(convert_element_type(excess, "int32"), wide)
+    found = convert_element_type(base, wide) + excess_wide
     most = int(dtypes.iinfo(dtype).max)
-    above = ge(add(base, excess), float(most))
+    above = base + excess >= float(most)
     return convert_element_type(select(above, full_like(found, most), found), dtype)
 
 
 def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
     """Poisson numbers of an array of rates in float32. The key is typed."""
     limit = int(dtypes.iinfo(dtype).max)
-    few = bitwise_or(ne(lam, lam), lt(lam, _FEW))
+    few = (lam != lam) | (lam < _FEW)
     small = _knuth(key, select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
     # One of the two counts, so the key is used once.
     large = _rejected(random_clone_p.bind(key), select(few, full_like(lam, _STAND_IN), lam), dtype,
                       min(limit, 2**31 - 1))
     zero = full_like(small, 0)
-    return select(eq(lam, 0.0), zero, select(few, small, large))
+    return select(lam == 0.0, zero, select(few, small, large))
 
 
 @fused(static=("shape", "dtype"))
@@ -180,9 +176,9 @@ def _negative_binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> 
     """Poisson numbers of a gamma rate."""
     n, p = parameter(n, F32, shape), parameter(p, F32, shape)
     gamma_key, poisson_key = subkeys(typed(key))
-    possible = bitwise_and(gt(n, 0.0), bitwise_and(gt(p, 0.0), le(p, 1.0)))
+    possible = (n > 0.0) & ((p > 0.0) & (p <= 1.0))
     size = select(possible, n, full_like(n, 1.0))
-    rate = mul(gamma_of(gamma_key, size), div(arithmetic.sub(1.0, p), p))
+    rate = gamma_of(gamma_key, size) * ((1.0 - p) / p)
     return poisson_of(poisson_key, select(possible, rate, full_like(n, np.nan)), dtype)
 
 
@@ -216,13 +212,13 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
 def _logseries(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     given = dtypes.default_float()
     p = parameter(p, given, shape)
-    u, v = (arithmetic.sub(1.0, unit(k, shape, given)) for k in subkeys(typed(key)))
-    q = neg(expm1(mul(log1p(neg(p)), u)))
+    u, v = (1.0 - unit(k, shape, given) for k in subkeys(typed(key)))
+    q = -expm1(log1p(-p) * u)
     one, two = full_like(p, 1.0), full_like(p, 2.0)
-    many = floor(add(1.0, div(log(v), log(q))))
-    out = select(le(v, mul(q, q)), many, select(le(v, q), two, one))
-    out = select(bitwise_or(ge(v, p), eq(p, 0.0)), one, out)
-    out = _limited(select(bitwise_and(ge(p, 0.0), lt(p, 1.0)), out, neg(one)), dtype)
+    many = floor(1.0 + log(v) / log(q))
+    out = select(v <= q * q, many, select(v <= q, two, one))
+    out = select((v >= p) | (p == 0.0), one, out)
+    out = _limited(select((p >= 0.0) & (p < 1.0), out, -one), dtype)
     return convert_element_type(out, dtype)
 
 
@@ -267,24 +263,24 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 def _zipf(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
     """Floors of Pareto numbers below the largest one, accepted by the ratio of the two laws."""
     given = dtypes.default_float()
-    power = arithmetic.sub(parameter(a, given, shape), 1.0)
-    possible = gt(power, 0.0)
+    power = parameter(a, given, shape) - 1.0
+    possible = power > 0.0
     power = select(possible, power, full_like(power, 1.0))
-    least = exp(mul(neg(power), float(np.log(_largest(dtype, given)))))
-    scale = expm1(mul(neg(power), float(np.log(2.0))))
+    least = exp(-power * float(np.log(_largest(dtype, given))))
+    scale = expm1(-power * float(np.log(2.0)))
 
     def draw(state: Any) -> Any:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u, v = (arithmetic.sub(1.0, unit(k, shape, given)) for k in (u_key, v_key))
-        u = add(least, mul(u, arithmetic.sub(1.0, least)))
-        k = floor(exp(div(neg(log(u)), power)))
-        share = div(expm1(mul(neg(power), log1p(div(1.0, k)))), scale)
-        accept = bitwise_and(le(mul(mul(v, k), share), 1.0), bitwise_not(accepted))
-        return select(accept, k, out), bitwise_or(accepted, accept), key
+        u, v = (1.0 - unit(k, shape, given) for k in (u_key, v_key))
+        u = least + u * (1.0 - least)
+        k = floor(exp(-log(u) / power))
+        share = expm1(-power * log1p(1.0 / k)) / scale
+        accept = (v * k * share <= 1.0) & ~accepted
+        return select(accept, k, out), accepted | accept, key
 
-    start = (full_like(power, -1.0), bitwise_not(possible), typed(key))
-    out = while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
+    start = (full_like(power, -1.0), ~possible, typed(key))
+    out = while_loop(lambda state: any_of(~state[1]), draw, start)[0]
     return convert_element_type(_limited(out, dtype), dtype)
 
 

@@ -12,13 +12,11 @@ from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, mul, rem
-from ..lax.bits import bitwise_and
-from ..lax.comparison import gt, le, lt, select
+from ..lax.arithmetic import floor, rem
+from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cumsum
-from ..lax.families import add
 from ..lax.reduce import argmax
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
@@ -67,10 +65,10 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
     dtype = at_least_32_bits(typeof(p).dtype)
     p = parameter(p, dtype, shape)
     if mode == "low":
-        return lt(unit(typed(key), shape, dtype), p)
+        return unit(typed(key), shape, dtype) < p
     pair = unit(typed(key), (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    return lt(mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), arithmetic.sub(p, high))
+    return low * 2.0 ** -dtypes.finfo(dtype).nmant < p - high
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
@@ -154,7 +152,7 @@ def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
     limits, outer = dtypes.iinfo(dtype), dtypes.iinfo(own)
     above = None
     if int(outer.max) > int(limits.max):
-        above = gt(x, int(limits.max))
+        above = x > int(limits.max)
         x = arithmetic.min(x, full_like(x, int(limits.max)))
     if int(outer.min) < int(limits.min):
         x = arithmetic.max(x, full_like(x, int(limits.min)))
@@ -172,15 +170,15 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     width = max(32, dtypes.itemsize_bits(dtype))
     unsigned = dtypes.as_dtype(f"uint{width}")
     a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
-    span = arithmetic.sub(convert_element_type(high, unsigned), convert_element_type(low, unsigned))
-    span = select(le(high, low), full_like(span, 1), span)
+    span = convert_element_type(high, unsigned) - convert_element_type(low, unsigned)
+    span = select(high <= low, full_like(span, 1), span)
     if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
-        wider = gt(high, low) if beyond else bitwise_and(above, gt(high, low))
-        span = select(wider, add(span, 1), span)
+        wider = high > low if beyond else above & (high > low)
+        span = select(wider, span + 1, span)
     factor = rem(full_like(span, 2 ** (width // 2)), span)
-    factor = rem(mul(factor, factor), span)
-    offset = rem(add(mul(rem(a, span), factor), rem(b, span)), span)
-    return add(low, convert_element_type(offset, dtype))
+    factor = rem(factor * factor, span)
+    offset = rem(rem(a, span) * factor + rem(b, span), span)
+    return low + convert_element_type(offset, dtype)
 
 
 def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
@@ -217,8 +215,8 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(p).dtype))
     p = parameter(p, real, shape)
     u = positive_unit(typed(key), shape, real)
-    count = floor(div(log(u), log_rest(p)))
-    return convert_element_type(add(count, 1.0), dtype)
+    count = floor(log(u) / log_rest(p))
+    return convert_element_type(count + 1.0, dtype)
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
@@ -259,7 +257,7 @@ def _shuffled(key: Any, x: Any, axis: int) -> Any:
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
         found = sort_key_val(words, x, axis)[1]
-        x = found if known_less(most, size) else select(gt(size, most), found, x)
+        x = found if known_less(most, size) else select(size > most, found, x)
     return x
 
 
@@ -324,14 +322,14 @@ def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) ->
     full_shape = (*prefix, *inner[:axis], aval.shape[axis], *inner[axis:])
     noise = gumbel_of(typed(key), full_shape, aval.dtype, mode)
     logits = parameter(logits, aval.dtype, full_shape)
-    return argmax(add(noise, logits), len(prefix) + axis, dtypes.default_int())
+    return argmax(noise + logits, len(prefix) + axis, dtypes.default_int())
 
 
 @fused(static=("shape", "axis", "mode"))
 def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
     """The k largest of logits plus Gumbel noise."""
     aval = typeof(logits)
-    noisy = add(logits, gumbel_of(typed(key), aval.shape, aval.dtype, mode))
+    noisy = logits + gumbel_of(typed(key), aval.shape, aval.dtype, mode)
     k = prod(shape[:len(shape) - aval.ndim + 1])
     found = top_k(moveaxis(noisy, axis, -1), k)[1]
     return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
@@ -383,9 +381,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
     """The place of uniform numbers in the running sum of the weights."""
     total = cumsum(p, 0)
-    u = arithmetic.sub(1.0, unit(typed(key), shape, typeof(p).dtype))
+    u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
     last = index_in_dim(total, -1, 0, False)
-    r = mul(parameter(last, typeof(p).dtype, shape), u)
+    r = parameter(last, typeof(p).dtype, shape) * u
     return convert_element_type(searchsorted(total, r), dtypes.default_int())
 
 
@@ -393,7 +391,7 @@ def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
 def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
     """The largest of log weights plus Gumbel noise."""
     aval = typeof(p)
-    noisy = add(gumbel_of(typed(key), aval.shape, aval.dtype, mode), log(p))
+    noisy = gumbel_of(typed(key), aval.shape, aval.dtype, mode) + log(p)
     return convert_element_type(top_k(noisy, draws)[1], dtypes.default_int())
 
 

@@ -12,10 +12,8 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
-from ..lax.arithmetic import div, mul, sub
 from ..lax.comparison import select
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
@@ -47,8 +45,8 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
     logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True)
             for k, p in zip(subkeys(typed(key)), (a, b))]
     largest = arithmetic.max(*logs)
-    x, y = (exp(sub(v, largest)) for v in logs)
-    return div(x, add(x, y))
+    x, y = (exp(v - largest) for v in logs)
+    return x / (x + y)
 
 
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
@@ -79,8 +77,8 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
     last = len(shape) - 1
     outer = tuple(range(last))
     largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
-    x = exp(sub(logs, largest))
-    return div(x, broadcast_in_dim(total(x, last), shape, outer))
+    x = exp(logs - largest)
+    return x / broadcast_in_dim(total(x, last), shape, outer)
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
@@ -109,8 +107,8 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
 
 
 def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
-    half = mul(0.5, parameter(df, dtype, shape))
-    return mul(exp(gamma_of(key, half, log_space=True)), 2.0)
+    half = 0.5 * parameter(df, dtype, shape)
+    return exp(gamma_of(key, half, log_space=True)) * 2.0
 
 
 @fused(static=("shape", "dtype"))
@@ -141,9 +139,9 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
 
 @fused(static=("shape", "dtype"))
 def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
-    above, below = (div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
+    above, below = (_chisquare_of(k, df, shape, dtype) / parameter(df, dtype, shape)
                     for k, df in zip(subkeys(typed(key))[::-1], (dfnum, dfden)))
-    return div(above, below)
+    return above / below
 
 
 def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
@@ -168,11 +166,11 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
     normal_key, gamma_key = subkeys(typed(key))
     z = standard_normal(normal_key, shape, dtype)
-    half = div(parameter(df, dtype, shape), 2.0)
+    half = parameter(df, dtype, shape) / 2.0
     drawn = gamma_of(gamma_key, half)
     small, logs = small_logs(gamma_key, half, drawn)
-    size = sqrt(div(half, select(small, full_like(drawn, 1.0), drawn)))
-    return mul(z, mul(size, exp(mul(-0.5, logs))))
+    size = sqrt(half / select(small, full_like(drawn, 1.0), drawn))
+    return z * (size * exp(-0.5 * logs))
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
@@ -199,7 +197,7 @@ def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any
     drawn = gamma_of(size_key, power)
     small, logs = small_logs(size_key, power, drawn)
     size = transcendental.pow(select(small, full_like(drawn, 1.0), drawn), power)
-    return mul(rademacher_signs(sign_key, shape, dtype), mul(size, exp(mul(logs, power))))
+    return rademacher_signs(sign_key, shape, dtype) * (size * exp(logs * power))
 
 
 @fused(static=("shape", "dtype"))
@@ -209,7 +207,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def _inverse(p: Any) -> Any:
     """1 / p in the dtype of p, which JAX divides in, too."""
-    return div(1.0, promote.inexact(p))
+    return 1.0 / promote.inexact(p)
 
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -242,8 +240,8 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
     g = _generalized_normal_of(direction_key, inverses, whole, dtype)
     e = exponential_of(size_key, shape, dtype)
     powered = total(transcendental.pow(arithmetic.abs(g), powers), len(shape))
-    size = transcendental.pow(add(powered, e), inverse)
-    return div(g, broadcast_in_dim(size, whole, range(len(shape))))
+    size = transcendental.pow(powered + e, inverse)
+    return g / broadcast_in_dim(size, whole, range(len(shape)))
 
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
