@@ -207,7 +207,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def _inverse(p: Any) -> Any:
     """1 / p in the dtype of p, which JAX divides in, too."""
-    return 1.0 / promote.inexact(p)
+    return arithmetic.div(1.0, promote.inexact(p))
 
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
