@@ -1,7 +1,7 @@
 """Samplers of continuous distributions: each is a function of uniform or normal numbers.
 
-Each public function checks its arguments; its program, of the same name with an underscore, is
-compiled once per shape and dtype, and runs inline where a caller is traced.
+Those that take more than `sampler` settles check their arguments themselves; their program, of the
+same name with an underscore, is compiled once per shape and dtype.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ from ..lax.transcendental import exp, log1p, sqrt, tan
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, float_dtype, parameter
+from .arguments import F32, draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
+from .sampler import at_least_32_bits, sampler, typed_aval
 
 __all__ = [
-    "at_least_32_bits", "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential",
-    "gumbel", "laplace", "log_rest", "logistic", "lognormal", "maxwell", "narrowed", "normal",
-    "pareto", "positive_unit", "power", "rademacher_signs", "rayleigh", "triangular",
-    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+    "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "log_rest",
+    "logistic", "lognormal", "maxwell", "normal", "pareto", "positive_unit", "power",
+    "rademacher_signs", "rayleigh", "triangular", "truncated_normal", "uniform", "unit", "wald",
+    "weibull_min",
 ]
 
 Dims = tuple[int, ...]
-F32, U32 = dtypes.as_dtype("float32"), dtypes.as_dtype("uint32")
+U32 = dtypes.as_dtype("uint32")
 finfo = dtypes.finfo
 
 
@@ -99,16 +100,6 @@ def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
     return select(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
-def at_least_32_bits(dtype: Any) -> Any:
-    """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
-    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
-
-
-def narrowed(drawn: Any, dtype: Any) -> Any:
-    """What was drawn in 32 bits at least, in the dtype that was asked for."""
-    return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
-
-
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
@@ -157,13 +148,6 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
         return constrain("uniform", drawn, out_sharding)
     drawn = _between(key, minval, maxval, shape=shape, dtype=dtype)
     return constrain("uniform", drawn, out_sharding)
-
-
-def typed_aval(key: Any, name: str) -> None:
-    """Raise unless `key` is a single key, typed or raw."""
-    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
-    if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
-        typed_scalar(name, key)
 
 
 def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
@@ -294,22 +278,12 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 # Without parameters ------------------------------------------------------------------------------
 
-def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
-    typed_aval(key, name)
-    drawn = program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
-    return constrain(name, drawn, out_sharding)
-
-
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Exponential numbers of mean 1. The key is typed."""
     return -log_rest(unit(key, shape, dtype))
 
 
-@fused(static=("shape", "dtype"))
-def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exponential_of(typed(key), shape, dtype)
-
-
+@sampler()
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x) for x >= 0.
@@ -321,7 +295,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     >>> print(x.mean().round(1), x.min() >= 0)
     1.0 True
     """
-    return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
+    return exponential_of(key, shape, dtype)
 
 
 def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
@@ -404,13 +378,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("gumbel", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return sign(u) * log_rest(arithmetic.abs(u))
-
-
+@sampler()
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: exponential ones of random sign.
@@ -422,16 +390,12 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> print(abs(x).mean().round(1))
     1.0
     """
-    return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
+    low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return sign(u) * log_rest(arithmetic.abs(u))
 
 
-@fused(static=("shape", "dtype"))
-def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).tiny, dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return transcendental.log(u) - log_rest(u)
-
-
+@sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
              out_sharding: ShardingLike = None) -> Array:
     """Logistic numbers: log(u / (1 - u)) of uniform u, density that of `nn.sigmoid`'s derivative.
@@ -443,16 +407,12 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     >>> print((x > 0).mean().round(1))
     0.5
     """
-    return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
+    low = np.array(finfo(dtype).tiny, dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return transcendental.log(u) - log_rest(u)
 
 
-@fused(static=("shape", "dtype"))
-def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).eps, dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
-
-
+@sampler()
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
@@ -464,7 +424,9 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight
     0.5
     """
-    return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
+    low = np.array(finfo(dtype).eps, dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
 
 
 def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
@@ -475,11 +437,7 @@ def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
     return sqrt(convert_element_type(total, dtype))
 
 
-@fused(static=("shape", "dtype"))
-def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    return maxwell_of(typed(key), shape, dtype)
-
-
+@sampler()
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Maxwell numbers, density sqrt(2/π) x² exp(-x² / 2): lengths of normal vectors in space.
@@ -491,7 +449,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> print((x * x).mean().round(1))
     3.0
     """
-    return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
+    return maxwell_of(key, shape, dtype)
 
 
 # With parameters ---------------------------------------------------------------------------------
@@ -510,7 +468,8 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype:
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
-                         dtype: DTypeLike | None = None) -> Array:
+                         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None
+                         ) -> Array:
     """Maxwell numbers of random sign, times `scale`, plus `loc`.
 
     Args:
@@ -526,19 +485,14 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     typed_aval(key, "double_sided_maxwell")
     shape = (*canonical_shape(shape, "double_sided_maxwell"),
              *draw_shape("double_sided_maxwell", None, loc, scale))
-    return _double_sided_maxwell(key, loc, scale, shape=shape,
-                                 dtype=float_dtype("double_sided_maxwell", dtype))
+    drawn = _double_sided_maxwell(key, loc, scale, shape=shape,
+                                  dtype=float_dtype("double_sided_maxwell", dtype))
+    return constrain("double_sided_maxwell", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
-    power = 1.0 / parameter(concentration, dtype, shape)
-    e = exponential_of(typed(key), shape, dtype)
-    return transcendental.pow(e, power) * parameter(scale, dtype, shape)
-
-
+@sampler(wide=True)
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
-                dtype: DTypeLike | None = None) -> Array:
+                dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Weibull numbers: scale * e ** (1 / concentration) for exponential e.
 
     Args:
@@ -551,34 +505,18 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     >>> print(x.mean().round(1))
     2.0
     """
-    return drawn_with("weibull_min", _weibull_min, key, (scale, concentration), shape, dtype, None)
+    power = 1.0 / parameter(concentration, dtype, shape)
+    e = exponential_of(key, shape, dtype)
+    return transcendental.pow(e, power) * parameter(scale, dtype, shape)
 
 
-def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
-               out_sharding: Any) -> Any:
-    """A program's draws after checks of the key, the parameters, the shape and the dtype.
-
-    They are computed in float32 at least.
-    """
-    typed_aval(key, name)
-    dtype = float_dtype(name, dtype)
-    drawn = program(key, *params, shape=draw_shape(name, shape, *params),
-                    dtype=at_least_32_bits(dtype))
-    return constrain(name, narrowed(drawn, dtype), out_sharding)
-
-
-@fused(static=("shape", "dtype"))
-def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(exponential_of(typed(key), shape, dtype) / parameter(b, dtype, shape))
-
-
+@sampler(wide=True)
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
            *, out_sharding: ShardingLike = None) -> Array:
     """Pareto numbers, density b / xᵇ⁺¹ for x >= 1.
 
     Args:
       b: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `b`.
 
     Returns:
       An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
@@ -587,22 +525,16 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     >>> print(x.min().round(1), x.mean().round(1))
     1.0 1.5
     """
-    return drawn_with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+    return exp(exponential_of(key, shape, dtype) / parameter(b, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _power(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
-    u = 1.0 - unit(typed(key), shape, dtype)
-    return transcendental.pow(u, 1.0 / parameter(a, dtype, shape))
-
-
+@sampler(wide=True)
 def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
           *, out_sharding: ShardingLike = None) -> Array:
     """Numbers in (0, 1] of density a x ** (a-1): uniform ones to the power 1/a.
 
     Args:
       a: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
 
     Returns:
       An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
@@ -611,22 +543,17 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     >>> print(x.mean().round(1))
     0.8
     """
-    return drawn_with("power", _power, key, (a,), shape, dtype, out_sharding)
+    u = 1.0 - unit(key, shape, dtype)
+    return transcendental.pow(u, 1.0 / parameter(a, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
-    log = transcendental.log(positive_unit(typed(key), shape, dtype))
-    return sqrt(log * -2.0) * parameter(scale, dtype, shape)
-
-
+@sampler(wide=True)
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh numbers times `scale`: lengths of normal vectors in two dimensions.
 
     Args:
       scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `scale`.
 
     Returns:
       An array of that shape and dtype; the mean of the squares is 2 scale².
@@ -635,21 +562,17 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     >>> print((x * x).mean().round())
     8.0
     """
-    return drawn_with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
+    log = transcendental.log(positive_unit(key, shape, dtype))
+    return sqrt(log * -2.0) * parameter(scale, dtype, shape)
 
 
-@fused(static=("shape", "dtype"))
-def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(standard_normal(typed(key), shape, dtype) * parameter(sigma, dtype, shape))
-
-
+@sampler(wide=True)
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp of normal numbers of mean 0 and standard deviation `sigma`.
 
     Args:
       sigma: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `sigma`.
 
     Returns:
       An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
@@ -658,19 +581,10 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
     >>> print(x.mean().round(1))
     1.1
     """
-    return drawn_with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
+    return exp(standard_normal(key, shape, dtype) * parameter(sigma, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
-    left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
-    u = unit(typed(key), shape, dtype)
-    width, rising, falling = right - left, mode - left, right - mode
-    low = left + sqrt(u * width * rising)
-    high = right - sqrt((1.0 - u) * width * falling)
-    return select(u < rising / width, low, high)
-
-
+@sampler(wide=True)
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
@@ -678,7 +592,6 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
 
     Args:
       left, mode, right: in ascending order; arrays that broadcast to the shape.
-      shape: the result's shape; None is that of the parameters.
 
     Returns:
       An array of that shape and dtype; of mean (left + mode + right) / 3.
@@ -687,14 +600,31 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     >>> print(x.mean().round(1))
     2.0
     """
-    return drawn_with("triangular", _triangular, key, (left, mode, right), shape, dtype,
-                      out_sharding)
+    left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
+    u = unit(key, shape, dtype)
+    width, rising, falling = right - left, mode - left, right - mode
+    low = left + sqrt(u * width * rising)
+    high = right - sqrt((1.0 - u) * width * falling)
+    return select(u < rising / width, low, high)
 
 
-@fused(static=("shape", "dtype"))
-def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
-    """Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin."""
-    k1, k2 = subkeys(typed(key))
+@sampler(wide=True)
+def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
+         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
+    """Wald (inverse Gaussian) numbers of the given mean and scale 1.
+
+    Args:
+      mean: > 0; an array that broadcasts to the shape.
+
+    Returns:
+      An array of that shape and dtype, positive; of variance mean³.
+
+    >>> x = random.wald(random.key(0), 0.5, (10000,))
+    >>> print(x.mean().round(1))
+    0.5
+    """
+    # Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin.
+    k1, k2 = subkeys(key)
     mean = parameter(mean, dtype, shape)
     v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
     y = v * v
@@ -710,24 +640,6 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
     x = select(large, mean / ratio, x)
     larger = select(large, mean * ratio, mean2 / x)
     return select(z <= mean / (mean + x), x, larger)
-
-
-def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
-         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Wald (inverse Gaussian) numbers of the given mean and scale 1.
-
-    Args:
-      mean: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `mean`.
-
-    Returns:
-      An array of that shape and dtype, positive; of variance mean³.
-
-    >>> x = random.wald(random.key(0), 0.5, (10000,))
-    >>> print(x.mean().round(1))
-    0.5
-    """
-    return drawn_with("wald", _wald, key, (mean,), shape, dtype, out_sharding)
 
 
 complete_docstrings(globals(), {

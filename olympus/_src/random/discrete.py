@@ -39,19 +39,18 @@ from ..types.shape import (
     sequence,
 )
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, integer_dtype, parameter
+from .arguments import draw_shape, parameter
 from .continuous import (
-    at_least_32_bits,
     gumbel_of,
     log_rest,
     positive_unit,
     precision_mode,
     rademacher_signs,
     subkeys,
-    typed_aval,
     unit,
 )
 from .keys import random_bits_p, typed
+from .sampler import at_least_32_bits, sampler, typed_aval
 
 __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher",
            "randint"]
@@ -210,23 +209,13 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     return constrain("randint", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(p).dtype))
-    p = parameter(p, real, shape)
-    u = positive_unit(typed(key), shape, real)
-    count = floor(log(u) / log_rest(p))
-    return convert_element_type(count + 1.0, dtype)
-
-
+@sampler(counts=True)
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Numbers of trials, each of success probability `p`, up to and with the first success: 1, 2 …
 
     Args:
       p: in (0, 1]; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `p`.
-      dtype: an integer dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype, of mean 1 / p.
@@ -235,11 +224,12 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     >>> print(x.min(), x.mean().round(1))
     1 4.0
     """
-    typed_aval(key, "geometric")
-    dtype = integer_dtype("geometric", dtype)
-    p = promote.plain(promote.operand("geometric", p))
-    drawn = _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
-    return constrain("geometric", drawn, out_sharding)
+    given = promote.plain(promote.operand("geometric", p))
+    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(given).dtype))
+    p = parameter(given, real, shape)
+    u = positive_unit(key, shape, real)
+    count = floor(log(u) / log_rest(p))
+    return convert_element_type(count + 1.0, dtype)
 
 
 # Orders ------------------------------------------------------------------------------------------
@@ -396,7 +386,8 @@ def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
 
 
 def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
-           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
+           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None, *,
+           out_sharding: ShardingLike = None) -> Array:
     """Random slices of an array.
 
     Args:
@@ -427,18 +418,23 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     draws = prod(shape)
     result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
     if draws == 0:
-        return full(result, 0, typeof(a).strong().dtype)
-    _check_choice(n, draws, replace)
-    if p is None and not replace:
-        order = permutation(key, a if own else n, axis)
-        return reshape(slice_in_dim(order, 0, draws, 1, axis), result)
-    if p is None:
-        index = randint(key, shape, 0, n)
+        drawn = full(result, 0, typeof(a).strong().dtype)
     else:
-        p = _weights(p, n)
-        index = (_weighted(key, p, shape=shape) if replace else
-                 reshape(_weighted_distinct(key, p, draws=draws, mode=mode), shape))
-    return index if not own else reshape(take(a, index, axis=axis, mode="clip"), result)
+        _check_choice(n, draws, replace)
+        if p is None and not replace:
+            order = permutation(key, a if own else n, axis)
+            drawn = slice_in_dim(order, 0, draws, 1, axis)
+        else:
+            index = (randint(key, shape, 0, n) if p is None else
+                     _weighted_places(key, _weights(p, n), shape, replace, mode))
+            drawn = take(a, index, axis=axis, mode="clip") if own else index
+    return constrain("choice", reshape(drawn, result), out_sharding)
+
+
+def _weighted_places(key: Any, p: Any, shape: Dims, replace: bool, mode: str) -> Any:
+    if replace:
+        return _weighted(key, p, shape=shape)
+    return reshape(_weighted_distinct(key, p, draws=prod(shape), mode=mode), shape)
 
 
 def _check_choice(n: int, draws: int, replace: bool) -> None:

@@ -16,13 +16,11 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
-from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p
 from ..lax.comparison import select
 from ..lax.creation import full_like
 from ..lax.shape import align, reshape
-from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
@@ -33,11 +31,12 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 from ..types.sharding import ShardingLike
-from .arguments import any_of, draw_shape, float_dtype, parameter
-from .continuous import exponential_of, standard_normal, typed_aval, unit
-from .keys import random_split_p, typed
+from .arguments import any_of, parameter
+from .continuous import exponential_of, standard_normal, unit
+from .keys import random_split_p
+from .sampler import METHODS, sampler
 
-__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "small_logs"]
+__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "sizes"]
 
 Dims = tuple[int, ...]
 _SQUEEZE = 0.0331
@@ -158,21 +157,30 @@ class RandomGamma(Primitive):
 random_gamma_p = RandomGamma("random_gamma")
 
 
-def gamma_of(key: Any, a: Any, log_space: bool = False) -> Any:
+def gamma_of(key: Any, a: Any, log_space: bool = False, method: str = "exact") -> Any:
     """Samples, or their logarithms, of the shape of the array `a`. The key is typed."""
-    return random_gamma_p.bind(key, a, log_space=log_space)
+    if method == "exact":
+        return random_gamma_p.bind(key, a, log_space=log_space)
+    logs = approximate_logs(key, a)
+    return logs if log_space else exp(logs)
 
 
-def small_logs(key: Any, a: Any, drawn: Any) -> tuple[Any, Any]:
-    """(which of the samples are too small for the dtype, the logarithms of those, 0 of others).
+def sizes(key: Any, a: Any, method: str) -> tuple[Any, Any]:
+    """(drawn, logs): the samples are drawn * exp(logs). The key is typed.
 
-    They are drawn again, with the key of the samples, if there are any.
+    Of those that are too small for the dtype `drawn` is 1, of others `logs` is 0. The former are
+    drawn again, with the same key, if there are any.
     """
+    if method == "approximate":
+        logs = approximate_logs(key, a)
+        return full_like(logs, 1.0), logs
+    drawn = gamma_of(key, a)
     small = (drawn < float(dtypes.finfo(typeof(a).dtype).tiny)) | (drawn == 0.0)
     zero = full_like(drawn, 0.0)
     key = random_clone_p.bind(key)
     logs = cond(any_of(small), lambda: gamma_of(key, a, log_space=True), lambda: zero)
-    return small, select(small, logs, zero)
+    logs = select(small, logs, zero)
+    return select(small, full_like(drawn, 1.0), drawn), logs
 
 
 def approximate_logs(key: Any, a: Any) -> Any:
@@ -188,25 +196,7 @@ def approximate_logs(key: Any, a: Any) -> Any:
     return log(more) + 3.0 * log(root) - exponential_of(uniform_key, shape, dtype) / a
 
 
-@fused(static=("shape", "dtype", "log_space", "method"))
-def _gamma(key: Any, a: Any, *, shape: Dims, dtype: Any, log_space: bool, method: str) -> Any:
-    key, a = typed(key), parameter(a, dtype, shape)
-    if method == "exact":
-        return gamma_of(key, a, log_space)
-    logs = approximate_logs(key, a)
-    return logs if log_space else exp(logs)
-
-
-def check_method(name: str, method: str, methods: tuple[str, ...] = ("exact",)) -> None:
-    """ValueError unless the method is one of these."""
-    if method not in methods:
-        raise ValueError(f"{name}: method {method!r} given; {' or '.join(map(repr, methods))} is "
-                         "required.")
-
-
-_METHODS = ("exact", "approximate")
-
-
+@sampler(methods=METHODS)
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
           *, method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Gamma numbers, density x ** (a-1) * exp(-x) / Γ(a).
@@ -215,13 +205,7 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     implicit reparametrisation (see `lax.random_gamma_grad`).
 
     Args:
-      key: a single key.
       a: the shape parameter, >= 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
-      dtype: a float dtype; None is the default one.
-      method: "exact"; or "approximate", without a loop, whose probabilities are off by less than
-        0.005, less for large `a`: for simulations that need many numbers and no tails.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean and variance `a`.
@@ -229,26 +213,17 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
     (2,)
     """
-    check_method("gamma", method, _METHODS)
-    typed_aval(key, "gamma")
-    drawn = _gamma(key, a, shape=draw_shape("gamma", shape, a), dtype=float_dtype("gamma", dtype),
-                   log_space=False, method=method)
-    return constrain("gamma", drawn, out_sharding)
+    return gamma_of(key, parameter(a, dtype, shape), method=method)
 
 
+@sampler(methods=METHODS)
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, method: str = "exact",
              out_sharding: ShardingLike = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
     Args:
-      key: a single key.
       a: the shape parameter, >= 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
-      dtype: a float dtype; None is the default one.
-      method: "exact"; or "approximate", without a loop, whose probabilities are off by less than
-        0.005, less for large `a`: for simulations that need many numbers and no tails.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype: the logarithms of what `gamma` draws with the same key.
@@ -256,8 +231,4 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
     >>> random.gamma(random.key(1), 1e-3), random.loggamma(random.key(1), 1e-3).round()
     (Array(0., dtype=float32), Array(-1763., dtype=float32))
     """
-    check_method("loggamma", method, _METHODS)
-    typed_aval(key, "loggamma")
-    drawn = _gamma(key, a, shape=draw_shape("loggamma", shape, a),
-                   dtype=float_dtype("loggamma", dtype), log_space=True, method=method)
-    return constrain("loggamma", drawn, out_sharding)
+    return gamma_of(key, parameter(a, dtype, shape), log_space=True, method=method)

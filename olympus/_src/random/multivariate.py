@@ -27,8 +27,9 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape, less, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, float_dtype, parameter, refuse_complex, shape_of
-from .continuous import standard_normal, typed_aval
+from .continuous import standard_normal
 from .keys import typed
+from .sampler import typed_aval
 
 __all__ = ["multivariate_normal", "orthogonal"]
 

@@ -7,7 +7,6 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
-from ..jit.fused import fused
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import select
 from ..lax.convert import convert_element_type
@@ -16,11 +15,11 @@ from ..lax.transcendental import exp, sqrt
 from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, parameter
-from .continuous import drawn_with, standard_normal, subkeys
-from .counts import F32, poisson_of
+from .arguments import F32, parameter
+from .continuous import standard_normal, subkeys
 from .gamma import gamma_of
-from .keys import typed
+from .poisson import poisson_of
+from .sampler import sampler
 
 __all__ = ["noncentral_chisquare", "noncentral_f"]
 
@@ -74,12 +73,7 @@ def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
     return select(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
 
 
-@fused(static=("shape", "dtype"))
-def _noncentral_chisquare(key: Any, df: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
-    df, nonc = parameter(df, dtype, shape), parameter(nonc, dtype, shape)
-    return _noncentral_of(typed(key), df, nonc, dtype)
-
-
+@sampler(wide=True)
 def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: Shape | None = None,
                          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None
                         ) -> Array:
@@ -90,12 +84,8 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
     chapter 29).
 
     Args:
-      key: a single key.
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
       nonc: noncentrality, >= 0; an array that broadcasts to the shape. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, of mean df + nonc. It is differentiable: in `nonc` as the
@@ -105,31 +95,19 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
     >>> print(x.mean().round())
     5.0
     """
-    return drawn_with("noncentral_chisquare", _noncentral_chisquare, key, (df, nonc), shape, dtype,
-                      out_sharding)
+    df, nonc = parameter(df, dtype, shape), parameter(nonc, dtype, shape)
+    return _noncentral_of(key, df, nonc, dtype)
 
 
-@fused(static=("shape", "dtype"))
-def _noncentral_f(key: Any, dfnum: Any, dfden: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
-    dfnum, dfden, nonc = (parameter(x, dtype, shape) for x in (dfnum, dfden, nonc))
-    above_key, below_key = subkeys(typed(key))
-    half = dfden * 0.5
-    below = exp(gamma_of(below_key, half, log_space=True)) / half
-    return _noncentral_of(above_key, dfnum, nonc, dtype) / dfnum / below
-
-
+@sampler(wide=True)
 def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: ArrayLike,
                  shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                  out_sharding: ShardingLike = None) -> Array:
     """Noncentral F numbers: those of `f` with a noncentral chi-square number above.
 
     Args:
-      key: a single key.
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
       nonc: noncentrality of the number above, >= 0; likewise. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in its parameters as
@@ -139,5 +117,8 @@ def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: Array
     >>> print(x.mean().round(1))                    # 22 (3 + 3) / (3 (22 - 2))
     2.2
     """
-    return drawn_with("noncentral_f", _noncentral_f, key, (dfnum, dfden, nonc), shape, dtype,
-                      out_sharding)
+    dfnum, dfden, nonc = (parameter(x, dtype, shape) for x in (dfnum, dfden, nonc))
+    above_key, below_key = subkeys(key)
+    half = dfden * 0.5
+    below = exp(gamma_of(below_key, half, log_space=True)) / half
+    return _noncentral_of(above_key, dfnum, nonc, dtype) / dfnum / below

@@ -17,15 +17,18 @@ from ..lax.creation import full_like
 from ..lax.cumulative import cumsum
 from ..lax.reduce import reduce_min
 from ..lax.shape import reduce_sum
+from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
+from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, draw_shape, integer_dtype, parameter, shape_of
-from .continuous import subkeys, typed_aval, unit
+from .continuous import subkeys, unit
 from .keys import random_split_p, typed
+from .sampler import sampler, typed_aval
 
 __all__ = ["hypergeometric", "multivariate_hypergeometric"]
 
@@ -100,26 +103,18 @@ def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
     return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
-@fused(static=("shape", "dtype"))
-def _hypergeometric(key: Any, good: Any, bad: Any, drawn: Any, *, shape: Dims, dtype: Any) -> Any:
-    given = dtypes.default_float()
-    urn = (floor(parameter(x, given, shape)) for x in (good, bad, drawn))
-    return convert_element_type(hypergeometric_of(typed(key), *urn), dtype)
-
-
+@sampler(counts=True)
 def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: ArrayLike,
-                   shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
+                   shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+                   out_sharding: ShardingLike = None) -> Array:
     """Numbers of good ones among `nsample` drawn from an urn without putting them back.
 
     Stadlober's ratio of uniforms (1990), whatever the urn's size. It has no derivatives.
 
     Args:
-      key: a single key.
       ngood, nbad: numbers of good and bad ones in the urn, >= 0; arrays that broadcast to the
         shape. The default float counts them: float32 to 2**24.
       nsample: numbers drawn, >= 0 and at most ngood + nbad; likewise. -1 is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: an integer dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype, of mean nsample ngood / (ngood + nbad).
@@ -128,9 +123,9 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
     >>> print(x.mean().round(1), x.max() <= 6)
     2.0 True
     """
-    typed_aval(key, "hypergeometric")
-    return _hypergeometric(key, ngood, nbad, nsample, dtype=integer_dtype("hypergeometric", dtype),
-                           shape=draw_shape("hypergeometric", shape, ngood, nbad, nsample))
+    given = dtypes.default_float()
+    urn = (floor(parameter(x, given, shape)) for x in (ngood, nbad, nsample))
+    return convert_element_type(hypergeometric_of(key, *urn), dtype)
 
 
 @fused(static=("shape", "dtype"))
@@ -155,8 +150,8 @@ def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Di
 
 
 def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: ArrayLike,
-                                shape: Shape | None = None, dtype: DTypeLike | None = None
-                               ) -> Array:
+                                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+                                out_sharding: ShardingLike = None) -> Array:
     """Numbers of each colour among `nsample` drawn from an urn without putting them back.
 
     Colour by colour: a `hypergeometric` number of what the colours before it leave. It has no
@@ -186,5 +181,6 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
     batch = (broadcast_shapes(own[:-1], shape_of(nsample)) if shape is None
              else canonical_shape(shape, name))
     draw_shape(name, batch, nsample)
-    return _multivariate_hypergeometric(key, colors, nsample, dtype=integer_dtype(name, dtype),
-                                        shape=draw_shape(name, (*batch, own[-1]), colors))
+    drawn = _multivariate_hypergeometric(key, colors, nsample, dtype=integer_dtype(name, dtype),
+                                         shape=draw_shape(name, (*batch, own[-1]), colors))
+    return constrain(name, drawn, out_sharding)

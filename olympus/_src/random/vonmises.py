@@ -10,7 +10,6 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
-from ..jit.fused import fused
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import select
 from ..lax.creation import full_like
@@ -20,9 +19,9 @@ from ..loops.while_loop import while_loop
 from ..numpy.ufuncs import mod
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, any_of, parameter
-from .continuous import drawn_with, subkeys, unit
-from .keys import typed
+from .arguments import any_of, parameter
+from .continuous import subkeys, unit
+from .sampler import sampler
 
 __all__ = ["vonmises"]
 
@@ -96,13 +95,7 @@ def _angles(key: Any, kappa: Any) -> Any:
     return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
-@fused(static=("shape", "dtype"))
-def _vonmises(key: Any, mu: Any, kappa: Any, *, shape: Dims, dtype: Any) -> Any:
-    mu, kappa = parameter(mu, dtype, shape), parameter(kappa, dtype, shape)
-    x = _moved(_angles(typed(key), stop_gradient(kappa)), kappa)
-    return mod(x + mu + math.pi, 2 * math.pi) - math.pi
-
-
+@sampler(wide=True)
 def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Angles in [-π, π] of density exp(kappa cos(x - mu)), up to a factor: von Mises' law.
@@ -110,12 +103,8 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     Best and Fisher (1979), Efficient simulation of the von Mises distribution, Appl. Stat. 28, 152.
 
     Args:
-      key: a single key.
       mu: the mean direction; an array that broadcasts to the shape.
       kappa: the concentration, finite and >= 0: 0 is uniform; likewise. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in `mu`, and in `kappa` by implicit
@@ -125,4 +114,6 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     >>> print(x.mean().round(1))
     1.0
     """
-    return drawn_with("vonmises", _vonmises, key, (mu, kappa), shape, dtype, out_sharding)
+    mu, kappa = parameter(mu, dtype, shape), parameter(kappa, dtype, shape)
+    x = _moved(_angles(key, stop_gradient(kappa)), kappa)
+    return mod(x + mu + math.pi, 2 * math.pi) - math.pi

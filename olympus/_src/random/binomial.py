@@ -17,6 +17,7 @@ from ..lax.comparison import clamp, select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.cumulative import cumsum
+from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
@@ -25,9 +26,11 @@ from ..numpy.indexing import take
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, draw_shape, float_dtype, parameter
-from .continuous import subkeys, typed_aval, unit
+from .continuous import subkeys, unit
 from .keys import random_split_p, typed
+from .sampler import typed_aval
 
 __all__ = ["binomial", "binomial_of", "multinomial"]
 
@@ -148,7 +151,7 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-             dtype: DTypeLike | None = None) -> Array:
+             dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Numbers of successes in `n` trials, each of success probability `p`.
 
     Waiting times between successes (Devroye 1986, X.4.3) are added where at most 10 successes, or
@@ -172,7 +175,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
     typed_aval(key, "binomial")
     dtype, shape = float_dtype("binomial", dtype), draw_shape("binomial", shape, n, p)
     p, = promote.promote_dtypes("binomial", p, inexact=True)
-    return _binomial(key, n, p, shape=shape, dtype=dtype)
+    return constrain("binomial", _binomial(key, n, p, shape=shape, dtype=dtype), out_sharding)
 
 
 @fused(static=("shape", "dtype", "unroll"))
@@ -194,7 +197,8 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: i
 
 
 def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
-                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:
+                dtype: DTypeLike | None = None, unroll: int | bool = 1,
+                out_sharding: ShardingLike = None) -> Array:
     """Numbers of trials, of `n`, that end in each of k outcomes.
 
     Outcome by outcome: a `binomial` number of what the outcomes before it leave (Davis 1993,
@@ -231,4 +235,5 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     draw_shape("multinomial", shape[:-1], n)
     dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("multinomial",
                                                                                 dtype)
-    return _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
+    drawn = _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
+    return constrain("multinomial", drawn, out_sharding)

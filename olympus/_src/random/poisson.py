@@ -1,4 +1,4 @@
-"""Samplers of counts without a bound, by inversion or by rejection."""
+"""Samplers of Poisson numbers, and of negative binomial ones: Poisson numbers of a gamma rate."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
-from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
 from ..lax.barriers import random_clone_p
 from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
-from ..lax.sharding import constrain
 from ..lax.special import classical as special
-from ..lax.transcendental import exp, expm1, log, log1p, sqrt
+from ..lax.transcendental import log, log1p, sqrt
 from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, any_of, draw_shape, integer_dtype, parameter
-from .continuous import subkeys, typed_aval, unit
-from .gamma import check_method, gamma_of
-from .keys import typed
+from .arguments import F32, any_of, parameter
+from .continuous import subkeys, unit
+from .gamma import gamma_of
+from .sampler import sampler
 
-__all__ = ["logseries", "negative_binomial", "poisson", "poisson_of", "zipf"]
+__all__ = ["negative_binomial", "poisson", "poisson_of"]
 
-F32 = np.dtype("float32")
 _FEW, _STAND_IN = 10.0, 1e5
 # From this rate on float32 holds neither counts nor the logarithms of their probabilities well.
 _MANY = 2048.0
@@ -140,11 +137,7 @@ def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
     return select(lam == 0.0, zero, select(few, small, large))
 
 
-@fused(static=("shape", "dtype"))
-def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
-    return poisson_of(typed(key), parameter(lam, F32, shape), dtype)
-
-
+@sampler(counts=True, methods=("exact",))
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
             dtype: DTypeLike | None = None, *, method: str = "exact",
             out_sharding: ShardingLike = None) -> Array:
@@ -153,10 +146,6 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
     Args:
       key: a single key (threefry2x32).
       lam: rates >= 0; an array that broadcasts to the shape. -1 is drawn for NaN.
-      shape: the result's shape; None is that of `lam`.
-      dtype: an integer dtype; None is the default one.
-      method: "exact".
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean and variance `lam`.
@@ -164,37 +153,21 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
     >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
     (3,)
     """
-    check_method("poisson", method)
-    typed_aval(key, "poisson")
-    dtype = integer_dtype("poisson", dtype)
-    drawn = _poisson(key, lam, shape=draw_shape("poisson", shape, lam), dtype=dtype)
-    return constrain("poisson", drawn, out_sharding)
+    return poisson_of(key, parameter(lam, F32, shape), dtype)
 
 
-@fused(static=("shape", "dtype"))
-def _negative_binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    """Poisson numbers of a gamma rate."""
-    n, p = parameter(n, F32, shape), parameter(p, F32, shape)
-    gamma_key, poisson_key = subkeys(typed(key))
-    possible = (n > 0.0) & ((p > 0.0) & (p <= 1.0))
-    size = select(possible, n, full_like(n, 1.0))
-    rate = gamma_of(gamma_key, size) * ((1.0 - p) / p)
-    return poisson_of(poisson_key, select(possible, rate, full_like(n, np.nan)), dtype)
-
-
+@sampler(counts=True)
 def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-                      dtype: DTypeLike | None = None) -> Array:
+                      dtype: DTypeLike | None = None, *,
+                      out_sharding: ShardingLike = None) -> Array:
     """Numbers of failures before the n-th success, each trial of success probability `p`.
 
     Poisson numbers of the rate (1-p) / p times a `gamma` number of parameter n (Devroye 1986,
     X.4.7), in float32. It has no derivatives.
 
     Args:
-      key: a single key.
       n: > 0, whole or not; an array that broadcasts to the shape.
       p: in (0, 1]; an array that broadcasts to the shape. -1 is drawn for other n and p.
-      shape: the result's shape; None is that of the parameters.
-      dtype: an integer dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype, of mean n (1-p) / p.
@@ -203,107 +176,10 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
     >>> print(x.mean().round(1))
     4.0
     """
-    typed_aval(key, "negative_binomial")
-    return _negative_binomial(key, n, p, shape=draw_shape("negative_binomial", shape, n, p),
-                              dtype=integer_dtype("negative_binomial", dtype))
-
-
-@fused(static=("shape", "dtype"))
-def _logseries(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    given = dtypes.default_float()
-    p = parameter(p, given, shape)
-    u, v = (1.0 - unit(k, shape, given) for k in subkeys(typed(key)))
-    q = -expm1(log1p(-p) * u)
-    one, two = full_like(p, 1.0), full_like(p, 2.0)
-    many = floor(1.0 + log(v) / log(q))
-    out = select(v <= q * q, many, select(v <= q, two, one))
-    out = select((v >= p) | (p == 0.0), one, out)
-    out = _limited(select((p >= 0.0) & (p < 1.0), out, -one), dtype)
-    return convert_element_type(out, dtype)
-
-
-def _limited(x: Any, dtype: Any) -> Any:
-    """Floats at most the largest one that an integer dtype holds."""
-    return arithmetic.min(x, full_like(x, _largest(dtype, typeof(x).dtype)))
-
-
-def _largest(dtype: Any, real: Any) -> float:
-    """The largest number of a float dtype that an integer dtype holds."""
-    top = int(dtypes.iinfo(dtype).max)
-    found = np.array(top, real)
-    return float(found if int(found) <= top else np.nextafter(found, np.array(0, real)))
-
-
-def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-              dtype: DTypeLike | None = None) -> Array:
-    """Numbers 1, 2 … of probability -p**k / (k ln(1-p)): the logarithmic series.
-
-    Kemp (1981), Efficient generation of logarithmically distributed pseudo-random variables, Appl.
-    Stat. 30, 249: geometric numbers of a random parameter. It has no derivatives.
-
-    Args:
-      key: a single key.
-      p: in [0, 1); an array that broadcasts to the shape. -1 is drawn for others.
-      shape: the result's shape; None is that of `p`.
-      dtype: an integer dtype; None is the default one. Numbers above its largest are that.
-
-    Returns:
-      An array of that shape and dtype, of mean -p / ((1-p) ln(1-p)).
-
-    >>> x = random.logseries(random.key(0), 0.6, (10000,))
-    >>> print(x.min(), x.mean().round(1))
-    1 1.6
-    """
-    typed_aval(key, "logseries")
-    return _logseries(key, p, shape=draw_shape("logseries", shape, p),
-                      dtype=integer_dtype("logseries", dtype))
-
-
-@fused(static=("shape", "dtype"))
-def _zipf(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
-    """Floors of Pareto numbers below the largest one, accepted by the ratio of the two laws."""
-    given = dtypes.default_float()
-    power = parameter(a, given, shape) - 1.0
-    possible = power > 0.0
-    power = select(possible, power, full_like(power, 1.0))
-    least = exp(-power * float(np.log(_largest(dtype, given))))
-    scale = expm1(-power * float(np.log(2.0)))
-
-    def draw(state: Any) -> Any:
-        out, accepted, key = state
-        key, u_key, v_key = subkeys(key, 3)
-        u, v = (1.0 - unit(k, shape, given) for k in (u_key, v_key))
-        u = least + u * (1.0 - least)
-        k = floor(exp(-log(u) / power))
-        share = expm1(-power * log1p(1.0 / k)) / scale
-        accept = (v * k * share <= 1.0) & ~accepted
-        return select(accept, k, out), accepted | accept, key
-
-    start = (full_like(power, -1.0), ~possible, typed(key))
-    out = while_loop(lambda state: any_of(~state[1]), draw, start)[0]
-    return convert_element_type(_limited(out, dtype), dtype)
-
-
-def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
-        ) -> Array:
-    """Numbers 1, 2 … of probability proportional to k**-a: Zipf's law.
-
-    Devroye (1986), Non-Uniform Random Variate Generation, X.6.1: rejection from floors of Pareto
-    numbers. It has no derivatives.
-
-    Args:
-      key: a single key.
-      a: > 1; an array that broadcasts to the shape. -1 is drawn for others.
-      shape: the result's shape; None is that of `a`.
-      dtype: an integer dtype; None is the default one. The law is that of the numbers that it
-        holds; above 2**24 they are multiples as float32 has them, or float64 with x64 on.
-
-    Returns:
-      An array of that shape and dtype.
-
-    >>> x = random.zipf(random.key(0), 3.0, (10000,))
-    >>> print((x == 1).mean().round(2))             # 1 / zeta(3) = 0.832
-    0.83
-    """
-    typed_aval(key, "zipf")
-    return _zipf(key, a, shape=draw_shape("zipf", shape, a), dtype=integer_dtype("zipf", dtype))
+    # Poisson numbers of a gamma rate.
+    n, p = parameter(n, F32, shape), parameter(p, F32, shape)
+    gamma_key, poisson_key = subkeys(key)
+    possible = (n > 0.0) & ((p > 0.0) & (p <= 1.0))
+    size = select(possible, n, full_like(n, 1.0))
+    rate = gamma_of(gamma_key, size) * ((1.0 - p) / p)
+    return poisson_of(poisson_key, select(possible, rate, full_like(n, np.nan)), dtype)
