@@ -121,9 +121,6 @@ def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[in
       padding: "VALID", "SAME" or pairs.
       W_init, b_init: initializers; None is `glorot_normal` of the kernel's channels.
 
-    Returns:
-      A layer.
-
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 5, (3, 3))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
     (-1, 5, 6, 6)
@@ -160,9 +157,6 @@ def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Se
     Args:
       dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as of
         `GeneralConv`, with `lax.conv_transpose`.
-
-    Returns:
-      A layer.
 
     >>> init, apply = stax.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
@@ -222,9 +216,6 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
       center, scale: whether there is a beta, a gamma; () stands for one that is not.
       beta_init, gamma_init: their initializers, of the shape of the other axes.
 
-    Returns:
-      A layer.
-
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> _, params = init(olympus.random.key(0), (-1, 2))
     >>> print(apply(params, onp.array([[1., 5.], [3., 5.]])).round(3))
@@ -257,9 +248,6 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     Args:
       fun: a function that keeps the shape.
       **fun_kwargs: its further arguments.
-
-    Returns:
-      A layer.
 
     >>> init, apply = stax.elementwise(onp.clip, min=0.0)
     >>> print(apply((), onp.array([-1., 2.])))
@@ -308,9 +296,6 @@ def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """The largest elements in windows.
 
-    Returns:
-      A layer.
-
     >>> init, apply = stax.MaxPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [2. 3.]
@@ -322,9 +307,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Sums over windows.
 
-    Returns:
-      A layer.
-
     >>> init, apply = stax.SumPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [3. 3.]
@@ -335,9 +317,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
 def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Means over windows; padding does not count.
-
-    Returns:
-      A layer.
 
     >>> init, apply = stax.AvgPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
@@ -487,9 +466,6 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     Args:
       make_layer: from a shape, a layer.
 
-    Returns:
-      A layer.
-
     >>> residual = stax.shape_dependent(lambda shape: stax.Dense(shape[-1]))
     >>> residual[0](olympus.random.key(0), (-1, 3))[0]
     (-1, 3)
@@ -504,4 +480,4 @@ complete_docstrings(globals(), {
     "out_chan, filter_shape, strides, padding, W_init, b_init": "as of `GeneralConv`.",
     "window_shape": "the size of the window along each spatial axis.",
     "spec": 'which axes are of batches (N) and channels (C); None is "NHWC" of images.',
-})
+}, returns="A layer.")

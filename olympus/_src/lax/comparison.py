@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
@@ -91,9 +92,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
 
-    Returns:
-      A bool array of that shape.
-
     >>> print(lax.ne(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [False  True]
     """
@@ -103,12 +101,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """x < y as booleans; False where one is NaN.
 
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
-
     >>> print(lax.lt(onp.array([1, 2, 3]), 2))
     [ True False False]
     """
@@ -117,12 +109,6 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """x <= y as booleans; False where one is NaN.
-
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
 
     >>> print(lax.le(onp.array([1, 2, 3]), 2))
     [ True  True False]
@@ -137,9 +123,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
       x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. Of
         booleans True is the larger.
 
-    Returns:
-      A bool array of that shape.
-
     >>> print(lax.gt(onp.array([1, 2, 3]), 2))
     [False False  True]
     """
@@ -148,12 +131,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """x >= y as booleans; False where one is NaN.
-
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
 
     >>> print(lax.ge(onp.array([1, 2, 3]), 2))
     [False  True  True]
@@ -358,3 +335,8 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """
     x = operand(operand(x, min), max)
     return clamp_p.bind(operand(min, x), x, operand(max, x))
+
+
+complete_docstrings(globals(), {
+    "x, y": "arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.",
+}, returns="A bool array of that shape.")

@@ -14,6 +14,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Shape
 from ..base.util import memoize
 from ..core import tags
@@ -711,16 +712,12 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
 
     Args:
       operand: the array to write into; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to write, of the operand's dtype.
       dimension_numbers: how the axes of operand, indices and updates belong together.
       indices_are_sorted: a promise that the places ascend.
       unique_indices: a promise that no element is written twice.
       mode: "drop" (also None) leaves out windows that are not inside of the operand, "clip" moves
         them inside, "promise_in_bounds" promises that there are none.
-
-    Returns:
-      An array of the operand's shape and dtype.
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
 
@@ -741,9 +738,7 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: numbers; the array is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to add, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
@@ -763,9 +758,7 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: numbers; the array is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to subtract, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
@@ -785,12 +778,7 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: array; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to compare with, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
-
-    Returns:
-      An array of the operand's shape and dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_min(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
@@ -807,12 +795,7 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: array; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to compare with, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
-
-    Returns:
-      An array of the operand's shape and dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
@@ -820,3 +803,9 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     """
     return bind_scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
+
+
+complete_docstrings(globals(), {
+    "scatter_indices": "integers, shape [batch..., k]: each vector along the last axis is a place.",
+    "dimension_numbers, indices_are_sorted, unique_indices, mode": "as of `scatter`.",
+}, returns="An array of the operand's shape and dtype.")

@@ -273,9 +273,6 @@ def glorot_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[i
                    dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
 
-    Returns:
-      An `Initializer` of arrays of at least two axes.
-
     >>> w = initializers.glorot_uniform()(olympus.random.key(0), (300, 100))
     >>> print((abs(w).max() ** 2 * (300 + 100) / 2).round(1))        # 3 times the variance
     3.0
@@ -287,9 +284,6 @@ def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
                   batch_axis: int | Sequence[int] = (),
                   dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
-
-    Returns:
-      An `Initializer` of arrays of at least two axes.
 
     >>> w = initializers.glorot_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * (300 + 100) / 2).round(1))
@@ -304,9 +298,6 @@ def lecun_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
                   dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 1 / fan_in (LeCun et al. 1998).
 
-    Returns:
-      An `Initializer` of arrays of at least two axes.
-
     >>> kernel = initializers.lecun_uniform()(olympus.random.key(0), (3, 3, 16, 64))    # HWIO
     >>> print((kernel.var() * 3 * 3 * 16).round(1))
     1.0
@@ -318,9 +309,6 @@ def lecun_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int
                  batch_axis: int | Sequence[int] = (),
                  dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998).
-
-    Returns:
-      An `Initializer` of arrays of at least two axes.
 
     >>> w = initializers.lecun_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
@@ -334,9 +322,6 @@ def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] 
                batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of uniform numbers of variance 2 / fan_in, for relu (He et al. 2015).
 
-    Returns:
-      An `Initializer` of arrays of at least two axes.
-
     >>> w = initializers.he_uniform()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
     2.0
@@ -347,9 +332,6 @@ def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] 
 def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
               batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015).
-
-    Returns:
-      An `Initializer` of arrays of at least two axes.
 
     >>> w = initializers.he_normal()(olympus.random.key(0), (300, 100))
     >>> print((w.var() * 300).round(1))
@@ -427,4 +409,4 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 complete_docstrings(globals(), {
     "dtype": "the dtype unless the call names one; None is the default float.",
     "in_axis, out_axis, batch_axis": "which axes are which; see `variance_scaling`.",
-})
+}, returns="An `Initializer` of arrays of at least two axes.")

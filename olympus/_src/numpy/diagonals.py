@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -79,10 +80,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       N: number of rows.
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-      dtype: of the result; float32 (float64 with x64) by default.
       order: None, "K", "C" or "A", since programs see no memory order.
       device: a device or sharding to put the result on.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [N, M].
@@ -112,8 +111,6 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
 
     Args:
       n: number of rows and columns.
-      dtype: of the result; float32 (float64 with x64) by default.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [n, n].
@@ -133,8 +130,6 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       N: number of rows.
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-      dtype: of the result; float32 (float64 with x64) by default.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [N, M].
@@ -228,9 +223,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       k: the last diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
     >>> rows, columns = onp.tril_indices(2)
     >>> print(rows, columns)
     [0 1 1] [0 0 1]
@@ -249,9 +241,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       n: number of rows.
       k: the first diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
-
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
 
     >>> rows, columns = onp.triu_indices(3, k=1)
     >>> print(rows, columns)
@@ -279,9 +268,6 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
       arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the last diagonal of the triangle.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
     Raises ValueError for other ranks.
 
     >>> x = onp.array([[1, 2], [3, 4]])
@@ -299,9 +285,6 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     Args:
       arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the first diagonal of the triangle.
-
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
 
     Raises ValueError for other ranks.
 
@@ -457,3 +440,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         return full((x.shape[0], 0), 0, x.dtype)
     return slicing.concatenate([lax_shape.expand_dims(integer_pow(x, p), (1,))
                                 for p in powers], 1)
+
+
+complete_docstrings(globals(), {
+    "dtype": "of the result; float32 (float64 with x64) by default.",
+    "like": "None or an array of olympus; it has no effect.",
+}, returns="(rows, columns), two vectors of int32 (int64 with x64).")

@@ -306,9 +306,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
 
-    Returns:
-      complex64 or complex128.
-
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.fftn(onp.ones((2, 2))))
@@ -322,9 +319,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
-
-    Returns:
-      complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -391,9 +385,6 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     Args:
       axes: two different axes.
 
-    Returns:
-      complex64 or complex128.
-
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.fft2(onp.ones((2, 2))))
@@ -409,9 +400,6 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
     Args:
       axes: two different axes.
-
-    Returns:
-      complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -589,4 +577,4 @@ complete_docstrings(globals(), {
         "the number of points along each axis, cut or filled up with zeros; their sizes "
         "by default.",
     "axis": "the axis.",
-})
+}, returns="complex64 or complex128.")

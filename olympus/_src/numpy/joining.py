@@ -338,9 +338,6 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
         which
         must be concrete.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
     >>> [x.tolist() for x in onp.split(onp.arange(6), [1, 4])]
@@ -356,9 +353,6 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     Args:
       indices_or_sections: the number of parts; or the places at which a new part begins.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError for fewer than one part.
 
     >>> [x.tolist() for x in onp.array_split(onp.arange(5), 2)]
@@ -370,9 +364,6 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 0: see `split`.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
     >>> [x.shape for x in onp.vsplit(onp.ones((4, 3)), 2)]
@@ -383,9 +374,6 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 1, of a vector along axis 0: see `split`.
-
-    Returns:
-      A list of arrays.
 
     Raises ValueError where a number of parts does not divide the axis's size.
 
@@ -400,9 +388,6 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 
     Args:
       ary: array of at least three axes.
-
-    Returns:
-      A list of arrays.
 
     Raises ValueError where a number of parts does not divide the axis's size.
 
@@ -726,4 +711,4 @@ complete_docstrings(globals(), {
         "the number of equal parts; or the places at which a new part begins.",
     "tup": "a sequence of arrays, or an array: its slices along axis 0.",
     "out": "must be None; arrays cannot be written to.",
-})
+}, returns="A list of arrays.")

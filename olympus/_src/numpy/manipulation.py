@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import errors, lib
+from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -55,11 +56,9 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     """The same elements in another shape.
 
     Args:
-      a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: accepted; no result shares memory that could be written to.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and the dtype of `a`.
@@ -118,9 +117,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
     """The elements as a vector; not a view, since none can be written to.
 
     Args:
-      a: array.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       A vector of the dtype of `a`.
@@ -142,11 +139,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Axes of size 1 inserted.
 
     Args:
-      a: array.
       axis: an int or several: the places of the new axes in the result.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for places out of bounds or named twice.
 
@@ -162,12 +155,8 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Axes of size 1 removed.
 
     Args:
-      a: array.
       axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
         happen to be 1.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for larger axes.
 
@@ -260,11 +249,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
@@ -288,11 +273,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The axes in another order: `transpose` under its name in the array API standard.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
@@ -329,11 +310,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged.
 
     Args:
-      a: array.
       axis1, axis2: ints; negative ones count from the end.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds.
 
@@ -353,12 +330,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     """Axes moved to new places; the others keep their order.
 
     Args:
-      a: array.
       source: an axis or several.
       destination: where each is in the result, as many.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
 
@@ -387,9 +360,6 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
       axis: the axis.
       start: the axis that it is put before, in [-n, n]; n puts it last.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for another `start`.
 
     >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
@@ -414,7 +384,6 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
       array: array or number.
       shape: an int or ints, the shape of the result.
       subok: has no effect, since arrays have no subclasses.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape. It is no view; under jit the repetition is usually never stored.
@@ -479,7 +448,6 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements in another shape: repeated from the start where it is larger, or cut off.
 
     Args:
-      a: array.
       new_shape: an int or ints.
 
     Returns:
@@ -605,7 +573,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     """Elements moved along an axis, those that leave enter at the other end.
 
     Args:
-      a: array.
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
 
@@ -726,3 +693,9 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)
+
+
+complete_docstrings(globals(), {
+    "a": "array.",
+    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
+}, returns="An array of the same elements.")

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -75,13 +76,6 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., k], or a scalar.
       b: array [..., k, m] or [k], or a scalar.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      out: must be None; arrays cannot be written to.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes that differ.
 
@@ -123,9 +117,6 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., n, k] or [k].
       b: array [..., k, m] or [k].
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       axes: which axes of both and of the result the matrices are: a list of three pairs.
       dtype, casting, order, subok: as of a `ufunc`.
 
@@ -194,8 +185,6 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Args:
       a, b: arrays of as many elements.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
 
     Returns:
       A scalar of the promoted dtype.
@@ -223,11 +212,6 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., k].
       b: array [..., k].
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes that differ.
 
@@ -257,7 +241,6 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Args:
       a: array of n elements.
       b: array of m elements.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       [n, m] of the promoted dtype.
@@ -281,12 +264,6 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
       axes: a number n: the last n axes of `a` with the first n of `b`; or a pair of an axis (or a
         list
         of them) of `a` and of `b`.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
@@ -400,8 +377,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
     Args:
       x1, x2: arrays with as many elements along the axis.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
       axis: the axis in both, the last by default; or `axes`, a list with that of each.
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
@@ -509,7 +484,6 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
       offset: which diagonal: 0 is the main one, positive ones lie above it.
       axis1, axis2: the two axes.
       dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array without both axes.
@@ -525,3 +499,11 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
         raise ValueError(f"trace: {a.aval} given; at least two axes are required.")
     found = diagonal(a, offset, axis1, axis2)
     return reductions.sum(found, -1, dtype)
+
+
+complete_docstrings(globals(), {
+    "precision": "of the products on accelerators; see `lax.Precision`.",
+    "preferred_element_type": "dtype to accumulate in and to return.",
+    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
+    "out": "must be None; arrays cannot be written to.",
+}, returns="An array with the axes left of `a`, then those left of `b`, of the promoted dtype.")

@@ -663,9 +663,6 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
     >>> onp.cumsum(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[ 1,  3,  6],
            [ 4,  9, 15]], dtype=int32)
@@ -684,9 +681,6 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
     >>> onp.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[  1,   2,   6],
            [  4,  20, 120]], dtype=int32)
@@ -703,9 +697,6 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumsum`.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
     >>> print(onp.nancumsum(onp.array([1., onp.nan, 3.])))
     [1. 1. 4.]
     """
@@ -721,9 +712,6 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     Args:
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumprod`.
-
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
 
     >>> print(onp.nancumprod(onp.array([2., onp.nan, 3.])))
     [2. 2. 6.]
@@ -801,4 +789,4 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "initial": "a scalar to start from.",
-})
+}, returns="An array of the shape of `a`, or a vector if `axis` is None.")

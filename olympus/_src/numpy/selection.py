@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..base import lib
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
@@ -159,7 +160,6 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
     """The places of the elements that are not zero in the flattened array.
 
     Args:
-      a: array.
       size: the number of places to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
@@ -181,7 +181,6 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
     """The places of the elements that are not zero, one row for each.
 
     Args:
-      a: array.
       size: the number of rows to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
@@ -208,7 +207,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
 
     Args:
       condition: a vector; where it ends before the axis, it does not hold.
-      a: array.
       axis: the axis; the flattened array if None.
       size: how many elements to return, at most that of the axis; required where the condition is
         traced.
@@ -282,7 +280,6 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       arr: array; places count in row-major order.
       mask: a condition of as many elements; it may be traced.
       vals: array of at least one element, flattened.
-      inplace: must be False, because arrays cannot be changed.
 
     Returns:
       An array of the shape and dtype of `arr`.
@@ -315,15 +312,10 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     """A copy of `a` with values at places of the flattened array.
 
     Args:
-      a: array.
       ind: integers, flattened.
       v: array, flattened and repeated as needed; converted to the dtype of `a`.
       mode: "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
         dropped.
-      inplace: must be False, because arrays cannot be changed.
-
-    Returns:
-      An array of the shape and dtype of `a`.
 
     Raises ValueError for `inplace` and for another mode.
 
@@ -355,7 +347,6 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
       src: values that broadcast to its shape.
       casting: which conversions of dtypes are allowed, as of `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
-      inplace: must be False, because arrays cannot be changed.
 
     Returns:
       An array of the shape and dtype of `dst`.
@@ -389,10 +380,6 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
       a: an array; places count in row-major order.
       mask: a condition of its shape.
       values: what is written, converted to the dtype of `a`; none change nothing.
-      inplace: must be False, because arrays cannot be changed.
-
-    Returns:
-      An array of the shape and dtype of `a`.
 
     >>> x = onp.arange(4)
     >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
@@ -424,10 +411,6 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
       val: a scalar, or values that follow each other along the diagonal, repeated as needed; no
         values change nothing.
       wrap: whether the diagonal of a matrix with more rows than columns begins anew below.
-      inplace: must be False, because arrays cannot be changed.
-
-    Returns:
-      An array of the shape and dtype of `a`.
 
     Raises ValueError for fewer than two axes, and for sizes that differ among more.
 
@@ -617,3 +600,9 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         out = part + out * n
     return (out if dtype is None
             else promote.convert(out, dtypes.requested_dtype("ravel_multi_index", dtype)))
+
+
+complete_docstrings(globals(), {
+    "inplace": "must be False, because arrays cannot be changed.",
+    "a": "array.",
+}, returns="An array of the shape and dtype of `a`.")

@@ -648,9 +648,6 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
         imaginary part. Python ints count with their own value, though the other dtype may not hold
         it.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
     >>> onp.less(onp.arange(3), 1), onp.less(onp.array([5], "uint8"), -1)
     (Array([ True, False, False], dtype=bool), Array([False], dtype=bool))
     """
@@ -663,9 +660,6 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
-
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
 
     >>> onp.less_equal(onp.array([1., 2., onp.nan]), 1.)
     Array([ True, False, False], dtype=bool)
@@ -680,9 +674,6 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
     >>> onp.greater(onp.array([1 + 2j, 1 + 3j]), 1 + 2j)
     Array([False,  True], dtype=bool)
     """
@@ -695,9 +686,6 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
-
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
 
     >>> onp.greater_equal(onp.arange(3), 1)
     Array([False,  True,  True], dtype=bool)
@@ -783,4 +771,4 @@ complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
     "x1, x2":
         "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
-})
+}, returns="bool of the broadcast shape; false where either is NaN.")

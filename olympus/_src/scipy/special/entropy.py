@@ -383,9 +383,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x: real numbers >= -1, NaN below.
       lmbda: λ, real, of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.boxcox1p(2.0, 2.0), special.boxcox1p(1e-12, 3.0))
     4.0 1e-12
     """
@@ -399,9 +396,6 @@ def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
     Args:
       y, lmbda: real numbers of shapes that broadcast.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.inv_boxcox(4.0, 2.0), special.inv_boxcox(0.0, 0.0))
     3.0 1.0
     """
@@ -414,9 +408,6 @@ def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Args:
       y, lmbda: real numbers of shapes that broadcast.
-
-    Returns:
-      An array of the broadcast shape.
 
     >>> print(special.inv_boxcox1p(4.0, 2.0), special.inv_boxcox1p(1e-12, 0.0))
     2.0 1e-12
@@ -478,9 +469,6 @@ def huber(delta: ArrayLike, r: ArrayLike) -> Array:
       delta: δ >= 0, real; the loss is inf for δ < 0.
       r: real residuals of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.huber(1.0, 0.5), special.huber(1.0, 3.0))
     0.125 2.5
     """
@@ -518,12 +506,10 @@ def pseudo_huber(delta: ArrayLike, r: ArrayLike) -> Array:
       delta: δ >= 0, real; the loss is inf for δ < 0, and 0 at 0.
       r: real residuals of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.pseudo_huber(4.0, 3.0))
     4.0
     """
     return apply(pseudo_huber_p, delta, r)
 
 
+complete_docstrings(globals(), {}, returns="An array of the broadcast shape.")
