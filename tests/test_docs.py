@@ -225,7 +225,8 @@ def test_examples_begin_with_the_imports_of_what_they_name():
     assert imports(">>> print(f'{special.gamma(onp.zeros(2))}')") == [
         "from olympus.scipy import special", "import olympus.numpy as onp"]
     assert imports(">>> @olympus.jit", "olympus") == ["import olympus"]
-    assert imports(">>> x.lax.scipy.nn") == imports(">>> import olympus.lax") == []
+    assert imports(">>> x.lax.scipy.nn") == []
+    assert imports(">>> import olympus\n    >>> olympus.grad") == ["import olympus"]
     assert with_imports("Words alone, of lax.", "olympus.lax") == "Words alone, of lax."
 
 

@@ -270,7 +270,6 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
       are not, all processes must give the same values.
 
     >>> import numpy as np, olympus
-    >>> from olympus.experimental import multihost_utils
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, olympus.P("x"))
     Array([0, 1, 2], dtype=int32)
@@ -307,7 +306,6 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
       A pytree of arrays over the part of the mesh that is of this process.
 
     >>> import numpy as np, olympus
-    >>> from olympus.experimental import multihost_utils
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> x = olympus.device_put(np.arange(3), olympus.NamedSharding(mesh, olympus.P("x")))
     >>> multihost_utils.global_array_to_host_local_array(x, mesh, olympus.P("x"))

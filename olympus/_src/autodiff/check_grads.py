@@ -136,7 +136,6 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_jvp(onp.sin, functools.partial(olympus.jvp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)
@@ -179,7 +178,6 @@ def check_vjp(f: Callable[..., PyTree],
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_vjp(onp.sin, functools.partial(olympus.vjp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)

@@ -15,7 +15,7 @@ __all__ = ["complete_docstrings", "with_imports"]
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
-# What examples import unless they begin with an import of their own.
+# What examples import, unless they do so themselves.
 _IMPORTS = {"olympus": "import olympus", "onp": "import olympus.numpy as onp",
             **{name: f"from olympus import {name}" for name in ("lax", "nn", "random", "scipy")}}
 
@@ -23,12 +23,13 @@ _IMPORTS = {"olympus": "import olympus", "onp": "import olympus.numpy as onp",
 def with_imports(doc: str, module: str) -> str:
     """A docstring whose example begins with imports: of the usual names and the module it is in."""
     head, mark, example = doc.partition(">>>")
-    if not mark or example.startswith((" import ", " from ")):
+    if not mark:
         return doc
     package, _, own = module.rpartition(".")
     margin = head[head.rindex("\n"):]
     lines = [line for name, line in {own: f"from {package} import {own}", **_IMPORTS}.items()
-             if f"{name}." in example and re.search(rf"(?<![\w.]){name}\.", example)]
+             if f"{name}." in example and re.search(rf"(?<![\w.]){name}\.", example)
+             and not re.search(rf"import .*\b{name}\b", example)]
     return head + "".join(f"{mark} {line}{margin}" for line in lines) + mark + example
 
 

@@ -342,8 +342,6 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
       for_what: accepted, a name.
 
     >>> import functools
-    >>> import olympus
-    >>> from olympus.extend import backend
     >>> @functools.cache
     ... def plan(n):
     ...     return [n]

@@ -87,7 +87,6 @@ def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
     Returns:
       A PyTreeDef.
 
-    >>> import olympus
     >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
     >>> tree = olympus.tree.structure({"a": [1, None]})
     >>> utils.deserialize_pytreedef(utils.serialize_pytreedef(tree)) == tree

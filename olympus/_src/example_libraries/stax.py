@@ -376,9 +376,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Returns:
       A layer, whose apply_fn takes a key, `rng=key`, to train; ValueError without.
 
-    >>> import olympus
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
     >>> out = apply((), onp.ones(1000), rng=olympus.random.key(0))
     >>> print(onp.unique(out), (out.mean() - 1).round(1))

@@ -101,8 +101,6 @@ def register_namedtuple_serialization(nodetype: Typ, *, serialized_name: str) ->
       The class. ValueError if it is no named tuple, or if it or the name is registered already.
 
     >>> from typing import NamedTuple
-    >>> import olympus
-    >>> from olympus import export
     >>> class Point(NamedTuple):
     ...     x: float
     ...     y: float

@@ -61,7 +61,6 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
     Returns:
       The equation.
 
-    >>> import olympus
     >>> from olympus.extend.core import gensym, new_olympuspr_eqn, no_effects
     >>> var, aval = gensym(), olympus.typeof(1.0)
     >>> new_olympuspr_eqn([var(aval)], [var(aval)], olympus.lax.sin_p, {}, no_effects).primitive
@@ -123,7 +122,6 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     Returns:
       The aval without the axis.
 
-    >>> import olympus
     >>> from olympus.extend.core import mapped_aval
     >>> mapped_aval(3, 1, olympus.core.ShapedArray((2, 3), "float32"))
     ShapedArray(float32[2])
@@ -150,7 +148,6 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
     Returns:
       The aval with the axis.
 
-    >>> import olympus
     >>> from olympus.extend.core import unmapped_aval
     >>> unmapped_aval(3, 0, olympus.core.ShapedArray((2,), "float32"))
     ShapedArray(float32[3,2])
@@ -170,7 +167,6 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     Returns:
       A dtype.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.extend.core import primal_dtype_to_tangent_dtype
     >>> primal_dtype_to_tangent_dtype(onp.dtype("float32"))
     dtype('float32')
@@ -380,7 +376,6 @@ def get_opaque_trace_state(convention: Any = None) -> Any:
     Returns:
       A hashable token, to be compared only.
 
-    >>> import olympus
     >>> from olympus.extend.core import get_opaque_trace_state as state
     >>> outside = state()
     >>> _ = olympus.jit(lambda x: print(state() == outside) or x)(1.0)

@@ -71,10 +71,8 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
       platform: "cpu", "gpu" or "tpu" for a rule of that platform only; by default for all others.
       inline, cacheable: accepted; rules are always emitted in place, once per equation.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
     >>> from olympus.extend.mlir.dialects import stablehlo as hlo
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("twice")
     >>> _ = p.def_abstract_eval(lambda x: x)
     >>> mlir.register_lowering(p, lambda ctx, x: [hlo.add(x, x)])
@@ -105,8 +103,6 @@ def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> Any:
     Returns:
       The value; another one where the type names axes of a mesh.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("twice_as_typed")
     >>> _ = p.def_abstract_eval(lambda x: x)
@@ -129,9 +125,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     Returns:
       A rule for `register_lowering`.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("scaled")
     >>> _ = p.def_abstract_eval(lambda x, by: x)
     >>> mlir.register_lowering(p, mlir.lower_fun(lambda x, by: x * by, multiple_results=False))
@@ -329,9 +323,7 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> l
       A list of one MLIR value.
 
     >>> import numpy as np
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("eight")
     >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "int32"))
     >>> mlir.register_lowering(p, lambda ctx: mlir.ir_constants(np.int32(8)))
@@ -353,9 +345,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
       The MLIR value.
 
     >>> import numpy as np
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("seven")
     >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "float32"))
     >>> mlir.register_lowering(p, lambda ctx: [mlir.ir_constant(np.float32(7))])
@@ -425,9 +415,7 @@ def core_call_lowering(ctx: Builder, *args: Any, name: str, backend: str | None 
     Returns:
       A list of values.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> body = olympus.make_olympuspr(lambda x: x + 1)(1.0)
     >>> p = Primitive("called")
     >>> p.multiple_results = True
@@ -455,7 +443,6 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     Returns:
       What its main function is called now.
 
-    >>> import olympus
     >>> from olympus.extend import mlir as m
     >>> from olympus.interpreters import mlir
     >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()

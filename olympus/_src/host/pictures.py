@@ -40,7 +40,6 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
 
     ValueError for arrays of other ranks.
 
-    >>> import olympus
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> olympus.debug.visualize_sharding((4,), NamedSharding(mesh, P("x")), scale=0.1)

@@ -70,7 +70,6 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     or that cannot be cut evenly, and for results that may vary along an axis that their
     specification does not name; TypeError for what is no specification.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> @olympus.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P())

@@ -35,7 +35,6 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       which are read as bfloat16 again. The arrays in the mapping are NumPy's.
 
     >>> import io
-    >>> import olympus.numpy as onp
     >>> file = io.BytesIO()
     >>> onp.save(file, onp.arange(3))
     >>> _ = file.seek(0)
@@ -63,7 +62,6 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 
     >>> import tempfile
     >>> import numpy as np
-    >>> import olympus.numpy as onp
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     np.arange(3, dtype=np.int16).tofile(file.name)
     ...     print(onp.fromfile(file.name, "int16"))

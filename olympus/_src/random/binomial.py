@@ -217,7 +217,6 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     Returns:
       An array of that shape and dtype; its sums along the last axis are n.
 
-    >>> from olympus import random
     >>> import numpy as np
     >>> x = random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5]), shape=(4, 3))
     >>> print(x.sum(-1))

@@ -339,7 +339,6 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     Returns:
       An int32 array (int64 with x64 on).
 
-    >>> import olympus
     >>> import numpy as np
     >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
     1

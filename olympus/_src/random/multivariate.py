@@ -103,7 +103,6 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
     Returns:
       An array of shape (*shape, n), differentiable in mean and cov.
 
-    >>> from olympus import random
     >>> import numpy as np
     >>> x = random.multivariate_normal(random.key(0), np.zeros(2), np.array([[4, 1], [1, 4]]),
     ...                                (10000,))

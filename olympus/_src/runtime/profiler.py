@@ -143,7 +143,6 @@ def annotate_function(func: Callable[..., Any], name: str | None = None,
     Returns:
       A function of the same arguments. TypeError for what cannot be called.
 
-    >>> import olympus
     >>> @olympus.profiler.annotate_function
     ... def load(n):
     ...     return n + 1
@@ -281,7 +280,6 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
     RuntimeError while a profile is under way: XLA writes none then.
 
     >>> import os, tempfile
-    >>> import olympus
     >>> with olympus.profiler.trace() as session:
     ...     pass
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -359,7 +357,6 @@ def start_trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = Fa
     RuntimeError while another profile is under way.
 
     >>> import glob, tempfile
-    >>> import olympus
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     olympus.profiler.start_trace(folder)
     ...     _ = olympus.numpy.ones(3).sum().block_until_ready()
@@ -423,7 +420,6 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       The server. ValueError if one is there already.
 
     >>> import socket
-    >>> import olympus
     >>> with socket.socket() as probe:          # a free port
     ...     probe.bind(("127.0.0.1", 0))
     ...     port = probe.getsockname()[1]
@@ -474,7 +470,6 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
     >>> import os
     >>> import socket
-    >>> import olympus
     >>> with socket.socket() as probe:          # a free port
     ...     probe.bind(("127.0.0.1", 0))
     ...     port = probe.getsockname()[1]
@@ -502,7 +497,6 @@ def device_memory_profile(backend: str | None = None) -> bytes:
       With `olympus_array_tracebacks` also which lines of Python made them.
 
     >>> import gzip
-    >>> import olympus
     >>> profile = gzip.decompress(olympus.profiler.device_memory_profile())
     >>> b"bytes" in profile and b"device" in profile
     True
@@ -519,7 +513,6 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
       backend: the platform's name; None is the default one.
 
     >>> import os, tempfile
-    >>> import olympus
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "memory.prof")
     ...     olympus.profiler.save_device_memory_profile(path)
@@ -539,8 +532,6 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
       The bytes of XLA's message `ProfiledInstructionsProto`; none if no GPU was profiled.
 
     >>> import tempfile
-    >>> import olympus
-    >>> from olympus.experimental import profiler
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with olympus.profiler.trace(folder):
     ...         pass

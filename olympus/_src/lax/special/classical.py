@@ -148,7 +148,6 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of that shape and dtype. The derivative in m is NaN.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.polygamma(1.0, 1.0):.5f}")       # π²/6
     1.64493
     """

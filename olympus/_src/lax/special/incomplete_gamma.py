@@ -468,7 +468,6 @@ def random_gamma_grad(*args: ArrayLike) -> Array:
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
     at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in both.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.random_gamma_grad(1.0, 2.0):.4f}")
     1.6317
     """

@@ -158,7 +158,6 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.zeta(2.0, 1.0):.5f}")
     1.64493
     """

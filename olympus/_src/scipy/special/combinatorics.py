@@ -225,7 +225,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     Returns:
       d (d-1)/4 ln π + Σ ln Γ(a - j/2) over j < d, an array of the shape of a.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.multigammaln(3.0, 2):.4f}")
     1.5502
     """
@@ -307,7 +306,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     Returns:
       The sum of (q + n)**-x over n = 0, 1, ..., or its continuation; inf at x = 1.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.zeta(2.0, 1.0):.5f} {special.zeta(-1.0):.5f}")      # π²/6, -1/12
     1.64493 -0.08333
     """
@@ -331,7 +329,6 @@ def zetac(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.zetac(60.0):.5e}")
     8.67362e-19
     """

@@ -386,7 +386,6 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
       once: for x < 1, and at x == 1 where c > a + b and neither c - a nor c - b is 0 or a negative
       integer; NaN elsewhere.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2
     1.38629
     """

@@ -188,7 +188,6 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
     Returns:
       Floats of the shape of a without the axis; NaN for no more than `ddof` numbers.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.sem(onp.array([1.0, 2.0, 5.0])):.3f}')
     1.202
     """
