@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic
-from ..lax.arithmetic import mul, neg
 from ..lax.sharding import constrain
 from ..lax.transcendental import cos, log1p, sin, sqrt
 from ..numpy import creation
@@ -202,12 +201,12 @@ def _disc(key: Any, shape: Any, dtype: Any, radius: Callable[[Any], Any]) -> Any
     real = dtypes.to_real_dtype(dtype)
     keys = split(key)
     size = radius(samplers.uniform(keys[0], shape, real))
-    angle = mul(samplers.uniform(keys[1], shape, real), 2 * math.pi)
-    return arithmetic.complex(mul(size, cos(angle)), mul(size, sin(angle)))
+    angle = samplers.uniform(keys[1], shape, real) * (2 * math.pi)
+    return arithmetic.complex(size * cos(angle), size * sin(angle))
 
 
 def _cut_radius(u: Any) -> Any:
-    return sqrt(neg(log1p(neg(mul(u, 1 - math.exp(-4.0))))))
+    return sqrt(-log1p(-(u * (1 - math.exp(-4.0)))))
 
 
 def _draw(distribution: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, float]:

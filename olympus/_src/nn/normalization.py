@@ -7,7 +7,6 @@ from typing import Any
 from ..base import source
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..jit.fused import fused
-from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
@@ -67,7 +66,7 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     kept = [i for i in range(len(shape)) if i != axis]
     places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
     x = x if x.dtype != bool else astype(x, places.dtype)
-    return astype(eq(broadcast_in_dim(x, shape, kept), places), dtype)
+    return astype(broadcast_in_dim(x, shape, kept) == places, dtype)
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,

@@ -12,8 +12,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
-from ..lax.arithmetic import div, imag, mul, sub
-from ..lax.comparison import gt, lt
+from ..lax.arithmetic import imag
 from ..lax.conv import conv_general_dilated
 from ..lax.precision import PrecisionLike
 from ..lax.transcendental import sqrt
@@ -217,23 +216,22 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: in
     k, n = x.shape
     if not k:
         return x[:, :0]
-    w = fweights if aweights is None else aweights if fweights is None else mul(
-        fweights, aweights)
+    w = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     if w is None:
         total = None
         divisor: Any = literal(maximum(0, n - ddof), kind)
-        mean = div(reductions.reduce_sum(x, (1,)), broadcast_to(literal(n, x.dtype), (k,)))
+        mean = reductions.reduce_sum(x, (1,)) / broadcast_to(literal(n, x.dtype), (k,))
     else:
         total = reductions.reduce_sum(w, (0,))
-        mean = div(matmul(x, convert(w, x.dtype)), broadcast_to(convert(total, x.dtype), (k,)))
-        lost = literal(ddof, kind) if aweights is None else div(mul(
-            literal(ddof, kind), reductions.reduce_sum(mul(w, aweights), (0,))), total)
-        divisor = arithmetic.max(sub(total, lost), literal(0, kind))
-    x = sub(x, lax_shape.broadcast_in_dim(mean, x.shape, (0,)))
-    right = x if w is None else mul(x, lax_shape.broadcast_in_dim(
-        convert(w, x.dtype), x.shape, (1,)))
+        mean = matmul(x, convert(w, x.dtype)) / broadcast_to(convert(total, x.dtype), (k,))
+        lost = literal(ddof, kind)
+        if aweights is not None:
+            lost = lost * reductions.reduce_sum(w * aweights, (0,)) / total
+        divisor = arithmetic.max(total - lost, literal(0, kind))
+    x = x - lax_shape.broadcast_in_dim(mean, x.shape, (0,))
+    right = x if w is None else x * lax_shape.broadcast_in_dim(convert(w, x.dtype), x.shape, (1,))
     found = matmul(x, conjugate(lax_shape.transpose(right, (1, 0))))
-    found = div(found, broadcast_to(convert(divisor, found.dtype), found.shape))
+    found = found / broadcast_to(convert(divisor, found.dtype), found.shape)
     return lax_shape.reshape(found, () if definitely_equal(k, 1) else (k, k))
 
 
@@ -258,10 +256,10 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     """
     c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
     if not c.ndim:
-        return div(c, c)
+        return c / c
     spread = convert(sqrt(real(diag(c))), c.dtype)
     for axis in (0, 1):
-        c = div(c, lax_shape.broadcast_in_dim(spread, c.shape, (axis,)))
+        c = c / lax_shape.broadcast_in_dim(spread, c.shape, (axis,))
     if dtypes.is_complex(c.dtype):
         return arithmetic.complex(_within_one(arithmetic.real(c)), _within_one(imag(c)))
     return _within_one(c)
@@ -270,5 +268,5 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
 def _within_one(x: Any) -> Any:
     """Rounding errors beyond -1 and 1 removed; NaN stays."""
     one: Literal = literal(1, x.dtype)
-    x = choose(gt(x, broadcast_to(one, x.shape)), one, x)
-    return choose(lt(x, broadcast_to(literal(-1, x.dtype), x.shape)), literal(-1, x.dtype), x)
+    x = choose(x > broadcast_to(one, x.shape), one, x)
+    return choose(x < broadcast_to(literal(-1, x.dtype), x.shape), literal(-1, x.dtype), x)

@@ -18,9 +18,9 @@ from ..core.ir import Literal
 from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
 from ..lax import shape as lax_shape
-from ..lax.arithmetic import conj, mul, sub
+from ..lax.arithmetic import conj
 from ..lax.barriers import optimization_barrier
-from ..lax.comparison import ge, select_n
+from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
 from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
@@ -130,7 +130,7 @@ def _run(x: Any, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Any:
         x = _trailing(x, group_kind, sizes[start:stop], axes[start:stop])
     total, inverse = prod(sizes), kind in (FftType.IFFT, FftType.IRFFT)
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm] * (1 if inverse else -1)
-    return mul(x, literal(total ** power, typeof(x).dtype)) if power else x
+    return x * literal(total ** power, typeof(x).dtype) if power else x
 
 
 def _groups(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
@@ -476,7 +476,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     n = canonical_dim(n, "fftfreq")
     index = iota(np.int32, n)
     half = (n + 1) // 2
-    steps = select_n(ge(index, half), index, sub(index, n))
+    steps = select_n(index >= half, index, index - n)
     return _frequencies("fftfreq", steps, n, d, dtype, device)
 
 

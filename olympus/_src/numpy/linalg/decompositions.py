@@ -13,10 +13,8 @@ from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused
 from ...lax import arithmetic
-from ...lax.arithmetic import div, mul, sub
 from ...lax.comparison import select
 from ...lax.creation import full_like
-from ...lax.families import add
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import eig as lax_eig
 from ...lax.linalg import eigh as lax_eigh
@@ -236,7 +234,7 @@ def _pseudo(a: Any, cutoff: Any, hermitian: bool) -> Any:
     else:
         u, s, vh = lax_svd.svd(a, full_matrices=False)
     large = _large(s, cutoff)
-    inverse = select(large, div(1.0, select(large, s, full_like(s, 1))), mul(s, 0.0))
+    inverse = select(large, 1.0 / select(large, s, full_like(s, 1)), s * 0.0)
     return matmul(multiply(adjoint(vh), inverse[..., None, :]), adjoint(u)), s
 
 
@@ -259,8 +257,8 @@ def _pseudo_inverse_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
     p, s = _pseudo_inverse(a, cutoff, hermitian)
     ph, th = adjoint(p), adjoint(t)
     left, right = matmul(matmul(p, ph), th), matmul(th, matmul(ph, p))
-    out = sub(sub(left, matmul(matmul(left, a), p)), matmul(p, matmul(t, p)))
-    out = add(out, sub(right, matmul(p, matmul(a, right))))
+    out = left - matmul(matmul(left, a), p) - matmul(p, matmul(t, p))
+    out = out + (right - matmul(p, matmul(a, right)))
     u, _, vh = _hermitian_svd(a) if hermitian else lax_svd.svd(a, full_matrices=False)
     rates = diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))))
     return (p, s), (out, arithmetic.real(rates) if rates.dtype.kind == "c" else rates)
@@ -361,8 +359,8 @@ def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, 
         inverse, s = _pseudo_inverse(a, cutoff, False)
         rank = reductions.sum(_large(s, cutoff))
     x = matmul(inverse, right)
-    size = arithmetic.abs(sub(right, matmul(a, x)))
-    residuals = reductions.sum(mul(size, size), 0)
+    size = arithmetic.abs(right - matmul(a, x))
+    residuals = reductions.sum(size * size, 0)
     return (x if typeof(b).ndim == 2 else x[:, 0]), residuals, rank, s
 
 

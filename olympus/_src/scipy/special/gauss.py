@@ -16,7 +16,6 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
 from ...numpy.elementary import exp, floor, log, rint, sqrt
@@ -42,7 +41,7 @@ def _sum(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _halves(x: Any) -> tuple[Any, Any]:
-    high = bitcast_convert_type(bitwise_and(bitcast_convert_type(x, np.int64), _HIGH), np.float64)
+    high = bitcast_convert_type(bitcast_convert_type(x, np.int64) & _HIGH, np.float64)
     return high, x - high
 
 
