@@ -13,7 +13,7 @@ from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import ceil, floor
 from ..lax.barriers import random_clone_p
-from ..lax.comparison import clamp, select
+from ..lax.comparison import clamp
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.cumulative import cumsum
@@ -22,6 +22,7 @@ from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.indexing import take
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
@@ -53,7 +54,7 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
     def draw(state: Any) -> Any:
         count, trials, key = state
         sub_key, key = subkeys(key)
-        count = select(trials <= n, count + 1.0, count)
+        count = where(trials <= n, count + 1.0, count)
         wait = ceil(log(unit(sub_key, aval.shape, aval.dtype)) / log_failure)
         return count, trials + wait, key
 
@@ -114,7 +115,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
         key, u_key, v_key = subkeys(key, 3)
         u = unit(u_key, aval.shape, aval.dtype) - 0.5
         k, accept = step(u, unit(v_key, aval.shape, aval.dtype))
-        return select(accept, k, out), accepted | accept, key
+        return where(accept, k, out), accepted | accept, key
 
     start = (full_like(n, -1.0), full(aval.shape, False), key)
     return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
@@ -128,19 +129,19 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
     """
     trials, nan, infinite = floor(n), full_like(n, np.nan), n == np.inf
     likely = p >= 0.5
-    rarer = select(likely, 1.0 - p, p)
+    rarer = where(likely, 1.0 - p, p)
     no_trials, no_chance = ~(n >= 0.0), ~(rarer >= 0.0)
     some_n, some_p, stand_in = (full_like(n, x) for x in _STAND_INS)
-    chance = select(no_chance, stand_in, rarer)
+    chance = where(no_chance, stand_in, rarer)
     few = no_trials | infinite | (n * chance <= _FEW)
-    waited = _by_waiting(key, select(few & (n != np.inf), trials, full_like(n, 0.0)), chance)
+    waited = _by_waiting(key, where(few & (n != np.inf), trials, 0.0), chance)
     # One of the two counts, so the key is used once.
-    rejected = _by_rejection(random_clone_p.bind(key), select(few, some_n, trials),
-                             select(few, some_p, chance))
-    out = select(few, waited, rejected)
-    out = select(likely, trials - out, out)
-    out = select(infinite, select(p > 0.0, n, full_like(n, 0.0)), out)
-    return select(no_trials | no_chance, nan, out)
+    rejected = _by_rejection(random_clone_p.bind(key), where(few, some_n, trials),
+                             where(few, some_p, chance))
+    out = where(few, waited, rejected)
+    out = where(likely, trials - out, out)
+    out = where(infinite, where(p > 0.0, n, 0.0), out)
+    return where(no_trials | no_chance, nan, out)
 
 
 @fused(static=("shape", "dtype"))
@@ -185,7 +186,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: i
     p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
     last = len(shape) - 1
     rest = cumsum(p, last, reverse=True)
-    share = p / select(rest == 0.0, full_like(rest, 1.0), rest)
+    share = p / where(rest == 0.0, 1.0, rest)
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
     def draw(left: Any, x: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from ..lax.accuracy import AccuracyMode
 from ..lax.arithmetic import nextafter, sign
 from ..lax.barriers import stop_gradient
 from ..lax.bits import clz, shift_left, shift_right_logical
-from ..lax.comparison import clamp, select
+from ..lax.comparison import clamp
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full_like
 from ..lax.shape import reduce_sum
@@ -29,6 +29,7 @@ from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, log1p, sqrt, tan
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.sharding import ShardingLike
@@ -97,7 +98,7 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
 def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
-    return select(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
+    return where(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
@@ -121,9 +122,9 @@ def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     u, span = unit(typed(key), shape, dtype), high - low
     finite = arithmetic.abs(span) < math.inf
-    near = u * select(finite, span, full_like(span, 0.0)) + low
+    near = u * where(finite, span, 0.0) + low
     far = u * high + (1.0 - u) * low      # whose distance the dtype does not hold
-    return arithmetic.max(low, select(finite, near, far))
+    return arithmetic.max(low, where(finite, near, far))
 
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -208,11 +209,11 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
         right, left = lower >= begin, upper <= -begin
         tail = right | left
         one = full_like(u, 1.0)
-        near, far = select(right, lower, -upper), select(right, upper, -lower)
-        near, far = select(tail, near, one), select(tail, far, full_like(u, 2.0))
+        near, far = where(right, lower, -upper), where(right, upper, -lower)
+        near, far = where(tail, near, one), where(tail, far, 2.0)
         beyond = _of_tail(u, near, far)
-        out = central(select(tail, -one, lower), select(tail, one, upper))
-        out = select(tail, select(right, beyond, -beyond), out)
+        out = central(where(tail, -one, lower), where(tail, one, upper))
+        out = where(tail, where(right, beyond, -beyond), out)
     else:
         out = central(lower, upper)
     # The limits bind where rounding would leave the interval: they have no derivative.
@@ -238,9 +239,9 @@ def _of_tail(u: Any, near: Any, far: Any) -> Any:
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
     endless, first = far == math.inf, _above(near)
-    last = select(endless, near + 1.0, far)
+    last = where(endless, near + 1.0, far)
     most = transcendental.log(_above(last) / first) - 0.5 * (last - near) * (last + near)
-    share = select(endless, full_like(u, -1.0), transcendental.expm1(most))
+    share = where(endless, -1.0, transcendental.expm1(most))
     level = log1p(u * share)        # of the probability above the result over that above near
     # The density alone, without what the fraction changes, is where to begin.
     root = sqrt(near * near - 2.0 * level)
@@ -313,7 +314,7 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     pair = unit(key, (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
     fine = low * 2.0 ** -info.nmant + float(info.tiny)
-    u = select(high >= 0.5, high, high + fine)
+    u = where(high >= 0.5, high, high + fine)
     return -transcendental.log(-log_rest(u))
 
 
@@ -326,18 +327,18 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
     small = high < np.uint32(2**31)
     # 1 - u is the two's complement of both words.
     carry = convert_element_type(low == np.uint32(0), U32)
-    high = select(small, high, ~high + carry)
-    low = select(small, low, -low)
+    high = where(small, high, ~high + carry)
+    low = where(small, low, -low)
     # The first 24 bits from the first one on, which is 1 also where all 64 are 0.
     short = high == np.uint32(0)
-    high, low = select(short, low, high), select(short, full_like(low, 0), low)
+    high, low = where(short, low, high), where(short, 0, low)
     lost = clz(high)
     first = shift_left(high, lost) | shift_right_logical(low, np.uint32(32) - lost)
     first = shift_right_logical(first, np.uint32(8)) | np.uint32(2**23)
-    lost = lost + select(short, full_like(lost, 32), full_like(lost, 0))
+    lost = lost + where(short, full_like(lost, 32), 0)
     power = shift_left(np.uint32(127 - 24) - lost, np.uint32(23))
     u = convert_element_type(first, F32) * bitcast_convert_type(power, F32)
-    return -transcendental.log(-select(small, log_rest(u), transcendental.log(u)))
+    return -transcendental.log(-where(small, log_rest(u), transcendental.log(u)))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -605,7 +606,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     width, rising, falling = right - left, mode - left, right - mode
     low = left + sqrt(u * width * rising)
     high = right - sqrt((1.0 - u) * width * falling)
-    return select(u < rising / width, low, high)
+    return where(u < rising / width, low, high)
 
 
 @sampler(wide=True)
@@ -631,15 +632,15 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     # Where mean y is large the roots' difference cancels: there the smaller is a quotient.
     w = mean * y
     large = w > 2.0 ** -5 / math.sqrt(finfo(dtype).eps)
-    some = select(large, full_like(mean, 1.0), mean)
+    some = where(large, 1.0, mean)
     mean2 = some * some
     root = sqrt(4.0 * some * y + mean2 * (y * y))
     x = some + mean2 * y / 2.0 - some / 2.0 * root
-    w = select(large, w, full_like(w, 1.0))
+    w = where(large, w, 1.0)
     ratio = 1.0 + 0.5 * w + sqrt(w * (1.0 + 0.25 * w))   # larger root : mean
-    x = select(large, mean / ratio, x)
-    larger = select(large, mean * ratio, mean2 / x)
-    return select(z <= mean / (mean + x), x, larger)
+    x = where(large, mean / ratio, x)
+    larger = where(large, mean * ratio, mean2 / x)
+    return where(z <= mean / (mean + x), x, larger)
 
 
 complete_docstrings(globals(), {

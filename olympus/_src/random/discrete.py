@@ -13,7 +13,6 @@ from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import floor, rem
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cumsum
@@ -24,6 +23,7 @@ from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
 from ..lax.transcendental import log
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.indexing import take, take_along_axis
 from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
@@ -170,10 +170,10 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     unsigned = dtypes.as_dtype(f"uint{width}")
     a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
     span = convert_element_type(high, unsigned) - convert_element_type(low, unsigned)
-    span = select(high <= low, full_like(span, 1), span)
+    span = where(high <= low, 1, span)
     if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
         wider = high > low if beyond else above & (high > low)
-        span = select(wider, span + 1, span)
+        span = where(wider, span + 1, span)
     factor = rem(full_like(span, 2 ** (width // 2)), span)
     factor = rem(factor * factor, span)
     offset = rem(rem(a, span) * factor + rem(b, span), span)
@@ -247,7 +247,7 @@ def _shuffled(key: Any, x: Any, axis: int) -> Any:
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
         found = sort_key_val(words, x, axis)[1]
-        x = found if known_less(most, size) else select(size > most, found, x)
+        x = found if known_less(most, size) else where(size > most, found, x)
     return x
 
 

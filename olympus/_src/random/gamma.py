@@ -18,7 +18,6 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p
-from ..lax.comparison import select
 from ..lax.creation import full_like
 from ..lax.shape import align, reshape
 from ..lax.slicing import index_in_dim
@@ -27,6 +26,7 @@ from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
 from ..loops.map import map as map_
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
@@ -59,9 +59,9 @@ def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
         wanted = active & (v <= 0.0)
         next_keys, sub = split_each(keys, 2)
         new = standard_normal(sub, (), typeof(c).dtype)
-        x = select(wanted, new, x)
-        v = select(wanted, 1.0 + new * c, v)
-        return select(wanted, next_keys, keys), x, v
+        x = where(wanted, new, x)
+        v = where(wanted, 1.0 + new * c, v)
+        return where(wanted, next_keys, keys), x, v
 
     _, x, v = while_loop(again, draw, (keys, full_like(c, 0.0), full_like(c, -1.0)))
     return x, v
@@ -84,9 +84,9 @@ def _accepted(keys: Any, a: Any) -> Any:
         u = unit(u_keys, (), dtype)
         outside = u >= 1.0 - _SQUEEZE * (x2 * x2)
         bound = x2 * 0.5 + d * (1.0 - new + log(new))
-        v3 = select(active, new, v3)
+        v3 = where(active, new, v3)
         active = active & (outside & (log(u) >= bound))
-        return active, select(active, next_keys, keys), v3
+        return active, where(active, next_keys, keys), v3
 
     start = (a == a, keys, full_like(a, 1.0))
     return d, while_loop(again, draw, start)[2]
@@ -100,22 +100,22 @@ def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
     keys, boost_keys = split_each(keys, 2)
     above = a >= 1.0
     power, plain = 1.0 / a, full_like(a, 0.0 if log_space else 1.0)
-    d, v = _accepted(keys, select(above, a, a + 1.0))
+    d, v = _accepted(keys, where(above, a, a + 1.0))
     if log_space:
         log_u = -exponential_of(boost_keys, (), typeof(a).dtype)
         plain_too = above | (log_u == 0.0)
-        boost = select(plain_too, plain, log_u * power)
+        boost = where(plain_too, plain, log_u * power)
         return log(d) + log(v) + boost
     u = 1.0 - unit(boost_keys, (), typeof(a).dtype)
-    return d * v * select(above, plain, transcendental.pow(u, power))
+    return d * v * where(above, plain, transcendental.pow(u, power))
 
 
 def _log_slope(a: Any, log_x: Any) -> Any:
     """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
     tiny = log_x < math.log(float(dtypes.finfo(typeof(a).dtype).eps))
-    x = exp(select(tiny, full_like(log_x, 0.0), log_x))
+    x = exp(where(tiny, 0.0, log_x))
     near = (special.digamma(a + 1.0) - log_x) / a
-    return select(tiny, near, incomplete_gamma.random_gamma_grad(a, x) / x)
+    return where(tiny, near, incomplete_gamma.random_gamma_grad(a, x) / x)
 
 
 class RandomGamma(Primitive):
@@ -179,8 +179,8 @@ def sizes(key: Any, a: Any, method: str) -> tuple[Any, Any]:
     zero = full_like(drawn, 0.0)
     key = random_clone_p.bind(key)
     logs = cond(any_of(small), lambda: gamma_of(key, a, log_space=True), lambda: zero)
-    logs = select(small, logs, zero)
-    return select(small, full_like(drawn, 1.0), drawn), logs
+    logs = where(small, logs, zero)
+    return where(small, 1.0, drawn), logs
 
 
 def approximate_logs(key: Any, a: Any) -> Any:

@@ -11,7 +11,6 @@ from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import floor, is_finite
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.cumulative import cumsum
@@ -21,6 +20,7 @@ from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
@@ -41,7 +41,7 @@ def _tail(x: Any) -> Any:
     square = x * x
     inner = 1 / 360 - (1 / 1260 - 1 / 1680 / square) / square
     series = (1 / 12 - inner / square) / x
-    return select(x <= 1.0, full_like(x, 1 - math.log(2 * math.pi) / 2), series)
+    return where(x <= 1.0, full_like(x, 1 - math.log(2 * math.pi) / 2), series)
 
 
 def _log_ratio(k: Any, m: Any) -> Any:
@@ -73,7 +73,7 @@ def _step(good: Any, bad: Any, drawn: Any) -> Callable[[Any, Any], tuple[Any, An
     def step(u: Any, v: Any) -> tuple[Any, Any]:
         k = floor(mean + 0.5 + width * (v - 0.5) / u)
         inside = (k >= least) & (k <= most)
-        k = select(inside, k, mode)
+        k = where(inside, k, mode)
         others = bad - drawn        # bad ones that are left, less k
         ratio = (_log_ratio(k, mode) + _log_ratio(others + k, others + mode)
                  + (_log_ratio(good - k, good - mode) + _log_ratio(drawn - k, drawn - mode)))
@@ -94,7 +94,7 @@ def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
         u, v = (1.0 - unit(k, aval.shape, aval.dtype) for k in (u_key, v_key))
         k, accept = step(u, v)
         new = accept & ~accepted
-        return select(new, k, out), accepted | accept, key
+        return where(new, k, out), accepted | accept, key
 
     # What cannot be drawn is accepted as it is; the share of an infinite urn is no number.
     total = good + bad
@@ -137,13 +137,13 @@ def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Di
     drawn = floor(parameter(drawn, given, shape[:-1]))
     possible = ((drawn >= 0.0) & (drawn <= reduce_sum(colors, (last,)))
                 & (reduce_min(colors, (last,)) >= 0.0))
-    drawn = select(possible, drawn, full_like(drawn, -1.0))
+    drawn = where(possible, drawn, -1.0)
     rest = cumsum(colors, last, reverse=True) - colors
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
     def draw(left: Any, x: Any) -> tuple[Any, Any]:
         count = hypergeometric_of(x[0], x[1], x[2], left)
-        return select(possible, left - count, left), count
+        return where(possible, left - count, left), count
 
     urn = (keys, moveaxis(colors, -1, 0), moveaxis(rest, -1, 0))
     return convert_element_type(moveaxis(scan(draw, drawn, urn)[1], 0, -1), dtype)

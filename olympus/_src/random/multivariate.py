@@ -8,9 +8,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax.arithmetic import sign
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
-from ..lax.creation import full_like
 from ..lax.linalg.cholesky import cholesky
 from ..lax.linalg.eigh import eigh
 from ..lax.linalg.qr import qr
@@ -20,6 +18,7 @@ from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
 from ..lax.transcendental import sqrt
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.einsum import einsum
 from ..numpy.linalg.norms import diagonal
 from ..numpy.manipulation import swapaxes
@@ -56,7 +55,7 @@ def _scaled(vectors: Any, squares: Any) -> Any:
     slack = largest * (-shape[-1] * float(dtypes.finfo(typeof(squares).dtype).eps))
     slack = broadcast_in_dim(slack, typeof(squares).shape, outer)
     rounded = (squares < 0.0) & (squares >= slack)
-    roots = sqrt(select(rounded, full_like(squares, 0.0), squares))
+    roots = sqrt(where(rounded, 0.0, squares))
     return vectors * broadcast_in_dim(roots, shape, _columns(vectors))
 
 

@@ -8,11 +8,11 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.transcendental import exp, sqrt
 from ..loops.while_loop import fori_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import F32, parameter
@@ -61,16 +61,16 @@ def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
     shape = typeof(df).shape
     normal_key, poisson_key, gamma_key = subkeys(key, 3)
     possible = (df > 0.0) & (nonc >= 0.0)
-    fixed = stop_gradient(select(possible, nonc, full_like(nonc, 0.0)))
+    fixed = stop_gradient(where(possible, nonc, 0.0))
     above, zero = df > 1.0, full_like(df, 0.0)
     shifted = standard_normal(normal_key, shape, dtype) + sqrt(fixed)
-    half = convert_element_type(select(above, zero, fixed) * 0.5, F32)
+    half = convert_element_type(where(above, zero, fixed) * 0.5, F32)
     k = convert_element_type(poisson_of(poisson_key, half, dtypes.default_int()), dtype)
-    a = select(above, (df - 1.0) * 0.5, df * 0.5 + k)
-    a = select(possible, a, full_like(a, 1.0))
+    a = where(above, (df - 1.0) * 0.5, df * 0.5 + k)
+    a = where(possible, a, 1.0)
     chi = exp(gamma_of(gamma_key, a, log_space=True)) * 2.0
-    x = chi + select(above, shifted * shifted, zero)
-    return select(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
+    x = chi + where(above, shifted * shifted, zero)
+    return where(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
 
 
 @sampler(wide=True)

@@ -12,12 +12,12 @@ from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
 from ..lax.barriers import random_clone_p
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.special import classical as special
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import F32, any_of, parameter
@@ -44,7 +44,7 @@ def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     def draw(state: Any) -> Any:
         i, count, key, log_product = state
         key, sub = subkeys(key)
-        count = select(log_product > bound, count + 1, count)
+        count = where(log_product > bound, count + 1, count)
         log_u = log(unit(sub, shape, F32))
         return i + 1, count, key, log_product + log_u
 
@@ -58,11 +58,11 @@ def _log_probability(rate: Any, excess: Any) -> Any:
     """
     x = excess / rate
     near = arithmetic.abs(x) < 0.1
-    small, far = select(near, x, full_like(x, 0.0)), select(near, full_like(x, 0.2), x)
+    small, far = where(near, x, 0.0), where(near, 0.2, x)
     series = full_like(x, 1 / 56)       # of ((1 + x) log(1 + x) - x) / x²
     for n in range(6, 0, -1):
         series = 1 / (n * (n + 1)) - small * series
-    deviance = select(near, small * small * series, (1.0 + far) * log1p(far) - far)
+    deviance = where(near, small * small * series, (1.0 + far) * log1p(far) - far)
     count = rate + excess
     return -(rate * deviance + (0.5 * log(2 * np.pi * count) + (1 / 12) / count))
 
@@ -82,12 +82,12 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     def step(u: Any, v: Any) -> tuple[Any, Any]:
         us = 0.5 - arithmetic.abs(u)
         beside = (2.0 * a / us + b) * u
-        k = floor(beside + select(many, part, rate) + 0.43)
+        k = floor(beside + where(many, part, rate) + 0.43)
         s = log(v * inverse_alpha / (a / (us * us) + b))
         t = -rate + k * log_rate - special.lgamma(k + 1.0)
-        t = select(many, _log_probability(rate, k - part), t)
+        t = where(many, _log_probability(rate, k - part), t)
         at_once = (us >= 0.07) & (v <= v_squeeze)
-        least = select(many, -rate, full_like(rate, 0.0))
+        least = where(many, -rate, 0.0)
         never = (k < least) | ((us < 0.013) & (v > us))
         return k, at_once | (~never & (s <= t))
 
@@ -108,11 +108,11 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
         key, u_key, v_key = subkeys(key, 3)
         u = unit(u_key, shape, typeof(rate).dtype) - 0.5
         k, accept = step(u, unit(v_key, shape, typeof(rate).dtype))
-        return i + 1, select(accept, k, out), accepted | accept, key
+        return i + 1, where(accept, k, out), accepted | accept, key
 
     start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
     k, many = while_loop(go_on, draw, start)[1], rate >= _MANY
-    return select(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
+    return where(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
 
 
 def _whole(base: Any, excess: Any, dtype: Any) -> Any:
@@ -122,19 +122,19 @@ def _whole(base: Any, excess: Any, dtype: Any) -> Any:
     found = convert_element_type(base, wide) + excess_wide
     most = int(dtypes.iinfo(dtype).max)
     above = base + excess >= float(most)
-    return convert_element_type(select(above, full_like(found, most), found), dtype)
+    return convert_element_type(where(above, full_like(found, most), found), dtype)
 
 
 def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
     """Poisson numbers of an array of rates in float32. The key is typed."""
     limit = int(dtypes.iinfo(dtype).max)
     few = (lam != lam) | (lam < _FEW)
-    small = _knuth(key, select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
+    small = _knuth(key, where(few, lam, 0.0), dtype, min(limit, 2**31 - 1))
     # One of the two counts, so the key is used once.
-    large = _rejected(random_clone_p.bind(key), select(few, full_like(lam, _STAND_IN), lam), dtype,
+    large = _rejected(random_clone_p.bind(key), where(few, full_like(lam, _STAND_IN), lam), dtype,
                       min(limit, 2**31 - 1))
     zero = full_like(small, 0)
-    return select(lam == 0.0, zero, select(few, small, large))
+    return where(lam == 0.0, zero, where(few, small, large))
 
 
 @sampler(counts=True, methods=("exact",))
@@ -180,6 +180,6 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
     n, p = parameter(n, F32, shape), parameter(p, F32, shape)
     gamma_key, poisson_key = subkeys(key)
     possible = (n > 0.0) & ((p > 0.0) & (p <= 1.0))
-    size = select(possible, n, full_like(n, 1.0))
+    size = where(possible, n, 1.0)
     rate = gamma_of(gamma_key, size) * ((1.0 - p) / p)
-    return poisson_of(poisson_key, select(possible, rate, full_like(n, np.nan)), dtype)
+    return poisson_of(poisson_key, where(possible, rate, np.nan), dtype)

@@ -11,11 +11,11 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
-from ..lax.comparison import select
 from ..lax.creation import full_like
 from ..lax.special import classical as special
 from ..lax.transcendental import atan, exp, log, sin, sqrt, tan
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..numpy.ufuncs import mod
 from ..types import dtypes
 from ..types.sharding import ShardingLike
@@ -38,12 +38,12 @@ def _lack(kappa: Any) -> Any:
     """1 - I1(kappa) / I0(kappa): one less the mean of the cosine."""
     far = 1e3 if dtypes.itemsize_bits(typeof(kappa).dtype) > 32 else 30.0
     is_far = kappa > far
-    near = select(is_far, full_like(kappa, 1.0), kappa)
+    near = where(is_far, 1.0, kappa)
     i0 = special.bessel_i0e(near)
-    large = select(is_far, kappa, full_like(kappa, far))
+    large = where(is_far, kappa, full_like(kappa, far))
     x = 1.0 / large
     series = 0.5 * x * (1.0 + x * (0.25 + x * (0.25 + 25 / 64 * x)))
-    return select(is_far, series, (i0 - special.bessel_i1e(near)) / i0)
+    return where(is_far, series, (i0 - special.bessel_i1e(near)) / i0)
 
 
 def _slope(x: Any, kappa: Any) -> Any:
@@ -88,7 +88,7 @@ def _angles(key: Any, kappa: Any) -> Any:
         x = 2.0 * atan(c * tan(math.pi * v))
         y = least + kappa * _half_square(x)
         accept = (log(u) <= 1.0 - y + log(y)) & ~accepted
-        return select(accept, x, out), accepted | accept, key
+        return where(accept, x, out), accepted | accept, key
 
     possible = (kappa >= 0.0) & (kappa < math.inf)
     start = (full_like(kappa, math.nan), ~possible, key)

@@ -10,11 +10,11 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
-from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.transcendental import exp, expm1, log, log1p
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import any_of, parameter
@@ -61,9 +61,9 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     q = -expm1(log1p(-p) * u)
     one, two = full_like(p, 1.0), full_like(p, 2.0)
     many = floor(1.0 + log(v) / log(q))
-    out = select(v <= q * q, many, select(v <= q, two, one))
-    out = select((v >= p) | (p == 0.0), one, out)
-    out = _limited(select((p >= 0.0) & (p < 1.0), out, -one), dtype)
+    out = where(v <= q * q, many, where(v <= q, two, one))
+    out = where((v >= p) | (p == 0.0), one, out)
+    out = _limited(where((p >= 0.0) & (p < 1.0), out, -one), dtype)
     return convert_element_type(out, dtype)
 
 
@@ -91,7 +91,7 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
     given = dtypes.default_float()
     power = parameter(a, given, shape) - 1.0
     possible = power > 0.0
-    power = select(possible, power, full_like(power, 1.0))
+    power = where(possible, power, 1.0)
     least = exp(-power * float(np.log(_largest(dtype, given))))
     scale = expm1(-power * float(np.log(2.0)))
 
@@ -103,7 +103,7 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
         k = floor(exp(-log(u) / power))
         share = expm1(-power * log1p(1.0 / k)) / scale
         accept = (v * k * share <= 1.0) & ~accepted
-        return select(accept, k, out), accepted | accept, key
+        return where(accept, k, out), accepted | accept, key
 
     start = (full_like(power, -1.0), ~possible, key)
     out = while_loop(lambda state: any_of(~state[1]), draw, start)[0]
