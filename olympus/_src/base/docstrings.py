@@ -12,6 +12,14 @@ from typing import Any
 
 __all__ = ["complete_docstrings", "with_imports"]
 
+# What these parameters are wherever a table completes docstrings that do not say it themselves.
+_EVERYWHERE = {
+    "device": "a device or sharding to put the result on.",
+    "like": "None or an array of olympus; it has no effect.",
+    "out": "must be None; arrays cannot be written to.",
+    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
+    "subok": "has no effect, since arrays have no subclasses.",
+}
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
@@ -46,7 +54,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
     Docstrings without an example are not for users, and stay as they are.
     """
     shared: dict[str, list[_Entry]] = {}
-    for head, text in words.items():
+    for head, text in {**_EVERYWHERE, **words}.items():
         names = head.split(", ")
         shared.setdefault(names[0], []).append((names, f"{head}: {text}"))
     for name in namespace.get("__all__", namespace):

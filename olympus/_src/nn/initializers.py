@@ -58,7 +58,6 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
       key: ignored.
       shape: the result's shape.
       dtype: its dtype; None is the default float.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype.
@@ -77,7 +76,6 @@ def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
       key: ignored.
       shape: the result's shape.
       dtype: its dtype; None is the default float.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype.

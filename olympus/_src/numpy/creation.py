@@ -639,10 +639,6 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
 
 complete_docstrings(globals(), {
     "order": "None, \"K\", \"C\" or \"A\", since programs see no memory order.",
-    "device": "a device or sharding to put the result on.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
-    "like": "None or an array of olympus; it has no effect.",
-    "subok": "has no effect, since arrays have no subclasses.",
     "shape": "an int or ints.",
     "dtype": "of the result; float32 (float64 with x64) by default.",
     "a": "array, or what has a shape and a dtype; its values are not read.",

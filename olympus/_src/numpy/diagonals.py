@@ -81,7 +81,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
       order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
 
     Returns:
       [N, M].
@@ -444,5 +443,4 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 complete_docstrings(globals(), {
     "dtype": "of the result; float32 (float64 with x64) by default.",
-    "like": "None or an array of olympus; it has no effect.",
 }, returns="(rows, columns), two vectors of int32 (int64 with x64).")

@@ -450,7 +450,6 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
         TypeError.
       decimals: an int, known when tracing: places right of the point, or left of it if negative.
-      out: None: arrays cannot be written to.
 
     Returns:
       An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled back, so
@@ -506,7 +505,6 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Args:
       a: array or number of any shape.
       decimals: places right of the point, or left of it if negative.
-      out: None: arrays cannot be written to.
 
     Returns:
       An array of the same dtype.

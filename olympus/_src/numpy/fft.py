@@ -463,7 +463,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-      device: a device or sharding to put the result on.
 
     Returns:
       A vector of n numbers, in cycles per unit of `d`.
@@ -489,7 +488,6 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-      device: a device or sharding to put the result on.
 
     Returns:
       A vector of n//2 + 1 numbers, in cycles per unit of `d`.
@@ -570,7 +568,6 @@ complete_docstrings(globals(), {
     "norm":
         'where the factor is: "backward" (default) has it in the inverse, "forward" in the other\n'
         'direction, "ortho" its root in both.',
-    "out": "must be None; arrays cannot be written to.",
     "axes": "different axes; by default the last `len(s)`, or all.",
     "n": "the number of points: the axis is cut, or filled up with zeros; its size by default.",
     "s":

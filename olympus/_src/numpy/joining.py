@@ -474,7 +474,6 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of the dtype of `a`.
@@ -710,5 +709,4 @@ complete_docstrings(globals(), {
     "indices_or_sections":
         "the number of equal parts; or the places at which a new part begins.",
     "tup": "a sequence of arrays, or an array: its slices along axis 0.",
-    "out": "must be None; arrays cannot be written to.",
 }, returns="A list of arrays.")

@@ -383,7 +383,6 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     Args:
       array: array or number.
       shape: an int or ints, the shape of the result.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array of that shape. It is no view; under jit the repetition is usually never stored.
@@ -410,7 +409,6 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 
     Args:
       args: arrays or numbers.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       A list of arrays (NumPy: a tuple).
@@ -668,7 +666,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       x: array.
       dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
-      device: a device or sharding to put the result on.
 
     Returns:
       An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
@@ -697,5 +694,4 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
 complete_docstrings(globals(), {
     "a": "array.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
 }, returns="An array of the same elements.")

@@ -504,6 +504,4 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
 complete_docstrings(globals(), {
     "precision": "of the products on accelerators; see `lax.Precision`.",
     "preferred_element_type": "dtype to accumulate in and to return.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
-    "out": "must be None; arrays cannot be written to.",
 }, returns="An array with the axes left of `a`, then those left of `b`, of the promoted dtype.")

@@ -785,7 +785,6 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
 complete_docstrings(globals(), {
     "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
     "a": "array of numbers or booleans.",
-    "out": "must be None; arrays cannot be written to.",
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "initial": "a scalar to start from.",

@@ -116,7 +116,6 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
     Args:
       a: integers, broadcast with the choices.
       choices: a sequence of arrays (or an array, along its first axis).
-      out: must be None; arrays cannot be written to.
       mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
 
     Returns:
@@ -211,7 +210,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
       size: how many elements to return, at most that of the axis; required where the condition is
         traced.
       fill_value: what is returned where there are fewer.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the dtype of `a`.

@@ -550,7 +550,6 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
       a: array of real numbers.
       q: array of percentages in [0, 100].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN as of `quantile`.
@@ -818,7 +817,6 @@ complete_docstrings(globals(), {
     "a": "array of real numbers.",
     "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
     "keepdims": "whether reduced axes stay, with size 1.",
-    "out": "must be None; arrays cannot be written to.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "axis, dtype, out, ddof, keepdims, where, mean, correction": "as of `var`.",
     "overwrite_input": "must be False.",

@@ -207,7 +207,6 @@ complete_docstrings(vars(_IndexUpdateRef), {
     "indices_are_sorted, unique_indices": "promises that can make it faster.",
     "mode": '"drop" or "clip": what happens outside of the bounds.',
     "wrap_negative_indices": "whether negative indices count from the end.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
     "values": "array or number that broadcasts to the shape of `x[index]`.",
 }, returns="An array of the shape and dtype of `x`.")
 

@@ -647,5 +647,4 @@ complete_docstrings(globals(), {
     "key": "a single key.",
     "shape": "the result's shape.",
     "dtype": "a float dtype; None is the default one.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
 })

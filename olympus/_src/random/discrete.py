@@ -455,6 +455,5 @@ def _weights(p: Any, n: int) -> Any:
 
 complete_docstrings(globals(), {
     "key": "a single key.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "axis": "the axis.",
 })

@@ -232,5 +232,4 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
 complete_docstrings(globals(), {
     "key": "a single key.",
     "dtype": "a float dtype; None is the default one.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
 })

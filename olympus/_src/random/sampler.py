@@ -102,7 +102,6 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
                                              "; None is that of the parameters."),
             "dtype": f"{'an integer' if counts else 'a float'} dtype; None is the default one.",
             "method": _OF_METHODS[methods],
-            "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
         })
         return cast("F", draw)
 

@@ -480,7 +480,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     Args:
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       A matrix of the promoted dtype, without the axes that a vector lacks.
