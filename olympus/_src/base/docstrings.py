@@ -36,9 +36,20 @@ def with_imports(doc: str, module: str) -> str:
     package, _, own = module.rpartition(".")
     margin = head[head.rindex("\n"):]
     lines = [line for name, line in {own: f"from {package} import {own}", **_IMPORTS}.items()
-             if f"{name}." in example and re.search(rf"(?<![\w.]){name}\.", example)
-             and not re.search(rf"import .*\b{name}\b", example)]
+             if f"{name}." in example and _uses(example, f"{name}.")
+             and not ("import " in example and re.search(rf"import .*\b{name}\b", example))]
     return head + "".join(f"{mark} {line}{margin}" for line in lines) + mark + example
+
+
+def _uses(example: str, name: str) -> bool:
+    """Whether the name is in it, and is not an attribute or the end of another name.
+
+    Without a regular expression: to compile one for each module would cost an import 1 ms.
+    """
+    for part in example.split(name)[:-1]:
+        if not (part[-1:].isalnum() or part[-1:] in "._"):
+            return True
+    return False
 
 
 def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
