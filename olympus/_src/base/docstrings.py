@@ -46,10 +46,8 @@ def _uses(example: str, name: str) -> bool:
 
     Without a regular expression: to compile one for each module would cost an import 1 ms.
     """
-    for part in example.split(name)[:-1]:
-        if not (part[-1:].isalnum() or part[-1:] in "._"):
-            return True
-    return False
+    return any(not (part[-1:].isalnum() or part[-1:] in "._")
+               for part in example.split(name)[:-1])
 
 
 def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
