@@ -18,7 +18,10 @@ from ..jit.fused import begin_with, fused, named
 from ..lax import arithmetic, slicing, transcendental
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
-from ..lax.arithmetic import floor
+from ..lax.arithmetic import div, floor, mul, sub
+from ..lax.bits import bitwise_and, bitwise_or
+from ..lax.comparison import eq, lt
+from ..lax.families import add
 from ..lax.transcendental import exp, log
 from ..types import dtypes
 from ..types.shape import (
@@ -204,14 +207,15 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
     shape = broadcast_shapes(first.shape, last.shape)
     first, last = (_lead(x, shape) for x in (first, last))
     divisions = num - 1 if endpoint else num
-    gap = last - first
-    step = (gap / literal(divisions, gap.dtype) if divisions > 0 else full_like(gap, np.nan))
+    gap = sub(last, first)
+    step = (div(gap, literal(divisions, gap.dtype)) if divisions > 0
+            else full_like(gap, np.nan))
     real = dtypes.to_real_dtype(computed)
     weights = convert(lax_creation.broadcasted_iota(real, (num, *shape), 0), computed)
     if divisions > 0:
-        weights = weights / literal(divisions, computed)
-    found = (_lead(first, (num, *shape)) * (literal(1, computed) - weights)
-             + _lead(last, (num, *shape)) * weights)
+        weights = div(weights, literal(divisions, computed))
+    found = add(mul(_lead(first, (num, *shape)), sub(literal(1, computed), weights)),
+                mul(_lead(last, (num, *shape)), weights))
     if endpoint and num > 1:
         found = slicing.concatenate([slicing.slice_in_dim(found, 0, num - 1),
                                      lax_shape.expand_dims(last, (0,))], 0)
@@ -291,15 +295,16 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
 def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
     zero = literal(0, first.dtype)
-    none = (first == zero) | (last == zero)
+    none = bitwise_or(eq(first, zero), eq(last, zero))
     first, last = (choose(none, literal(np.nan, x.dtype), x) for x in (first, last))
     if dtypes.is_complex(first.dtype):
         sign: Any = arithmetic.sign(first)
     else:
-        both = (first < zero) & (last < zero)
-        sign = literal(1, first.dtype) - literal(2, first.dtype) * convert(both, first.dtype)
-    steps = linspace(log(first / sign), log(last / sign), num, endpoint)
-    found = exp(steps) * _lead(sign, steps.shape)
+        both = bitwise_and(lt(first, zero), lt(last, zero))
+        sign = sub(literal(1, first.dtype),
+                   mul(literal(2, first.dtype), convert(both, first.dtype)))
+    steps = linspace(log(div(first, sign)), log(div(last, sign)), num, endpoint)
+    found = mul(exp(steps), _lead(sign, steps.shape))
     ends = [lax_shape.expand_dims(_lead(x, steps.shape[1:]), (0,)) for x in (first, last)]
     if num > 0:
         tail = 1 if endpoint and num > 1 else 0

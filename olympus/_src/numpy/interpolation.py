@@ -10,9 +10,11 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused, named
 from ..lax import arithmetic, slicing
-from ..lax.arithmetic import imag, real
-from ..lax.comparison import gt, lt
+from ..lax.arithmetic import div, imag, mul, neg, real, sub
+from ..lax.bits import bitwise_and
+from ..lax.comparison import eq, gt, lt
 from ..lax.cumulative import cumsum
+from ..lax.families import add
 from ..lax.sort import sort as lax_sort
 from ..types import dtypes
 from ..types.shape import canonical_axis, definitely_equal
@@ -107,7 +109,8 @@ def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
         period = arithmetic.abs(period)
         x, xp = [remainder(v, broadcast_to(period, v.shape)) for v in (x, xp)]
         xp, fp = lax_sort((xp, fp), 0, is_stable=True, num_keys=1)
-        xp = slicing.concatenate([xp[-1:] - period[None], xp, xp[:1] + period[None]], 0)
+        xp = slicing.concatenate([sub(xp[-1:], period[None]), xp,
+                                  add(xp[:1], period[None])], 0)
         fp = slicing.concatenate([fp[-1:], fp, fp[:1]], 0)
     n = xp.shape[0]
     if definitely_equal(n, 1):
@@ -127,16 +130,16 @@ def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
 
 def _line(x: Any, x0: Any, x1: Any, f0: Any, f1: Any) -> Any:
     """The line through two points: exact at both, and where an end is infinite as NumPy's."""
-    gap = x1 - x0
+    gap = sub(x1, x0)
     zero = literal(0, x.dtype)
-    gap = choose(gap == broadcast_to(zero, x.shape), literal(1, x.dtype), gap)
-    slope = (f1 - f0) / gap
-    from_left = slope * (x - x0) + f0
-    from_right = slope * (x - x1) + f1
-    found = choose(x == x1, from_right, from_left)
-    other = choose(is_nan(from_right), choose(f0 == f1, f0, from_right), from_right)
-    other = choose(x == x0, f0, choose(x == x1, f1, other))
-    return choose(is_nan(found) & (x == x), other, found)
+    gap = choose(eq(gap, broadcast_to(zero, x.shape)), literal(1, x.dtype), gap)
+    slope = div(sub(f1, f0), gap)
+    from_left = add(mul(slope, sub(x, x0)), f0)
+    from_right = add(mul(slope, sub(x, x1)), f1)
+    found = choose(eq(x, x1), from_right, from_left)
+    other = choose(is_nan(from_right), choose(eq(f0, f1), f0, from_right), from_right)
+    other = choose(eq(x, x0), f0, choose(eq(x, x1), f1, other))
+    return choose(bitwise_and(is_nan(found), eq(x, x)), other, found)
 
 
 @fused(static=("axis",))
@@ -174,20 +177,20 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
 
     if dtypes.is_integer(wide.dtype):
         high = floor_divide(size, 2)
-        tie = remainder(size, 2) == literal(0, size.dtype)
+        tie = eq(remainder(size, 2), literal(0, size.dtype))
     else:
-        high, tie = size / literal(2, size.dtype), literal(True, BOOL)
-    low = spread(-high)
-    least = remainder(step - low, spread(size)) + low
-    up = (least == low) & (step > spread(literal(0, step.dtype)))
-    least = choose(up & spread(tie), spread(high), least)
+        high, tie = div(size, literal(2, size.dtype)), literal(True, BOOL)
+    low = spread(neg(high))
+    least = add(remainder(sub(step, low), spread(size)), low)
+    up = bitwise_and(eq(least, low), gt(step, spread(literal(0, step.dtype))))
+    least = choose(bitwise_and(up, spread(tie)), spread(high), least)
     jump = arithmetic.abs(step)
     if discont is None:
         jump, half = inexact(jump), inexact(size)
-        discont = half / literal(2, half.dtype)
+        discont = div(half, literal(2, half.dtype))
     limit, jump = promote_dtypes("unwrap", discont, jump)
-    stays = jump < spread(limit)
-    change = choose(stays, literal(0, step.dtype), least - step)
+    stays = lt(jump, spread(limit))
+    change = choose(stays, literal(0, step.dtype), sub(least, step))
     first = slicing.slice_in_dim(wide, 0, 1, axis=axis)
     rest = slicing.slice_in_dim(wide, 1, None, axis=axis)
-    return slicing.concatenate([first, rest + cumsum(change, axis)], axis)
+    return slicing.concatenate([first, add(rest, cumsum(change, axis))], axis)
