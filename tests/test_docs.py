@@ -24,7 +24,7 @@ import pytest
 
 import olympus
 from olympus._src.base.config import Option
-from olympus._src.base.docstrings import complete_docstrings
+from olympus._src.base.docstrings import complete_docstrings, with_imports
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -98,7 +98,10 @@ def docstrings():
     names = [module.name for module in pkgutil.walk_packages(olympus.__path__, "olympus.")]
     names.sort(key=lambda name: "._src" in name)    # façades first: they say what is from them
     for name in ("olympus", *names):
-        for test in finder.find(importlib.import_module(name)):
+        module = importlib.import_module(name)
+        for public in getattr(module, "__all__", ()):
+            getattr(module, public)     # what is imported when it is first named, says so then
+        for test in finder.find(module):
             if test.examples:
                 yield pytest.param(test, id=test.name.removeprefix("olympus."))
 
@@ -223,10 +226,10 @@ def test_a_table_completes_the_docstrings_of_its_file():
     words = {"x, y": "both.", "x": "array.", "axis": "theirs.", "out": "None:\nalways."}
     complete_docstrings(
         {"__all__": ["bare", "hidden", "PI"], "bare": bare, "hidden": hidden, "PI": 3.0},
-        words, returns="The same.", example="import olympus")
+        words, returns="The same.")
     assert inspect.getdoc(bare).splitlines() == [
         "No words.", "", "Args:", "  x, y: both.", "  out: None:", "    always.", "", "Returns:",
-        "  The same.", "", ">>> import olympus", ">>> 1 + 1", "2"]
+        "  The same.", "", ">>> 1 + 1", "2"]
     assert hidden.__doc__ == "For the file alone."
     complete_docstrings({"own": functools.cache(own), "cached": (cached := functools.cache(own))},
                         words)
@@ -234,6 +237,19 @@ def test_a_table_completes_the_docstrings_of_its_file():
         "Own words.", "", "Args:", "  x: array.", "  axis: mine,", "    in two lines.",
         "  out: None:", "    always.", "  **more: others.", "", "Raises nothing.", "",
         ">>> import math"]
+
+
+def test_examples_begin_with_the_imports_of_what_they_name():
+    def imports(example, module="olympus.scipy.special"):
+        lines = with_imports(f"Words.\n\n    {example}\n    ", module).splitlines()
+        return [line.strip().removeprefix(">>> ") for line in lines[2:-2]]
+
+    assert imports(">>> print(f'{special.gamma(onp.zeros(2))}')") == [
+        "from olympus.scipy import special", "import olympus.numpy as onp"]
+    assert imports(">>> @olympus.jit", "olympus") == ["import olympus"]
+    assert imports(">>> x.lax.scipy.nn") == []
+    assert imports(">>> import olympus\n    >>> olympus.grad") == ["import olympus"]
+    assert with_imports("Words alone, of lax.", "olympus.lax") == "Words alone, of lax."
 
 
 def tables():

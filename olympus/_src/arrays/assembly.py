@@ -114,7 +114,6 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     array, or with two, and for wrong shapes and dtypes. That devices which hold the same part were
     given equal values is not checked.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> sharding = NamedSharding(olympus.make_mesh((1,), ("x",)), P("x"))
     >>> part = olympus.device_put(onp.arange(4), olympus.devices()[0])

@@ -72,7 +72,6 @@ def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
     do not fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for
     values that differ from process to process.
 
-    >>> import olympus
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
     {'a': Array(1., dtype=float32, weak_type=True)}
     """
@@ -302,7 +301,6 @@ def device_get(x: PyTree) -> PyTree:
     Returns:
       The same structure; several copies run at once.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
@@ -321,7 +319,6 @@ def block_until_ready(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
     """
@@ -341,7 +338,6 @@ def copy_to_host_async(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
     >>> x.tolist()
     [0, 1]
@@ -375,7 +371,6 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
     ValueError if there are not enough.
 
-    >>> import olympus
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))
     Mesh('data': 1, 'model': 1, axis_types=(Explicit, Explicit))
     """
@@ -403,7 +398,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     Returns:
       A list of arrays, to look for what holds memory.
 
-    >>> import olympus
     >>> x = olympus.numpy.arange(3)
     >>> any(y is x for y in olympus.live_arrays())
     True
@@ -414,7 +408,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Drop every traced and compiled program; they are made anew when next needed.
 
-    >>> import olympus
     >>> olympus.clear_caches()
     """
     drop_programs()

@@ -136,7 +136,6 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_jvp(onp.sin, functools.partial(olympus.jvp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)
@@ -179,7 +178,6 @@ def check_vjp(f: Callable[..., PyTree],
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_vjp(onp.sin, functools.partial(olympus.vjp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)
@@ -234,8 +232,6 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
 
     AssertionError where they differ, ValueError for other modes or an order less than 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_grads(lambda x: x["a"] ** 3 * x["b"], ({"a": 1.5, "b": 0.5},), order=2)
     >>> test_util.check_grads(onp.floor, (0.9999,), order=1, eps=1e-3)
     Traceback (most recent call last):

@@ -202,7 +202,6 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
       A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many the
       arguments.
 
-    >>> import olympus
     >>> olympus.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
@@ -231,7 +230,6 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
 
     TypeError for a result that is no real scalar, and for arguments of other dtypes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.grad(onp.tanh)(0.0)
     Array(1., dtype=float32, weak_type=True)
     """
@@ -360,7 +358,6 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
 
     TypeError for structures or dtypes that differ, ValueError for shapes that do.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jvp(onp.sin, (0.0,), (2.0,))[1]
     Array(2., dtype=float32, weak_type=True)
     """
@@ -646,7 +643,6 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 
     ValueError from the pullback for a cotangent of another structure or type.
 
-    >>> import olympus, olympus.numpy as onp
     >>> value, pullback = olympus.vjp(onp.sin, 0.0)
     >>> pullback(2.0)
     (Array(2., dtype=float32, weak_type=True),)
@@ -719,7 +715,6 @@ def linearize(fun: Callable[..., PyTree], *primals: PyTree,
       `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)` takes
       tangents of the arguments' structures, shapes and dtypes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> value, derivative = olympus.linearize(onp.sin, 0.0)
     >>> derivative(2.0)
     Array(2., dtype=float32, weak_type=True)
@@ -741,7 +736,6 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
       `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
       `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
 
-    >>> import olympus
     >>> fwd, bwd = olympus.fwd_and_bwd(lambda x, y: x * y, argnums=0)
     >>> value, residuals = fwd(2.0, 3.0)
     >>> bwd(residuals, 1.0)
@@ -786,7 +780,6 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
 
     TypeError if an operation in it is not linear in what depends on the arguments.
 
-    >>> import olympus
     >>> olympus.linear_transpose(lambda x, y: 2 * x - y, 1.0, 1.0)(3.0)
     (Array(6., dtype=float32, weak_type=True), Array(-3., dtype=float32, weak_type=True))
     """

@@ -68,7 +68,6 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
       shape is that of the result followed by that of the argument. That of an integer result is
       zero, of its dtype.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
@@ -91,7 +90,6 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Returns:
       A function of the same arguments; its cost is that of as many gradients as `fun` has outputs.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
@@ -120,7 +118,6 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
       A function of the same arguments; for shapes s of the result and n of the argument, arrays of
       shape s + n + n.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.hessian(lambda x: x[0] * x[1])(onp.array([1.0, 2.0]))
     Array([[0., 1.],
            [1., 0.]], dtype=float32)

@@ -79,7 +79,6 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     Returns:
       None.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.ad_checkpoint.print_saved_residuals(lambda x: onp.sin(x), 2.0)  # doctest: +ELLIPSIS
     f32[] output of cos from <doctest ...>:1:54 (<lambda>)
     """

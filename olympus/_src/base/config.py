@@ -674,7 +674,6 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
     Returns:
       A callable: `with context(value):` sets it in this thread, `context.value` reads it.
 
-    >>> import olympus
     >>> scale = olympus.make_user_context(1)
     >>> f = olympus.jit(lambda x: x * scale.value)
     >>> with scale(3):

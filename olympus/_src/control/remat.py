@@ -326,7 +326,6 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
     Returns:
       A function with the same arguments and result.
 
-    >>> import olympus, olympus.numpy as onp
     >>> f = olympus.checkpoint(lambda x: onp.sin(onp.sin(x)))
     >>> print(f"{olympus.grad(f)(1.0):.4f}")
     0.3600
@@ -434,7 +433,6 @@ def checkpoint_name(x: Any, name: str) -> Any:
     Returns:
       The same values.
 
-    >>> import olympus
     >>> from olympus.ad_checkpoint import checkpoint_name
     >>> keep = olympus.checkpoint_policies.save_only_these_names("wave")
     >>> wave = lambda x: checkpoint_name(olympus.numpy.sin(x), "wave") ** 2
@@ -459,7 +457,6 @@ def checkpoint_name_fwd(x: Any, name: str) -> Any:
     Returns:
       The same values.
 
-    >>> import olympus
     >>> from olympus.ad_checkpoint import checkpoint_name_fwd
     >>> f = lambda x: olympus.numpy.sin(checkpoint_name_fwd(x, "angle"))
     >>> str(olympus.make_olympuspr(lambda x: olympus.jvp(f, (x,), (x,)))(1.0)).count("name=angle")

@@ -202,7 +202,6 @@ def add_pending(token: Any, ordered: bool) -> None:
 def effects_barrier() -> None:
     """Wait until the side effects of all started programs, such as `debug.print`, have happened.
 
-    >>> import olympus
     >>> olympus.debug.print("x is {}", 2); olympus.effects_barrier()
     x is 2
     """

@@ -110,8 +110,6 @@ def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: 
       A `NanFound`, which prints as a report; None if no operation makes a NaN of operands without
       one.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def loss(x):
     ...     return onp.where(x > 0, onp.log(x), 0.0).sum()
     >>> found = olympus.debug.find_nan(olympus.grad(loss), onp.array([1.0, 0.0]))

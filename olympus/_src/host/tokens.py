@@ -77,7 +77,6 @@ def create_token(_: Any = None) -> Any:
     Returns:
       A token, of the type `olympus.core.abstract_token`.
 
-    >>> import olympus
     >>> token = olympus.lax.create_token()
     >>> olympus.typeof(token) is olympus.core.abstract_token
     True
@@ -94,7 +93,6 @@ def after_all(*operands: Any) -> Any:
     Returns:
       A token.
 
-    >>> import olympus
     >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
     >>> olympus.typeof(token) is olympus.core.abstract_token
     True
@@ -111,7 +109,6 @@ def stage(x: ArrayLike, /) -> Array:
     Returns:
       An array, or a traced value under a transformation.
 
-    >>> import olympus
     >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()
     { lambda ; . let a:f32[] = stage 2.0:f32[] in (a,) }
     """

@@ -153,8 +153,6 @@ def checkify(f: Callable[P, R], errors: frozenset[ErrorCategory] = user_checks
       A function of the same arguments that returns (error, result). `error.get()` is None, or says
       what failed first: the operation, the user's line, operands, the iteration of the loop.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus.experimental import checkify
     >>> f = checkify.checkify(lambda x, i: onp.log(x)[i], errors=checkify.all_checks)
     >>> error, _ = olympus.jit(f)(onp.array([1., 2.]), 5)
     >>> print(error.get().splitlines()[0][:64])
@@ -233,7 +231,6 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     Raises:
       OlympusRuntimeError: where it does not hold.
 
-    >>> import olympus
     >>> @olympus.jit(checks={"user"})
     ... def f(x):
     ...     olympus.check(x > 0, "{x} is not positive", x=x)
@@ -284,7 +281,6 @@ def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) ->
     Args:
       pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
 
-    >>> from olympus.experimental import checkify
     >>> checkify.debug_check(False, "not looked at")
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
@@ -299,7 +295,6 @@ def check_error(error: Error) -> None:
     Raises:
       OlympusRuntimeError: where there is one.
 
-    >>> from olympus.experimental import checkify
     >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(1.)
     >>> checkify.check_error(error)
     """

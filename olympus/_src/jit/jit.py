@@ -175,7 +175,6 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
       a call finds a program, and else why not) and `cache_info`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):
     ...     return onp.sin(x) * 2

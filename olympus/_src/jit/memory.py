@@ -114,7 +114,6 @@ def memory_report(most: int = 20) -> MemoryReport:
       A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all but
       arrays, `f.clear_cache()` of what a function holds.
 
-    >>> import olympus
     >>> f = olympus.jit(lambda x: x @ x)
     >>> _ = f(olympus.numpy.ones((3, 3)))
     >>> report = olympus.memory_report()

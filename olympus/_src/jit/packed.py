@@ -84,7 +84,6 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     and hold machine code and pickles: load none that you do not trust. `olympus.export` writes
     programs that other versions and machines read.
 
-    >>> import olympus
     >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = olympus.jit(lambda x: x + 1).lower(1.0).compile()
     >>> print(deserialize_and_load(*serialize(compiled))(2.0))
@@ -116,7 +115,6 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
     Returns:
       A `stages.Compiled`. ValueError for another number of devices, or devices of another backend.
 
-    >>> import olympus
     >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = olympus.jit(lambda x: {"a": x + 1}).lower(1.0).compile()
     >>> data, in_tree, out_tree = serialize(compiled)

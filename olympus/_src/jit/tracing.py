@@ -97,7 +97,6 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
       A function of the same arguments that returns a `ClosedOlympuspr`; arguments may be arrays, or
       anything with a shape and a dtype.
 
-    >>> import olympus
     >>> olympus.make_olympuspr(lambda x: 2.0 * x)(3.0)
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
@@ -145,7 +144,6 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
     Returns:
       The result's pytree, with a `ShapeDtypeStruct` at each leaf.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.eval_shape(onp.dot, onp.ones((2, 3)), onp.ones(3))
     ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
@@ -169,7 +167,6 @@ def named_scope(name: str) -> Any:
 
     TypeError unless `name` is a string.
 
-    >>> import olympus
     >>> @olympus.jit
     ... def f(x):
     ...     with olympus.named_scope("double"):
@@ -203,7 +200,6 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     Returns:
       A function with the same arguments and result.
 
-    >>> import olympus
     >>> olympus.named_call(lambda x: x + 1, name="increment")(1)
     2
     """
@@ -220,7 +216,6 @@ def ensure_compile_time_eval() -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):
     ...     with olympus.ensure_compile_time_eval():

@@ -229,8 +229,6 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     Returns:
       Axes: batch, then the remaining ones of lhs, then those of rhs.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
@@ -322,7 +320,6 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
     Returns:
       An array of the axes that are left: a scalar for two vectors.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1., 2.], [3., 4.]])
     >>> print(lax.dot(x, onp.array([1., 1.])), lax.dot(x[0], x[1]))
     [3. 7.] 11.0
@@ -350,7 +347,6 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     Returns:
       [..., n, m] of the operands' dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> lax.batch_matmul(onp.ones((5, 2, 3)), onp.ones((5, 3, 4))).shape
     (5, 2, 4)
     """

@@ -342,7 +342,6 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Returns:
       `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
 
-    >>> from olympus import lax
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
     """
@@ -405,7 +404,6 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type` or the
       operands' dtype. Linear in both operands.
 
-    >>> from olympus import lax, numpy as onp
     >>> image, kernel = onp.arange(5.).reshape(1, 1, 5), onp.array([[[1., 0., -1.]]])
     >>> print(lax.conv_general_dilated(image, kernel, (1,), [(1, 1)]))
     [[[-1. -2. -2. -2.  3.]]]
@@ -488,7 +486,6 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
     Returns:
       [batch, features out, spatial...].
 
-    >>> from olympus import lax, numpy as onp
     >>> lax.conv(onp.ones((1, 3, 8, 8)), onp.ones((5, 3, 3, 3)), (2, 2), "SAME").shape
     (1, 5, 4, 4)
     """
@@ -514,7 +511,6 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
     Returns:
       [batch, features out, spatial...].
 
-    >>> from olympus import lax, numpy as onp
     >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
     >>> lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)).shape
     (1, 1, 4)

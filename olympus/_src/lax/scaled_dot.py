@@ -71,8 +71,6 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
 
     Raises TypeError where shapes do not fit.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> x, scale = onp.ones((2, 64)), onp.array([[1., 2.], [4., 4.]])
     >>> print(lax.scaled_dot(x, x.T, lhs_scale=scale, preferred_element_type="float32"))
     [[ 96.  96.]

@@ -302,7 +302,6 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
     Cotangents go back to where the values were. ValueError for a specification without a mesh, for
     one of axes that are not explicit, and where an array's shape does not fit.
 
-    >>> import olympus
     >>> from olympus.sharding import AxisType, NamedSharding, PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
     >>> y = olympus.reshard(olympus.numpy.ones((4, 2)), NamedSharding(mesh, P("x")))
@@ -424,7 +423,6 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
     Returns:
       A function with the same arguments, or a decorator.
 
-    >>> import olympus
     >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
     >>> with olympus.set_mesh(mesh):
@@ -471,7 +469,6 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
     ValueError without a mesh around.
 
     >>> from olympus.sharding import PartitionSpec as P, explicit_axes
-    >>> import olympus
     >>> f = explicit_axes(lambda x: print(olympus.typeof(x)), in_sharding=P("x"))
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     f(olympus.numpy.ones(4))

@@ -93,8 +93,6 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     Returns:
       An array of one axis more.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> lax.stack([onp.zeros(3), onp.ones(3)], axis=1).shape
     (3, 2)
     """
@@ -116,8 +114,6 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
     Raises ValueError for a scalar, or an axis out of bounds.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> [int(row.sum()) for row in lax.unstack(onp.array([[1, 2], [3, 4]]))]
     [3, 7]
     """

@@ -35,7 +35,6 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     Returns:
       A pytree of arrays with the leading size of `xs`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.lax.map(lambda x: x * x, onp.arange(3)))
     [0 1 4]
     """

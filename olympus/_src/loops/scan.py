@@ -56,7 +56,6 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     Returns:
       The last carry, and the ys stacked along a new leading axis.
 
-    >>> import olympus
     >>> total, sums = olympus.lax.scan(lambda c, x: (c + x, c + x), 0., olympus.numpy.arange(4.))
     >>> print(total, sums)
     6.0 [0. 1. 3. 6.]

@@ -51,7 +51,6 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     Returns:
       The last value; `init_val` where the condition does not hold at first.
 
-    >>> import olympus
     >>> print(olympus.lax.while_loop(lambda x: x < 100, lambda x: x * 2, 3))
     192
     >>> def power(x):       # the first of x, x², x⁴ … above 100
@@ -110,7 +109,6 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     Returns:
       The last value; `init_val` where upper <= lower.
 
-    >>> import olympus
     >>> print(olympus.lax.fori_loop(0, 4, lambda i, x: x + i, 0))
     6
     """

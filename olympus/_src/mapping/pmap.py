@@ -69,7 +69,6 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
     ValueError for more examples than devices, sizes that differ and axes out of range; TypeError
     for arguments that are not arrays.
 
-    >>> import olympus, olympus.numpy as onp
     >>> fraction = olympus.pmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")
     >>> fraction(onp.full((olympus.device_count(), 2), 3.0)).sum(0)
     Array([1., 1.], dtype=float32)

@@ -70,7 +70,6 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     or that cannot be cut evenly, and for results that may vary along an axis that their
     specification does not name; TypeError for what is no specification.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> @olympus.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P())
@@ -100,7 +99,6 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     Returns:
       A function of the same positional arguments, or a decorator.
 
-    >>> import olympus, olympus.numpy as onp
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))
     ...     print(olympus.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(x))

@@ -50,7 +50,6 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     ValueError for sizes that differ, for axes that are out of range, and for axis specifications of
     another structure; TypeError for leaves that are not arrays.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x, y: x * y, in_axes=(0, None))(onp.arange(3), 2)
     Array([0, 2, 4], dtype=int32)
     """

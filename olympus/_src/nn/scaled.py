@@ -51,7 +51,6 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
 
     TypeError for shapes that do not fit.
 
-    >>> from olympus import nn, numpy as onp
     >>> x = onp.array([[[1., 2., 3., 4.]]])
     >>> scales = onp.array([[[1., 10.]]])
     >>> print(nn.scaled_matmul(x, x, scales, scales))
@@ -98,7 +97,6 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     Returns:
       A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
 
-    >>> from olympus import nn
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.block_size, config.data_type
     (32, dtype(float8_e4m3fn))
@@ -188,8 +186,6 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
       An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of the
       same kind: those of the product without rounding, of rounded operands.
 
-    >>> import olympus
-    >>> from olympus import nn, numpy as onp
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> out = nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)

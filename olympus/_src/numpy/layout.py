@@ -128,4 +128,4 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
 complete_docstrings(globals(), {
     "a": "data as of `asarray`.",
     "dtype": "of the result.",
-}, returns="An array.", example="import olympus.numpy as onp")
+}, returns="An array.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import errors, lib
+from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -55,18 +56,15 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     """The same elements in another shape.
 
     Args:
-      a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: accepted; no result shares memory that could be written to.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and the dtype of `a`.
 
     Raises TypeError where the sizes do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.reshape(onp.arange(6), (2, -1)))
     [[0 1 2]
      [3 4 5]]
@@ -119,16 +117,13 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
     """The elements as a vector; not a view, since none can be written to.
 
     Args:
-      a: array.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       A vector of the dtype of `a`.
 
     Raises ValueError for order "K": arrays have no strides.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ravel(onp.array([[1, 2], [3, 4]]), order="F"))
     [1 3 2 4]
     """
@@ -144,15 +139,10 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Axes of size 1 inserted.
 
     Args:
-      a: array.
       axis: an int or several: the places of the new axes in the result.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for places out of bounds or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.expand_dims(onp.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
@@ -165,16 +155,11 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Axes of size 1 removed.
 
     Args:
-      a: array.
       axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
         happen to be 1.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for larger axes.
 
-    >>> import olympus.numpy as onp
     >>> onp.squeeze(onp.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
@@ -204,7 +189,6 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_1d(onp.float32(2.0))
     Array([2.], dtype=float32)
     """
@@ -223,7 +207,6 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_2d(onp.ones(3)).shape
     (1, 3)
     """
@@ -242,7 +225,6 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_3d(onp.ones(3)).shape
     (1, 3, 1)
     """
@@ -267,15 +249,10 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.transpose(onp.ones((2, 3, 4)), (1, 0, 2)).shape
     (3, 2, 4)
     """
@@ -296,15 +273,10 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The axes in another order: `transpose` under its name in the array API standard.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.permute_dims(onp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
@@ -322,7 +294,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.matrix_transpose(onp.array([[1, 2], [3, 4]])))
     [[1 3]
      [2 4]]
@@ -339,15 +310,10 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged.
 
     Args:
-      a: array.
       axis1, axis2: ints; negative ones count from the end.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds.
 
-    >>> import olympus.numpy as onp
     >>> onp.swapaxes(onp.ones((2, 3, 4)), 0, -1).shape
     (4, 3, 2)
     """
@@ -364,16 +330,11 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     """Axes moved to new places; the others keep their order.
 
     Args:
-      a: array.
       source: an axis or several.
       destination: where each is in the result, as many.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
 
-    >>> import olympus.numpy as onp
     >>> onp.moveaxis(onp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -399,12 +360,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
       axis: the axis.
       start: the axis that it is put before, in [-n, n]; n puts it last.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for another `start`.
 
-    >>> import olympus.numpy as onp
     >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -426,15 +383,12 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     Args:
       array: array or number.
       shape: an int or ints, the shape of the result.
-      subok: has no effect, since arrays have no subclasses.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape. It is no view; under jit the repetition is usually never stored.
 
     Raises ValueError where it does not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.broadcast_to(onp.array([1, 2]), (2, 2)))
     [[1 2]
      [1 2]]
@@ -455,14 +409,12 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 
     Args:
       args: arrays or numbers.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       A list of arrays (NumPy: a tuple).
 
     Raises ValueError where the shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.broadcast_arrays(onp.ones(3), onp.ones((2, 1)))]
     [(2, 3), (2, 3)]
     """
@@ -484,7 +436,6 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
     Raises ValueError if they do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> onp.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
@@ -495,13 +446,11 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements in another shape: repeated from the start where it is larger, or cut off.
 
     Args:
-      a: array.
       new_shape: an int or ints.
 
     Returns:
       An array of that shape; zeros if `a` has no elements.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.resize(onp.array([1, 2, 3]), (2, 4)))
     [[1 2 3 1]
      [2 3 1 2]]
@@ -535,7 +484,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape of `m`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
     [[2 1]
      [4 3]]
@@ -555,7 +503,6 @@ def fliplr(m: ArrayLike) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fliplr(onp.array([[1, 2], [3, 4]])))
     [[2 1]
      [4 3]]
@@ -575,7 +522,6 @@ def flipud(m: ArrayLike) -> Array:
 
     Raises ValueError for rank 0.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flipud(onp.array([[1, 2], [3, 4]])))
     [[3 4]
      [1 2]]
@@ -604,7 +550,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
     Raises ValueError unless two axes are given.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.rot90(onp.array([[1, 2], [3, 4]])))
     [[2 4]
      [1 3]]
@@ -626,7 +571,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     """Elements moved along an axis, those that leave enter at the other end.
 
     Args:
-      a: array.
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
 
@@ -637,7 +581,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     axes
     do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.roll(onp.arange(5), 2))
     [3 4 0 1 2]
     """
@@ -723,7 +666,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       x: array.
       dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
-      device: a device or sharding to put the result on.
 
     Returns:
       An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
@@ -731,7 +673,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
     Raises TypeError for what is no dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
     Array([ 1, -1], dtype=int32)
     """
@@ -749,3 +690,8 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)
+
+
+complete_docstrings(globals(), {
+    "a": "array.",
+}, returns="An array of the same elements.")

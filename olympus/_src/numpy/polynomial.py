@@ -494,4 +494,4 @@ def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread:
 
 complete_docstrings(globals(), {
     "a1, a2": "coefficients [n] and [m], highest power first; a scalar is a constant.",
-}, example="import olympus.numpy as onp")
+})

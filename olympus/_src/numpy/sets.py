@@ -453,4 +453,4 @@ complete_docstrings(globals(), {
     "fill_value": "what is returned where there are fewer; the smallest by default.",
     "x": "array; it is flattened.",
     "ar1, ar2": "arrays, which are flattened.",
-}, example="import olympus.numpy as onp")
+})

@@ -48,7 +48,6 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
       A function. It raises ValueError where axes of one name differ in size, or the rest of the
       shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
     >>> dots(onp.ones((4, 3)), onp.ones(3)).shape
     (4,)
@@ -173,7 +172,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     Returns:
       An array in which the axes of the function's result take the place of `axis`.
 
-    >>> import olympus.numpy as onp
     >>> onp.apply_along_axis(lambda v: v[::2] + v[-1], 1, onp.arange(6).reshape(2, 3))
     Array([[ 2,  4],
            [ 8, 10]], dtype=int32)
@@ -204,7 +202,6 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
     Returns:
       An array of the rank of `a`: axes that the function removes stay with size 1.
 
-    >>> import olympus.numpy as onp
     >>> onp.apply_over_axes(onp.sum, onp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """

@@ -470,7 +470,6 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
     Returns:
       key<fry>[].
 
-    >>> import olympus
     >>> olympus.random.key(7)
     Array((), dtype=key<fry>) overlaying:
     [0 7]
@@ -490,7 +489,6 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     Returns:
       uint32[2]; the functions here take it where they take a typed key.
 
-    >>> import olympus
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
     """
@@ -525,7 +523,6 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLi
     Returns:
       Typed keys.
 
-    >>> from olympus import random
     >>> key = random.key(7)
     >>> bool(random.wrap_key_data(random.key_data(key)) == key)
     True
@@ -570,7 +567,6 @@ def key_data(keys: ArrayLike) -> Array:
     Returns:
       uint32[..., 2]; for storing keys, and `wrap_key_data`.
 
-    >>> import olympus
     >>> print(olympus.random.key_data(olympus.random.key(7)))
     [0 7]
     """
@@ -586,7 +582,6 @@ def key_impl(keys: ArrayLike) -> str:
     Returns:
       A str.
 
-    >>> from olympus import random
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
@@ -606,7 +601,6 @@ def clone(key: ArrayLike) -> Array:
     Returns:
       Keys with the same words, in the form in which they were given.
 
-    >>> from olympus import random
     >>> key = random.key(0)
     >>> bool(random.clone(key) == key)
     True
@@ -624,7 +618,6 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Returns:
       Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
-    >>> import olympus
     >>> olympus.random.split(olympus.random.key(0), 3).shape
     (3,)
     """
@@ -645,7 +638,6 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.
 
-    >>> import olympus
     >>> key = olympus.random.key(0)
     >>> bool(olympus.random.fold_in(key, 1) == olympus.random.fold_in(key, 2))
     False

@@ -640,8 +640,6 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
       path: the directory, made when it is first written to; None turns the cache off.
 
     >>> import os
-    >>> import olympus
-    >>> from olympus.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.set_cache_dir(os.path.expanduser("~/.cache/olympus"))
     >>> os.path.basename(olympus.config.olympus_compilation_cache_dir)
     'olympus'
@@ -655,7 +653,6 @@ def reset_cache() -> None:
 
     What is in the directory stays.
 
-    >>> from olympus.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()
     """
     _told.clear()

@@ -479,7 +479,6 @@ def get_abstract_mesh() -> AbstractMesh:
     Returns:
       An `AbstractMesh`.
 
-    >>> import olympus
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     print(olympus.sharding.get_abstract_mesh())
     AbstractMesh('x': 1, axis_types=(Explicit,), device_kind=cpu, num_cores=None, platform=cpu)

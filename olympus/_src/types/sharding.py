@@ -424,7 +424,6 @@ def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) 
     Returns:
       A `SingleDeviceSharding`, which `device_put` takes.
 
-    >>> import olympus
     >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
     >>> olympus.device_put(1.0, sharding).sharding == sharding
     True

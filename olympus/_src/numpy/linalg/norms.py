@@ -315,7 +315,6 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
       x1, x2: arrays.
       axes: a number n: the last n axes of `x1` with the first n of `x2`; or a pair of lists of
         axes.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array with the axes left of `x1`, then those left of `x2`, of the promoted dtype.
@@ -354,4 +353,4 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "precision": "of the products on accelerators; see `lax.Precision`.",
     "preferred_element_type": "dtype to accumulate in and to return.",
-}, example="import olympus.numpy as onp")
+})

@@ -144,7 +144,6 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
       nfev, status (0; 1 where an event ended it; -1) and success. Where the end was not reached,
       states beyond are NaN; `t_eval` is cut where an event ended it, unless max_steps is given.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import solve_ivp
     >>> found = solve_ivp(lambda t, y: -0.5 * y, (0., 10.), [2.], dense_output=True, rtol=1e-6)
     >>> with onp.printoptions(precision=4):

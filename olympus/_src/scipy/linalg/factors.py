@@ -385,4 +385,4 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 complete_docstrings(globals(), {
     "overwrite_a, check_finite": "SciPy's, without effect.",
     "a": "[..., m, n]; integers become floats. k = min(m, n).",
-}, example="import olympus.numpy as onp, olympus")
+})

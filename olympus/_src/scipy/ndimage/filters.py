@@ -567,5 +567,4 @@ complete_docstrings(globals(), {
     "mode, cval": "as of `correlate1d`.",
     "axis": "along which.",
     "size, footprint, mode, cval": "as of `maximum_filter`.",
-}, returns="An image of the same shape and dtype.",
-   example="import olympus.numpy as onp, olympus")
+}, returns="An image of the same shape and dtype.")

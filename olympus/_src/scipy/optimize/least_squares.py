@@ -174,7 +174,6 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
 
     Raises ValueError for another loss, TypeError for residuals that are no real vector.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import least_squares
     >>> t = onp.linspace(0., 1., 5)
     >>> model = lambda x: x[0] * onp.exp(-x[1] * t)
@@ -247,8 +246,6 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
     Returns:
       RootResult.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import root
     >>> point = lambda r: root(lambda x, r: onp.array([x[0] - x[1], x @ x - r * r]),
     ...                        onp.array([1., 2.]), (r,)).x

@@ -112,8 +112,6 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
     Raises ValueError for unknown methods and options, TypeError for a function that is no real
     scalar and for bounds of complex numbers.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import minimize
     >>> rosenbrock = lambda x, a: (a - x[0]) ** 2 + 100. * (x[1] - x[0] ** 2) ** 2
     >>> lowest = lambda a: minimize(rosenbrock, onp.zeros(2), (a,), method="BFGS").x

@@ -128,7 +128,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     Raises ValueError for ranks that differ, another mode or method, and for "valid" if neither
     array is the larger one in every axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.convolve(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [ 0  1 12 23 30]
     """
@@ -152,7 +151,6 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
     Raises ValueError as `convolve` does.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.correlate(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [10 21 32  3  0]
     """
@@ -172,7 +170,6 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
 
     Raises ValueError for another mode.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.correlation_lags(3, 2))
     [-1  0  1  2]
     """
@@ -234,7 +231,6 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
 
     Raises ValueError as `convolve` does.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.fftconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
     """
@@ -255,7 +251,6 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     Returns:
       An array of their rank, of a floating or complex dtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.oaconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
     """
@@ -307,7 +302,6 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 
     Raises ValueError for other ranks, modes and boundaries.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.convolve2d(x, onp.array([[1, 1]]), "same", "wrap"))
     [[3 3]
@@ -333,7 +327,6 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: st
 
     Raises ValueError for other ranks, modes and boundaries.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.correlate2d(x, onp.array([[1, 10]]), "valid"))
     [[21]

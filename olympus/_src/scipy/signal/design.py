@@ -565,4 +565,4 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
 
 complete_docstrings(globals(), {
     "fs": "samples per unit of time.",
-}, example="import olympus")
+})

@@ -428,4 +428,4 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "b, a": "the coefficients above and below, vectors; a[0] is not 0.",
     "sos": "[k, 6]: b0, b1, b2, a0, a1, a2 of each section.",
-}, example="import olympus.numpy as onp, olympus")
+})

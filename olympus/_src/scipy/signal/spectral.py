@@ -528,4 +528,4 @@ complete_docstrings(globals(), {
     "x": "the signal; integers become floats.",
     "axis": "along which.",
     "fs": "samples per unit of time.",
-}, example="import olympus.numpy as onp, olympus")
+})

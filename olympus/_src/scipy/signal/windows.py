@@ -390,4 +390,4 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
 complete_docstrings(globals(), {
     "M": "the number of weights.",
     "sym": "symmetric, else periodic.",
-}, returns="float[M].", example="import olympus")
+}, returns="float[M].")

@@ -608,4 +608,4 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
-}, example="from olympus.scipy import special")
+})

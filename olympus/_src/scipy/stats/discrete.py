@@ -9,8 +9,11 @@ from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
 from ...numpy.ufuncs import maximum, minimum
-from ...random import counts, discrete, from_gamma, trials, urns
+from ...random import discrete, from_gamma
+from ...random import poisson as of_poisson
+from ...random.binomial import binomial
 from ...random.continuous import subkeys
+from ...random.hypergeometric import hypergeometric
 from ...random.keys import typed
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
@@ -103,7 +106,7 @@ class Binom(Discrete):
         return n * p * (1.0 - p)
 
     def draw(self, key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
-        return trials.binomial(key, n, p, shape, dtype)
+        return binomial(key, n, p, shape, dtype)
 
 
 class Betabinom(Summed):
@@ -127,7 +130,7 @@ class Betabinom(Summed):
 
     def draw(self, key: Any, shape: Any, dtype: Any, n: Any, a: Any, b: Any) -> Any:
         first, second = subkeys(typed(key))
-        return trials.binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
+        return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
 
     def mean(self, n: Any, a: Any, b: Any) -> Any:
         return n * (a / (a + b))
@@ -268,7 +271,7 @@ class Poisson(Discrete):
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
     def draw(self, key: Any, shape: Any, dtype: Any, mu: Any) -> Any:
-        return counts.poisson(key, mu, shape)
+        return of_poisson.poisson(key, mu, shape)
 
 
 _FAR = 60.0     # from where on the series for the entropy is accurate
@@ -303,7 +306,7 @@ class Hypergeom(Summed):
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
     def draw(self, key: Any, shape: Any, dtype: Any, M: Any, n: Any, N: Any) -> Any:
-        return urns.hypergeometric(key, n, M - n, N, shape)
+        return hypergeometric(key, n, M - n, N, shape)
 
 
 def _log_choose(n: Any, k: Any) -> Any:

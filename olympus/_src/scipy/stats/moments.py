@@ -343,4 +343,4 @@ complete_docstrings(globals(), {
     "axis": "along which; None is of all elements.",
     "nan_policy": '"propagate", or "omit" to leave NaN out.',
     "a": "real numbers, any shape; integers become floats.",
-}, example="from olympus import numpy as onp, scipy")
+})

@@ -16,10 +16,11 @@ from ...numpy.elementary import exp, log, log1p, rint, sqrt
 from ...numpy.trigonometry import arcsin, arctan2, sin, tan
 from ...numpy.ufuncs import minimum
 from ...random import continuous as samplers
-from ...random import directions, from_gamma
+from ...random import from_gamma
 from ...random import gamma as from_gamma_samples
 from ...random.continuous import subkeys
 from ...random.keys import typed
+from ...random.vonmises import vonmises as vonmises_samples
 from ...types import dtypes
 from ..special.gammas import betainc, betaln, digamma, gammaincc, gammaln
 from ..special.normal import log_ndtr, ndtr, ndtri
@@ -356,7 +357,7 @@ class Vonmises(Mirrored):
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
 
     def draw(self, key: Any, shape: Any, dtype: Any, kappa: Any) -> Any:
-        return directions.vonmises(key, 0.0, kappa, shape, dtype)
+        return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 
 def _above_zero(x: Any) -> Any:

@@ -12,9 +12,9 @@ from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, log1p, sqrt
 from ...numpy.trigonometry import asinh
 from ...numpy.ufuncs import absolute
-from ...random import counts
 from ...random.continuous import subkeys
 from ...random.keys import typed
+from ...random.poisson import poisson
 from .distribution import Summed, published
 
 __all__ = ["skellam"]
@@ -90,7 +90,7 @@ class Skellam(Summed):
 
     def draw(self, key: Any, shape: Any, dtype: Any, mu1: Any, mu2: Any) -> Any:
         first, second = subkeys(typed(key))
-        return counts.poisson(first, mu1, shape) - counts.poisson(second, mu2, shape)
+        return poisson(first, mu1, shape) - poisson(second, mu2, shape)
 
 
 skellam = published(Skellam())
