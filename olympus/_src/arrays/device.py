@@ -294,7 +294,7 @@ def _in_memory(x: Any, memory: str | None) -> Any:
 
 @api_boundary
 def device_get(x: PyTree) -> PyTree:
-    """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
+    """Wait for the arrays of a pytree, and return NumPy arrays; other leaves stay as they are.
 
     Args:
       x: a pytree.
@@ -313,7 +313,7 @@ def device_get(x: PyTree) -> PyTree:
 
 @api_boundary
 def block_until_ready(x: T) -> T:
-    """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
+    """Wait until the arrays of a pytree are computed, and return it; raise their errors.
 
     Args:
       x: a pytree; leaves that are not arrays are ignored.
@@ -362,7 +362,7 @@ def _arrays(x: Any) -> list[Any]:
 def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
               axis_types: Sequence[AxisType] | None = None, *,
               devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of the first devices, as many as it takes.
+    """Make a mesh of the first devices, as many as its shape needs.
 
     Args:
       axis_sizes: how many devices each axis has.
@@ -395,7 +395,7 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included.
+    """All arrays of a platform that are not deleted yet, including those that Olympus keeps.
 
     Args:
       platform: its name; None is the default backend's.

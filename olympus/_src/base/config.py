@@ -207,7 +207,7 @@ class Guard(Option):
 
 
 class Told(Option):
-    """An option of the process that something else is told of, when it is set and at the start."""
+    """An option of the process that another part is told of, when it is set and at the start."""
 
     __slots__ = ("_tell",)
 
@@ -243,7 +243,7 @@ class Told(Option):
 
 
 class Idle(Option):
-    """An option of JAX's that changes nothing here, which is said once."""
+    """An option of JAX that changes nothing here; the first other value warns."""
 
     __slots__ = ("_silent", "_told", "_why")
 

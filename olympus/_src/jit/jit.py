@@ -65,7 +65,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Inline(enum.Enum):
-    """When a jitted function is put into the program of its caller: a value of `jit(inline=…)`.
+    """The time at which `jit` inlines a function into its caller's program: for `jit(inline=…)`.
 
     OLYMPUS_EARLY puts its equations there when it is traced, as True does. The others leave a call,
     as False does: XLA puts called functions into their callers, on CPU all of them.
@@ -135,7 +135,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         hold: str | None = None, max_traces: int | None = None,
         on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
         checks: Iterable[str] = ()) -> Any:
-    """Compile a function: traced and compiled by XLA once per type of its arguments.
+    """Compile a function with XLA, once for each combination of argument types.
 
     Args:
       fun: a function of pytrees of arrays that returns one; it must not depend on anything else

@@ -20,7 +20,7 @@ __all__ = ["CacheMemory", "FunctionMemory", "MemoryReport", "memory_report"]
 
 
 class FunctionMemory(NamedTuple):
-    """What a jitted function holds: see `memory_report`.
+    """The memory of a jitted function: see `memory_report`.
 
     Attributes:
       name: the function, with the file and line of the user's that it is written at.
@@ -46,7 +46,7 @@ class FunctionMemory(NamedTuple):
 
 
 class CacheMemory(NamedTuple):
-    """What a cache, or all caches of a kind, hold: see `memory_report`.
+    """The memory of a cache, or of all caches of a kind: see `memory_report`.
 
     Attributes:
       name: the module and the name there, or what it is kept on.
@@ -66,7 +66,7 @@ class CacheMemory(NamedTuple):
 
 
 class MemoryReport(NamedTuple):
-    """What a process holds; printed, a table. Sizes are in bytes.
+    """The memory of a process, in bytes; it prints as a table.
 
     Attributes:
       functions: the jitted functions that hold most, largest first; the last row, named
@@ -105,7 +105,7 @@ class MemoryReport(NamedTuple):
 
 
 def memory_report(most: int = 20) -> MemoryReport:
-    """What Olympus holds in this process: programs by function, caches, arrays by device.
+    """The memory that Olympus holds in this process: programs by function, caches, arrays.
 
     Args:
       most: how many functions, and caches, are listed; the others are summed up in one row each.

@@ -136,7 +136,7 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
 
 @api_boundary
 def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
-    """Shapes and dtypes of a function's result, found without any computation.
+    """The shapes and dtypes of a function's result, without computing it.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -194,7 +194,7 @@ def _scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """The function with its operations under a scope of its name (or another name).
+    """Put a function's operations under a scope with its name, or with another one.
 
     Args:
       fun: the function.

@@ -324,8 +324,10 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Shardin
       An array of shape [*sizes, ...].
 
     >>> import olympus
-    >>> olympus.lax.broadcast(olympus.numpy.arange(2), (3,)).shape
-    (3, 2)
+    >>> print(olympus.lax.broadcast(olympus.numpy.arange(2), (3,)))
+    [[0 1]
+     [0 1]
+     [0 1]]
     """
     shape = typeof(operand).shape
     sizes = canonical_shape(sizes, "broadcast")
@@ -350,8 +352,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     Raises TypeError where the operand does not fit.
 
     >>> import olympus
-    >>> olympus.lax.broadcast_in_dim(olympus.numpy.arange(2), (2, 3), (0,)).shape
-    (2, 3)
+    >>> print(olympus.lax.broadcast_in_dim(olympus.numpy.arange(2), (2, 3), (0,)))
+    [[0 0 0]
+     [1 1 1]]
     """
     shape = canonical_shape(shape, "broadcast_in_dim")
     dims = tuple([
@@ -407,8 +410,9 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
     Raises TypeError if the numbers of elements differ.
 
     >>> import olympus
-    >>> olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)).shape
-    (2, 3)
+    >>> print(olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)))
+    [[0 1 2]
+     [3 4 5]]
     """
     shape = canonical_shape(new_sizes, "reshape")
     if dimensions is not None:
@@ -436,8 +440,10 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     Raises TypeError unless each axis is named once.
 
     >>> import olympus
-    >>> olympus.lax.transpose(olympus.numpy.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    >>> print(olympus.lax.transpose(olympus.numpy.arange(6).reshape(2, 3), (1, 0)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     if type(permutation) is not tuple or not _INT.issuperset(map(type, permutation)):
         permutation = tuple([
@@ -504,8 +510,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
       An array with the same elements in row-major order.
 
     >>> import olympus
-    >>> olympus.lax.collapse(olympus.numpy.ones((2, 3, 4)), 1, 3).shape
-    (2, 12)
+    >>> print(olympus.lax.collapse(olympus.numpy.arange(8).reshape(2, 2, 2), 1, 3))
+    [[0 1 2 3]
+     [4 5 6 7]]
     """
     shape = typeof(operand).shape
     start, stop, _ = slice(*[

@@ -217,7 +217,7 @@ def move(x: Any, target: Space) -> Any:
 
 
 def with_sharding_constraint(x: T, shardings: PyTree) -> T:
-    """`x`, spread over devices as demanded: what XLA may not choose for itself.
+    """Return `x` with a required sharding, where XLA would choose one.
 
     Args:
       x: a pytree of arrays.
@@ -288,7 +288,7 @@ def _axes(spec: PartitionSpec) -> set[Any]:
 
 
 def reshard(xs: T, out_shardings: PyTree) -> T:
-    """The same values, of types that are cut as demanded along explicit axes of a mesh.
+    """Change the shardings of values along explicit axes of a mesh.
 
     Args:
       xs: a pytree of arrays.
@@ -413,7 +413,7 @@ def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *,
               axes: str | Sequence[Any] | None = None, out_sharding: Any = None) -> Any:
-    """`f`, within which XLA decides along axes of the mesh around, as if they were Auto.
+    """Let XLA decide shardings within `f`, as if axes of the ambient mesh were Auto.
 
     Args:
       f: a function of arrays; without it, a decorator is returned.
@@ -457,7 +457,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *,
                   axes: str | Sequence[Any] | None = None, in_sharding: Any = None) -> Any:
-    """`f`, within which types say how values are cut along axes that are Auto in the mesh around.
+    """Make types say how values are cut within `f`, along Auto axes of the ambient mesh.
 
     Args:
       f: a function of arrays; without it, a decorator is returned.

@@ -43,7 +43,7 @@ Infer = _Infer()
 def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
               in_specs: PyTree = Infer, mesh: Mesh | AbstractMesh | None = None,
               axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True) -> Any:
-    """`f`, the program of one device of a mesh, as a function of whole arrays.
+    """Turn `f`, the program of one device of a mesh, into a function of whole arrays.
 
     Args:
       f: a function of positional pytrees of arrays. It gets each device's part and gives that
@@ -87,7 +87,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
          axis_name: Hashable) -> Any:
-    """`shard_map` along one axis of the mesh around, with array axes in place of specifications.
+    """`shard_map` along one axis of the ambient mesh, with array axes in place of specifications.
 
     Args:
       f: a function of positional pytrees of arrays; without it, a decorator is returned.

@@ -171,7 +171,7 @@ class PRNGKeyArray(lib.Array):
         return manipulation.squeeze(self, axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
+        """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
@@ -562,7 +562,7 @@ def typed_scalar(name: str, key: Any) -> Any:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words behind typed keys of shape [...]: uint32[..., 2].
+    """The words of typed keys of shape [...], as uint32[..., 2].
 
     Args:
       keys: typed keys, or raw ones, which stay.
@@ -598,7 +598,7 @@ def _as_given(given: Any, keys: Any) -> Any:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key: for code that checks that no key is used twice, a different one.
+    """The same key, which counts as a new one for the check of key reuse.
 
     Args:
       key: typed or raw keys, any shape.
@@ -615,7 +615,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """New keys from a key, which should not be used any more.
+    """Make new keys from a key, which must not be used again.
 
     Args:
       key: a single key.
@@ -625,8 +625,10 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
       Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
     >>> import olympus
-    >>> olympus.random.split(olympus.random.key(0), 3).shape
-    (3,)
+    >>> from olympus import random
+    >>> first, second = random.split(random.key(0))
+    >>> print(random.randint(first, (3,), 0, 99), random.randint(second, (3,), 0, 99))
+    [10 71 37] [26 61 79]
     """
     keys = typed_scalar("split", key)
     return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(num, "split")))

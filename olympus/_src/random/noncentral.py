@@ -126,7 +126,7 @@ def _noncentral_f(key: Any, dfnum: Any, dfden: Any, nonc: Any, *, shape: Dims, d
 def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: ArrayLike,
                  shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                  out_sharding: ShardingLike = None) -> Array:
-    """Noncentral F numbers: those of `f` with a noncentral chi-square number above.
+    """Noncentral F numbers: those of `f` with a noncentral chi-square number as numerator.
 
     Args:
       key: a single key.

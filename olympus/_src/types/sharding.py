@@ -48,7 +48,7 @@ UNCONSTRAINED = _Unconstrained()
 
 
 class PartitionSpec:
-    """Which axes of a mesh each axis of an array is cut along.
+    """A partition specification: the mesh axes along which each axis of an array is cut.
 
     Args:
       partitions: per axis of the array a mesh axis' name, a tuple of names (the first is the

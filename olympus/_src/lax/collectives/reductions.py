@@ -442,7 +442,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
 
 
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """`x` as a value of another kind along a named axis; the numbers stay.
+    """Cast `x` to another kind along a named axis; its numbers stay.
 
     Args:
       x: a pytree of arrays.
