@@ -322,6 +322,7 @@ class JitFunction:
             self.device = devices.client(backend).local_devices()[0]
         key = (*self.signature.key, self.keep_unused, hold, on_mesh, guards,
                repr(sorted(compiler_options.items())) if compiler_options else None)
+        # Kept with the function: `jit(f)` written in a loop finds them again.
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
         if not library and not persist and shares_programs(fun, key):
@@ -358,10 +359,12 @@ class JitFunction:
                            f", written at {source.written_at(code)}" if code else "")
         if not self.library:
             self._note_trace(call)
+        # A guard notes what the trace reads, so nothing that was traced before may stand in for it.
         with anew() if self.purity else nullcontext():
             program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
         if self.purity:
             self.purity.keep()
+        # One that closes over values of an outer trace is good for that trace alone.
         if not program.tracers:
             self.programs[call.key] = program
         return program
@@ -378,6 +381,7 @@ class JitFunction:
         made = _made.get(code, 0)
         if config.explain_cache_misses.value and (self.programs or made):
             _recompiles.log_again(_recompiles.explain(self.signature, self.programs, call), code)
+        # By code: a function that a loop makes anew is another object with the same code.
         if self.traces == 1:
             _made[code] = made = made + 1
         if made > _MANY or len(self.programs) >= _MANY:
@@ -392,7 +396,7 @@ class JitFunction:
                 raise ValueError(f"jit: {self.name} is called under olympus.set_mesh. Mesh context "
                                  "manager should not be used with jit when backend or device is "
                                  "also specified as an argument to jit; leave one out.")
-            where = [None] * len(leaves)
+            where = [None] * len(leaves)    # `device=` moves arguments, committed ones too
         for i, wanted in enumerate(self.signature.input_shardings(call)):
             if wanted is None:
                 continue
@@ -461,10 +465,13 @@ class JitFunction:
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
                 return self._miss(args, kwargs)
+            # With guards C++ calls Python each time, which looks first; its fast path is that of a
+            # second object behind the look.
             if may_share((args, kwargs)):
                 return self._miss(args, kwargs)[0], None, False
             return self.guarded(*args, **kwargs), None, False
         except BaseException as error:
+            # C++ remembers signatures of calls that raised, and would not take its fast path.
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
@@ -490,6 +497,7 @@ class JitFunction:
             lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        # Under grad or vmap of arrays a shorter key finds the program without flattening.
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
@@ -499,6 +507,7 @@ class JitFunction:
         if self.library and Literal in map(type, call.leaves):
             return self._with_arrays(call), None, False
         if not call.cacheable and self.direct and ctx.trace is ThreadState.trace and not ctx.axes:
+            # C++ is called again with stand-ins that compare by bits, and drops this entry.
             told = self.signature.told(call, args, kwargs)
             if told is not None:
                 return self._as_told(*told), None, True

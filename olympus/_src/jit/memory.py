@@ -126,6 +126,7 @@ def memory_report(most: int = 20) -> MemoryReport:
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"memory_report: most={most!r} given; a positive int is required.")
     loaded = compiled_programs()
+    # No register of jitted functions and of caches on functions is kept: the collector knows them.
     found = gc.get_objects()
     return MemoryReport(
         _longest(FunctionMemory, list(map(_of_function, _holding(found))), most, 3),
@@ -141,6 +142,7 @@ def _holding(objects: Iterable[Any]) -> list[JitFunction]:
 
 def _of_function(info: JitFunction) -> FunctionMemory:
     programs = list(info.programs.values())
+    # By identity: equal programs share an executable, and programs share constants.
     compiled = {id(e.loaded): e.loaded for p in programs for e in list(p.executables.values())}
     arrays = {id(c): c for p in programs for c in p.closed.consts}
     code = getattr(unwrapped(info.signature.fun), "__code__", None)
@@ -177,6 +179,7 @@ def _items(cache: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(cache, Memo):
         return list(cache.items())
     if isinstance(cache, functools._lru_cache_wrapper):
+        # Python does not tell its entries; the collector sees the dict that they are in.
         table = next((x for x in gc.get_referents(cache) if type(x) is dict), {})
         return list(table.items())
     return None

@@ -58,6 +58,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
         paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
         return outs, (out_tree, paths)
 
+    # Names of arguments are known before, for messages while tracing; those of results only after.
     noted = Noted(flat)
     closed = stage(noted, avals, DebugInfo(name_of(fun), names))
     out_tree, paths = noted.found
@@ -244,6 +245,7 @@ class _FoldingTrace(Trace):
     parent: Trace
 
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+        # What names a mapped axis depends on the trace without any operand from it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)
         trace = self.parent if traced else ThreadState.trace

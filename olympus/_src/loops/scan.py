@@ -206,7 +206,7 @@ def _carry_of(body: Body) -> Any:
 def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: Any, length: int,
           reverse: bool) -> tuple[Any, Any]:
     """The scan as a Python loop, for `disable_jit`."""
-    ys = []
+    ys = []     # of one slice at least: without any, the caller stages the loop
     for i in reversed(range(length)) if reverse else range(length):
         x = x_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in x_leaves])
         carry, y = f(carry, x)

@@ -34,7 +34,7 @@ class _Infer:
         return "olympus.sharding.Infer"
 
     def __reduce__(self) -> str:
-        return "Infer"
+        return "Infer"      # by name: `is Infer` has to hold of an unpickled one
 
 
 Infer = _Infer()
@@ -115,6 +115,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
         raise TypeError(f"smap: in_axes {in_axes!r} given; an int, None, or a tuple of entries for "
                         "the positional arguments is required.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        # None is a node without leaves: what is left has to be ints.
         if axes is not Infer and not all(isinstance(i, int) for i in tree_flatten(axes)[0]):
             raise TypeError(f"smap: {what} {axes!r} given; an int, None, or a container with those "
                             "as leaves is required.")
@@ -134,6 +135,7 @@ def _mapped(what: str, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_sp
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
+    # The mesh is that of the call, not of the definition: `set_mesh` may come in between.
     @wraps(fun)
     def mapped(*args: Any) -> Any:
         try:
@@ -150,6 +152,7 @@ def _mapped_axes(args: tuple) -> set[Any]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
     found: set[Any] = set()
     for x in tree_flatten(args)[0]:
+        # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):
             outer = x.val if type(x) is BatchTracer else x.primal
             if type(x) is BatchTracer and typeof(outer).explicit:
@@ -178,6 +181,8 @@ def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(f"{what}: axis_names {axis_names!r} of type {type(axis_names).__name__} "
                         "given; a set is required; write {'x'}.")
+    # An axis is manual once: those of a shard_map around are taken, and along those of a vmap
+    # around each device has its own examples already.
     free = frozenset(mesh.axis_names) - set(mesh.manual_axes) - mapped
     names = frozenset(axis_names) or free
     if not names <= free:
@@ -200,11 +205,13 @@ class _Call:
 
     def run(self) -> Any:
         manual, args = self.manual, self.args
+        # Specifications before arguments: what is wrong with them is wrong for every call.
         self._check_specs("in_specs", self.in_specs)
         self._check_specs("out_specs", self.out_specs)
         leaves, tree = tree_flatten(args)
         specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
                  flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
+        # What has None is no operand: the function gets it as it is.
         given = [s is not None for s in specs]
         arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
         if self.in_specs is Infer:
@@ -215,10 +222,13 @@ class _Call:
             self._check_argument(i, spec, aval)
         if self._sees_values():
             return self._run_eagerly(leaves, tree, given, arrays, ins)
+        # Within the manual mesh: types of parts name no manual axes, and bare specifications in
+        # the body are of the axes that are left.
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
         outs = self._result_specs(body.out_tree, body.out_avals)
+        # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:
             manual.check_closed_over(typeof(x))
         out = shard_map_p.bind(
@@ -243,13 +253,15 @@ class _Call:
                 return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs, "whole"))
         finally:
             leave(outer)
-            trace.alive = False
+            trace.alive = False     # a part that the function kept means nothing outside
 
     def _sees_values(self) -> bool:
         """Whether the function may run in Python: nothing around it is recorded."""
         trace = ctx.trace
         if trace.recorded:
             return False
+        # grad and vmap around are no hindrance, they see each operation; but devices have to be
+        # known, and another eager shard_map has split its values among them already.
         while (parent := trace.parent) is not None:
             if type(trace) is ManualTrace or (      # whose function is one operation then
                     type(self.manual.mesh) is not Mesh and current_mesh() is None):
