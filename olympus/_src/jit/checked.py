@@ -268,7 +268,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> li
             raise TypeError(f"{what}: Formatting arguments to checkify.check need to be PyTrees "
                             f"of arrays, but got {clipped(x)} of type {type(x)}; write other "
                             "values into the message.")
-    # Tried with zeros: a message that does not fit fails where it is written, not when it is needed.
+    # Tried with zeros: a message that does not fit fails here, not when it is needed.
     zeros = [np.zeros(typeof(x).shape, typeof(x).dtype)[()] for x in fields]
     args, kwargs = tree_unflatten(tree, zeros)
     try:

@@ -440,7 +440,7 @@ class _Writer:
 
     def _run(self) -> None:
         while True:
-            # In one lock: `add` starts another thread where it sees none, and never misses this one.
+            # In one lock: `add` starts a thread where it sees none, and never misses this one.
             with self._lock:
                 if not self._calls:
                     self._thread = None
