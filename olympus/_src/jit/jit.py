@@ -498,7 +498,6 @@ class JitFunction:
             lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        # Under grad or vmap of arrays a shorter key finds the program without flattening.
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
