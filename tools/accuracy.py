@@ -272,8 +272,8 @@ HEADER = """# Accuracy
 
 This page lists the largest error found, in units in the last place (ULP) of the exact result, of
 each elementwise function of `olympus.lax` and of many of `olympus.scipy.special`, on CPU.
-`tools/accuracy.py` writes the page; `tests/test_accuracy.py` measures some rows again and fails where
-they are worse.
+`tools/accuracy.py` writes the page; `tests/test_accuracy.py` measures some rows again and fails
+where they are worse.
 
 * *points*: the number of points in float64, where results are compared with mpmath at 40 digits.
   The other dtypes are compared with NumPy or SciPy in float64, whose own errors are below 0.001 ULP
@@ -286,8 +286,8 @@ they are worse.
   or the reverse) at combinations of ±0, ±1, ±inf, NaN and the smallest and largest subnormal and
   normal numbers. Most are subnormal operands taken for zero (`1 / x`, `log(x)`), and `igamma` and
   `betainc` at infinities, where SciPy has no limit.
-* Rows of `special` have a tenth of the points, in the ranges of `tests/test_scipy_special.py`. Their
-  largest errors are next to zeros of the functions.
+* Rows of `special` have a tenth of the points, in the ranges of `tests/test_scipy_special.py`.
+  Their largest errors are next to zeros of the functions.
 * An error of `inf` is a result that is NaN or infinite where the exact one is a normal number.
 
 | function | points | float16 | kinds | bfloat16 | kinds | float32 | kinds | float64 | kinds |

@@ -48,15 +48,15 @@ _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs on
 @api_boundary
 def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
                donate: bool | PyTree = False, may_alias: bool | None | PyTree = None) -> PyTree:
-    """Put arrays on a device; returns at once.
+    """Put arrays on a device, and return without waiting for the transfer.
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device, a sharding or a `Format`, to which the results are committed, a
-        `PartitionSpec` of the mesh around, a `memory.Space` of the device where they are, or a
-        pytree of those that is a prefix of the structure of `x`; None leaves arrays where they are
-        and puts other values on the default device, uncommitted. A sharding's memory kind is where
-        on the device they are.
+      device: a device, a sharding or a `Format`, to which the results are committed; a
+        `PartitionSpec` of the ambient mesh; a `memory.Space` of the arrays' own device; or a pytree
+        of those that is a prefix of the structure of `x`. None leaves arrays where they are, and
+        puts other values on the default device, uncommitted. The memory kind of a sharding names
+        the memory of the device.
       src: where `x` is now; not needed.
       donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
@@ -65,12 +65,13 @@ def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
     Returns:
       A pytree of arrays of the structure of `x`.
 
-    Within a compiled program, the program runs on the devices named; the values may be in the
-    memories "device" and "pinned_host" of those.
-    Where a sharding is over all processes of a job, all must call this, with the same values.
-    TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
-    do not fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for
-    values that differ from process to process.
+    A compiled program with `device_put` inside runs on the devices named; values may be in their
+    memories "device" and "pinned_host". If a sharding is over all processes of a job, all must call
+    this, with the same values.
+
+    TypeError for leaves that are not arrays; ValueError for a wrong device, for shapes that do not
+    fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for values
+    that differ from process to process.
 
     >>> import olympus
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])

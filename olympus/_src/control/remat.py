@@ -316,9 +316,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
 
     Args:
       fun: the function.
-      prevent_cse: keep XLA from merging both computations; not needed inside `scan`. A sequence is
-        a prefix of the tuple of arguments that are not static (where some are given by keyword, of
-        the pair of that and the keywords): bools that say it of each array.
+      prevent_cse: keep XLA from merging both computations; not needed inside `scan`. A sequence has
+        a bool for each array: it is a prefix of the tuple of arguments that are not static, or, if
+        some are given by keyword, of the pair of that tuple and the keywords.
       policy: `(primitive, *avals, **params) -> bool`: which results to keep after all; see
         `checkpoint_policies`.
       static_argnums, static_argnames: arguments that are not arrays.

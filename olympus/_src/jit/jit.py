@@ -140,36 +140,36 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
     Args:
       fun: a function of pytrees of arrays that returns one; it must not depend on anything else
         that changes. Without it, a decorator with these options is returned.
-      in_shardings, out_shardings: where arguments and results are, as `with_sharding_constraint`
-        takes it: prefixes of the tuple of dynamic positional arguments and of the result. None and
-        the default leave it to the arguments and to XLA. Uncommitted arguments are moved, others
-        must be there.
+      in_shardings, out_shardings: the shardings of arguments and results, as
+        `with_sharding_constraint` takes them: prefixes of the tuple of dynamic positional arguments
+        and of the result. None, the default, leaves them to the arguments and to XLA. Uncommitted
+        arguments are moved; committed ones must have the sharding already.
       static_argnums, static_argnames: arguments that are Python values of the program: hashable;
         one compilation for each value (1, 1.0 and True are three).
       donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the call
         deletes the arrays whose buffers it did reuse, and no others.
-      keep_unused: pass arguments to the program that it does not read.
-      device, backend: where to run; arguments are moved there. Within another program: where all
-        of that runs, whose arguments must be uncommitted, or there.
+      keep_unused: pass also arguments that the program does not read.
+      device, backend: where to run; arguments are moved there. Within another program, all of that
+        program runs there, so its arguments must be uncommitted or there.
       inline: put the equations into the caller's program instead of a call; a bool, or an
         `olympus.Inline`.
       compiler_options: XLA flags for this function.
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
-        there without tracing. What the function reads must have a digest: functions, classes,
-        arrays and values made of them; anything else is refused with a TypeError.
-      hold: "auto" computes once, on CPU, what XLA would compute again in many readers; "report"
-        logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold` says. That
-        of the outermost function counts.
-      max_traces: how often the function is expected to be traced; None: as often as calls differ.
-      on_retrace: what happens where it is traced more often: "warn", "error" (a `RetraceError`), or
-        a function that gets the `Explanation`, which says what differs and what to do.
-      guards: what a call does where a global, a closure cell, a default, an attribute or a
-        container that the function read when it was traced has changed: "warn", "error" (a
-        `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
-      checks: which failures a call raises an error for, the first one with its operation, line,
-        operands and iteration: names among "user" (`olympus.check`), "index", "nan" and "div". The
-        error is one more result of the program: `lower` and `trace` are of (error, result), and a
-        call waits for it.
+        there without tracing. The values that the function reads must have a digest: functions,
+        classes, arrays and values made of them; anything else is a TypeError.
+      hold: "auto" makes XLA on CPU compute values with many readers once; "report" logs these
+        values, too; "off" leaves them to XLA; None does as `olympus_hold` says. The outermost
+        function's counts.
+      max_traces: how often the function may be traced; None is as often as calls differ.
+      on_retrace: what happens at further traces: "warn", "error" (a `RetraceError`), or a function
+        that gets the `Explanation`, which says what differs and what to do.
+      guards: what a call does if a global, a closure cell, a default, an attribute or a container
+        that the function read during tracing has changed: "warn", "error" (a `StaleValueError`),
+        "retrace", "off"; None does as `olympus_jit_guards` says.
+      checks: the kinds of failures for which a call raises an error, with the operation, line,
+        operands and iteration of the first one: names among "user" (`olympus.check`), "index",
+        "nan" and "div". The error is one more result of the program: `lower` and `trace` are of
+        (error, result), and a call waits for it.
 
     Returns:
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether

@@ -292,7 +292,7 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the mesh around
+      out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the ambient mesh
         (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
         structure of `xs`.
 
@@ -468,7 +468,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
     Returns:
       A function with the same arguments, whose results are spread as XLA decides; or a decorator.
 
-    ValueError without a mesh around.
+    ValueError without an ambient mesh.
 
     >>> from olympus.sharding import PartitionSpec as P, explicit_axes
     >>> import olympus
@@ -560,7 +560,7 @@ def _check_shape(what: str, x: Any, sharding: Any, padded: bool) -> None:
 
 
 def _within_manual(what: str, given: Any) -> Any:
-    """A demand on a device's part, over the mesh around: along axes that are not manual."""
+    """A demand on a device's part, over the ambient mesh: along axes that are not manual."""
     mesh = get_abstract_mesh()
     spec = given.spec if type(given) is NamedSharding else given
     if not isinstance(spec, PartitionSpec) or (
@@ -593,7 +593,7 @@ def sharding_like(x: Any) -> Any:
 
 
 def resolve_sharding(what: str, sharding: Any) -> Any:
-    """A sharding of devices: specifications are of the mesh around."""
+    """A sharding of devices: specifications are of the ambient mesh."""
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:

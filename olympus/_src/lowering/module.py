@@ -193,7 +193,7 @@ def _context_of(program: Lowering) -> ModuleContext:
 
 
 def _take_places(context: ModuleContext, program: Lowering) -> None:
-    """Take note of devices, the mesh around, and the memories of results."""
+    """Take note of devices, the ambient mesh, and the memories of results."""
     context.devices = program.devices
     if program.mesh is not None:
         context.given.append(program.mesh)

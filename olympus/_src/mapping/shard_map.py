@@ -46,17 +46,17 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     """Turn `f`, the program of one device of a mesh, into a function of whole arrays.
 
     Args:
-      f: a function of positional pytrees of arrays. It gets each device's part and gives that
-        device's part of the results; collectives (`lax.psum`, ...) along the axes of the mesh let
-        devices communicate. Without it, a decorator is returned.
-      out_specs: how the parts are put together: a `PartitionSpec`, or a pytree of those that is a
-        prefix of the structure of the results. Along mesh axes that a specification does not name
-        all devices must have the same part, and one of them is taken.
+      f: a function of positional pytrees of arrays. It takes each device's part, and returns that
+        device's part of the results; devices communicate by collectives (`lax.psum`, ...) along the
+        axes of the mesh. Without it, a decorator is returned.
+      out_specs: how the parts are joined: a `PartitionSpec`, or a pytree of those that is a prefix
+        of the structure of the results. Along mesh axes that a specification does not name, all
+        devices must have the same part, and one of them is taken.
       in_specs: how arguments are cut: a `PartitionSpec`, or a pytree of those that is a prefix of
-        the tuple of arguments; devices along axes that are not named get the same part. None
-        stands for an argument that is no array. By default as the types of the arguments say it,
+        the tuple of arguments. Devices along axes that are not named get the same part. None stands
+        for an argument that is not an array. The default takes the cuts from the arguments' types,
         along explicit axes.
-      mesh: the devices; the mesh around (`olympus.set_mesh`) by default.
+      mesh: the devices; the ambient mesh (`olympus.set_mesh`) by default.
       axis_names: a set of those axes along which `f` is a program of one device; XLA, or types,
         say how values are cut along the others. All axes of the mesh by default.
       check_vma: whether types say along which axes a value varies. Only then results are checked

@@ -353,10 +353,11 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     Returns:
       An int32 array (int64 with x64 on).
 
-    >>> import olympus
-    >>> import numpy as np
-    >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
-    1
+    >>> import olympus.numpy as onp
+    >>> from olympus import random
+    >>> logits = onp.log(onp.array([0.2, 0.8, 0.0]))
+    >>> print(random.categorical(random.key(0), logits, shape=(8,)))
+    [1 1 1 1 1 1 0 0]
     """
     typed_aval(key, "categorical")
     logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))

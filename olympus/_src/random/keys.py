@@ -639,10 +639,10 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Args:
       key: a single key.
-      data: the integer, which may be traced: a scalar.
+      data: the integer, a scalar, which may be traced.
 
     Returns:
-      A key of the form that was given.
+      A key, typed or raw as the given one.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.

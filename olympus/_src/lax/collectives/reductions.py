@@ -474,7 +474,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
 
 def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
-    """`x` as a value of another state along axes of the mesh around; ValueError if no cast does."""
+    """`x` in another state along axes of the ambient mesh; ValueError if no cast leads there."""
     start = state(typeof(x), axes, "pcast")
     if (start, to) == ("invarying", "varying"):
         return tags.pvary(x, axes)
