@@ -416,7 +416,7 @@ def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) 
     """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
     required = aval.to_tangent_aval()
     jvp = what == "jvp"
-    error = TypeError if jvp else ValueError
+    error = TypeError if jvp else ValueError    # as in JAX, whose programs catch these
     rule = ("primal and tangent arguments to olympus.jvp do not match" if jvp else
             "linearized function called on tangent values inconsistent with the original primal "
             "values")

@@ -55,6 +55,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     Array([0, 2, 4], dtype=int32)
     """
     check_callable("vmap", fun)
+    # One entry for each argument, as in a tuple; as a pytree a list would be a prefix of nothing.
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, tuple) or is_axis(in_axes)):
@@ -281,7 +282,7 @@ def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
     """A result with its mapped axis where out_axes wants it."""
     if src == dst:
         return x
-    if dst is None:
+    if dst is None:     # but the result differs from example to example
         assert src is not None
         if sum_match:
             return reduce_sum(x, (src,))
