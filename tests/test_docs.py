@@ -118,7 +118,29 @@ def test_example_runs_and_draws(name, tmp_path):
     ran = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True,
                          env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=600)
     assert not ran.returncode, ran.stderr
-    assert list(tmp_path.glob("*.png")) or name in WITHOUT_PICTURE, ran.stdout
+    drawn = [*tmp_path.glob("*.png"), *tmp_path.glob("*.svg")]
+    assert drawn or name in WITHOUT_PICTURE, ran.stdout
+
+
+def test_pictures_of_pages_are_drawn_by_an_example_small_and_shown():
+    """If not: python examples/pictures.py --folder docs/images"""
+    script = (ROOT / "examples" / "pictures.py").read_text(encoding="utf-8")
+    images = ROOT / "docs" / "images"
+    for name in re.findall(r"^@picture.*\ndef (\w+)", script, re.MULTILINE):
+        assert (images / f"{name}.svg").stat().st_size < 40_000, name
+    shown = {name for page in (*PAGES, ROOT / "CONTRIBUTING.md")
+             for name in re.findall(r"!\[.+\]\((?:docs/)?images/(.+)\)",
+                                    page.read_text(encoding="utf-8"))}
+    assert shown == {path.name for path in images.iterdir()}
+
+
+def test_the_bars_beside_jax_are_those_of_the_table():
+    """If not: python examples/pictures.py coming_from_jax --folder docs/images"""
+    page = (ROOT / "docs" / "coming_from_jax.md").read_text(encoding="utf-8")
+    table = page.partition("| | Olympus / JAX |")[2].partition("\n\n")[0]
+    bars = (ROOT / "docs" / "images" / "coming_from_jax.svg").read_text(encoding="utf-8")
+    rows = re.findall(r"\| ([\d.]+) \|$", table, re.MULTILINE)
+    assert rows == re.findall(r">(\d\.\d\d)</text>", bars)[::-1]
 
 
 # Docstrings of the public modules ----------------------------------------------------------------
