@@ -86,10 +86,11 @@ class _Line:
     def __init__(self, args: Sequence[Any], eps: float | None) -> None:
         self.args = device_put(tuple(args))
         self.eps = _step(self.args) if eps is None else eps
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(0)      # a check that fails fails again
         wanted = tree_map(partial(_direction, rng), self.args)
         self.up = _moved(self.args, wanted, self.eps)
         self.down = _moved(self.args, wanted, -self.eps)
+        # The step that the rounded arguments did take, which is not quite the wanted one.
         self.tangents = tree_map(lambda x, t: np.asarray(t).astype(typeof(x).dtype)
                                  if has_tangent(typeof(x)) else t,
                                  self.args, _difference(self.up, self.down, self.eps))

@@ -122,6 +122,7 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
     Array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
+    # Forward over reverse: tangents of the backward pass need no second tape.
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
@@ -146,6 +147,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
                 return fun(*full, **kwargs)
 
             flat = FlatFunction(what, fun, call, has_aux)
+            # The function runs once, in either mode; only the linear program is mapped over units.
             _, lin = linearize_flat(flat, as_arrays(leaves), avals)
             _check_results(what, fun, lin.out_avals, flat.out_tree, holomorphic)
             result = flat.out_tree.unflatten(map(in_tree.unflatten, blocks(lin)))
@@ -183,6 +185,7 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
+    # Under a trace the operations become part of the caller's program.
     make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
     return make(tuple(avals)), sum(a.size for a in avals)
 
@@ -203,7 +206,7 @@ _made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by
 
 def _columns(lin: Linearized) -> list[list[Any]]:
     """Forward mode: the tangent program, mapped over the unit tangents."""
-    units, total = _units(lin.avals)
+    units, total = _units(lin.avals)    # none where the arguments have no elements
     program = lin.program
     outs, dims = batch_flat(
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
@@ -216,6 +219,7 @@ def _columns(lin: Linearized) -> list[list[Any]]:
 def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
+    # Zeros of the integer's own dtype, not of float0.
     if dtypes.scalar_kind(out.dtype) in "iu":
         return [_zeros(out, (), a.shape) for a in avals]
     if column is None:
@@ -249,6 +253,7 @@ def _rows(lin: Linearized) -> list[list[Any]]:
         for i, x, dim in zip(places, outs, dims):
             ins[i] = to_axis(x, dim, 0, total)
     sizes = [a.size for a in lin.out_avals]
+    # Reverse mode gives derivatives input by input; the result of users is output by output.
     by_input = [_stack(x, a, lin.out_avals, sizes) for x, a in zip(ins, lin.avals)]
     return [list(row) for row in zip(*by_input)] if by_input else [[] for _ in lin.out_avals]
 

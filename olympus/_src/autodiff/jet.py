@@ -96,7 +96,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
 
     noted = Noted(flat)
     outs, found = jet_flat(noted, arrays, scaled, order)
-    if not factorial_scaled:
+    if not factorial_scaled:    # the interpreter's terms are derivatives
         found = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in found]
     return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 

@@ -66,7 +66,7 @@ platform_cond = functools.cache(PlatformCond)
 @api_boundary
 def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = None,
                        **per_platform: Callable[..., PyTree]) -> PyTree:
-    """The function for the platform that the program is compiled for, applied to `args`.
+    """Apply the function for the platform on which the program runs.
 
     Args:
       *args: pytrees of arrays.

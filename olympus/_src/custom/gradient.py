@@ -117,7 +117,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
 
 def closure_convert(fun: Callable[..., R], *example_args: PyTree
                     ) -> tuple[Callable[..., R], list[Array]]:
-    """A function that takes as arguments the differentiable traced values that `fun` closes over.
+    """Turn the differentiable traced values that `fun` closes over into arguments.
 
     For functions that take functions and define derivatives: what a custom rule shall give
     cotangents for has to be among its arguments.

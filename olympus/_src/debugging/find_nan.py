@@ -19,7 +19,7 @@ _SHOWN = 8      # operations of the provenance that the text names
 
 
 class NanFound(NamedTuple):
-    """Where a NaN comes from.
+    """The origin of a NaN: its operation, line, element and operands.
 
     Attributes:
       operation: the primitive that made it of operands that have none.

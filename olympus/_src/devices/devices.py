@@ -280,7 +280,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices a backend has in all processes.
+    """The number of devices of a backend in all processes.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -295,7 +295,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a backend belong to this process.
+    """The number of devices of a backend that belong to this process.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -325,7 +325,7 @@ def process_index(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes share the backend: 1 unless the program runs distributed.
+    """The number of processes that share the backend: 1 unless the program runs distributed.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -374,7 +374,7 @@ def default_backend() -> str:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print versions and devices: what a report of a defect should begin with.
+    """Print versions and devices, to begin a report of a defect.
 
     Args:
       return_string: give the text instead.

@@ -338,7 +338,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
-    """`x` repeated `sz` times along a new axis, cut along an axis of the mesh around if given.
+    """`x` repeated `sz` times along a new axis, cut along an axis of the ambient mesh if given.
 
     Args:
       x: an array.

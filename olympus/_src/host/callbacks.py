@@ -394,7 +394,7 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
 
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
                 sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
-    """Call a Python function with side effects from a program: once for each time it gets there.
+    """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:
       callback: a function of pytrees of arrays.

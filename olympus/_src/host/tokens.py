@@ -101,7 +101,7 @@ def after_all(*operands: Any) -> Any:
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """An array or a number as a value of the current trace; an array where nothing is traced.
+    """Convert an array or number to a value of the current trace; to an array if nothing is traced.
 
     Args:
       x: array or Python number.

@@ -174,7 +174,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
         found = check_program(body.program, kinds)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
         outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
-        if found is None:
+        if found is None:       # nothing in it can fail
             return init_error, tree_unflatten(body.out_tree, outs)
         code, words, *outs = outs
         return Error(code, words, sites), tree_unflatten(body.out_tree, outs)
@@ -191,6 +191,7 @@ def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
         check_error(error)
         return out
 
+    # Of what a call returns; `trace` and `lower` are of the program, which returns the error, too.
     def eval_shape(*args: Any, **kwargs: Any) -> Any:
         return compiled.eval_shape(*args, **kwargs)[1]
 
@@ -248,6 +249,7 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     site = Site("user", msg, source.user_frame(), fields_of(fields), tree)
     if ctx.trace is ThreadState.trace and not isinstance(pred, Tracer) and (debug or bool(pred)):
         return
+    # 0 where it holds, else the number of the only site.
     code = select(pred, *[convert_element_type(x, dtypes.as_dtype("int32")) for x in (0, 1)])
     check_p.bind(code, words_of(fields), sites=(site,), debug=debug)
 
@@ -263,6 +265,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> li
             raise TypeError(f"{what}: Formatting arguments to checkify.check need to be PyTrees "
                             f"of arrays, but got {clipped(x)} of type {type(x)}; write other "
                             "values into the message.")
+    # Tried with zeros: a message that does not fit fails here, not when it is needed.
     zeros = [np.zeros(typeof(x).shape, typeof(x).dtype)[()] for x in fields]
     args, kwargs = tree_unflatten(tree, zeros)
     try:

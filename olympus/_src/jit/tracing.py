@@ -58,6 +58,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
         paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
         return outs, (out_tree, paths)
 
+    # Names of arguments are known before, for messages while tracing; those of results only after.
     noted = Noted(flat)
     closed = stage(noted, avals, DebugInfo(name_of(fun), names))
     out_tree, paths = noted.found
@@ -135,7 +136,7 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
 
 @api_boundary
 def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
-    """Shapes and dtypes of a function's result, found without any computation.
+    """The shapes and dtypes of a function's result, without computing it.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -191,7 +192,7 @@ def _scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """The function with its operations under a scope of its name (or another name).
+    """Put a function's operations under a scope with its name, or with another one.
 
     Args:
       fun: the function.
@@ -239,6 +240,7 @@ class _FoldingTrace(Trace):
     parent: Trace
 
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+        # What names a mapped axis depends on the trace without any operand from it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)
         trace = self.parent if traced else ThreadState.trace

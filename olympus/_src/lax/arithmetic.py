@@ -430,7 +430,7 @@ class Round(Elementwise):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2).
+    """The rounding of halves: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2).
 
     >>> from olympus import lax, numpy as onp
     >>> print(lax.round(onp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN))

@@ -120,7 +120,7 @@ def _stop(x: Any) -> Any:
 
 
 def optimization_barrier(operand: T) -> T:
-    """`operand`, whose computation the compiler may not mix with what follows.
+    """Return `operand`; the compiler may not mix its computation with later ones.
 
     All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
     through barriers of their own.

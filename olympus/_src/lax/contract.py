@@ -229,8 +229,10 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     Returns:
       Axes: batch, then the remaining ones of lhs, then those of rhs.
 
-    >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
-    (2, 4)
+    >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
+    >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))
+    [[1. 1.]
+     [5. 3.]]
     """
     try:
         (lc, rc), (lb, rb) = dimension_numbers
@@ -347,8 +349,8 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     Returns:
       [..., n, m] of the operands' dtype.
 
-    >>> lax.batch_matmul(onp.ones((5, 2, 3)), onp.ones((5, 3, 4))).shape
-    (5, 2, 4)
+    >>> print(lax.batch_matmul(onp.arange(4.).reshape(2, 1, 2), onp.ones((2, 2, 1))).ravel())
+    [1. 5.]
     """
     x, y = typeof(lhs), typeof(rhs)
     if x.ndim < 2 or x.ndim != y.ndim:

@@ -88,7 +88,7 @@ def _permuted(lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, **
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which axis of lhs, rhs and result is which: (batch, feature, spatial...) indices.
+    """The axes of a convolution's lhs, rhs and result, as (batch, feature, spatial...) indices.
 
     For rhs: (output feature, input feature, spatial...).
 
@@ -330,7 +330,7 @@ conv_general_dilated_p = ConvGeneralDilated("conv_general_dilated")
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                            dimension_numbers: ConvGeneralDilatedDimensionNumbers
                           ) -> ConvDimensionNumbers:
-    """Any spelling of dimension numbers as `ConvDimensionNumbers`.
+    """Convert any spelling of dimension numbers to `ConvDimensionNumbers`.
 
     None is ('NCHW', 'OIHW', 'NCHW') and its like; strings name axes by letters: N batch, C feature,
     O and I output and input features, any other letter a spatial axis.
@@ -512,8 +512,8 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
       [batch, features out, spatial...].
 
     >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
-    >>> lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)).shape
-    (1, 1, 4)
+    >>> print(lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)))
+    [[[3. 3. 3. 3.]]]
     """
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision, preferred_element_type=preferred_element_type)

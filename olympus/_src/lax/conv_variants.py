@@ -129,7 +129,7 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
                                  dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                                  precision: PrecisionLike = None,
                                  preferred_element_type: DType | None = None) -> Array:
-    """What a kernel sees at each place of an image, laid out along the feature axis.
+    """The patches of an image that a kernel covers, laid out along the feature axis.
 
     Args:
       lhs: image, rank n+2, with c features.
@@ -171,7 +171,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
                                rhs_dilation: Sequence[int] | None = None,
                                dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                                precision: PrecisionLike = None) -> Array:
-    """A convolution with a kernel of its own at each place of the result.
+    """A convolution with a separate kernel at each place of the result.
 
     Args:
       lhs: image, rank n+2, with c features.
@@ -256,7 +256,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              window_strides: Sequence[int],
                              padding: str | Sequence[tuple[int, int]],
                              dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
-    """The shape of `conv_general_dilated` without dilation; arguments as of that.
+    """The shape of `conv_general_dilated` without dilation, for the same arguments.
 
     Args:
       lhs_shape, rhs_shape: shapes of image and kernel.

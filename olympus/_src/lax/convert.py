@@ -209,7 +209,7 @@ reduce_precision_p = ReducePrecision(
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Floats rounded to a format of that many bits, in their own dtype.
+    """Round floats to a format with fewer bits, in their own dtype.
 
     Args:
       operand: floats, any shape.

@@ -35,7 +35,7 @@ MAX_AXES = 3
 
 
 class FftType(enum.IntEnum):
-    """Which transform `fft` computes.
+    """The transform that `fft` computes.
 
     >>> from olympus import lax, numpy as onp
     >>> print(lax.fft(onp.ones(4), lax.FftType.RFFT, (4,)))

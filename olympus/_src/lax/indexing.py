@@ -49,7 +49,7 @@ __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbe
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and result of a gather belong together.
+    """The corresponding axes of a gather's operand, indices and result.
 
     Attributes:
       offset_dims: axes of the result that run through a window; the others are batch axes.
@@ -72,7 +72,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and updates of a scatter belong together.
+    """The corresponding axes of a scatter's operand, indices and updates.
 
     Attributes:
       update_window_dims: axes of the updates that run through a window; the others are batch axes.
@@ -95,7 +95,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens where a window reaches outside of the operand.
+    """The treatment of windows that reach outside of the operand.
 
     CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
     PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
@@ -708,7 +708,7 @@ def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]
 def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
             dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with windows replaced; of several writes to one element one stays.
+    """The operand with windows replaced; one of several writes to an element stays.
 
     Args:
       operand: the array to write into; it is not changed.

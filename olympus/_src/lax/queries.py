@@ -84,7 +84,7 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
-    """The dtype of an array, or the one that a Python number becomes, or that a name or type says.
+    """The dtype of an array, of a Python number as an array, or of a name or type.
 
     Args:
       x: array, Python number, dtype, or what names one.
@@ -133,8 +133,9 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
     Raises ValueError where sizes do not fit.
 
-    >>> lax.broadcast_like(onp.ones(3), onp.zeros((2, 3))).shape
-    (2, 3)
+    >>> print(lax.broadcast_like(onp.arange(3), onp.zeros((2, 3))))
+    [[0 1 2]
+     [0 1 2]]
     """
     aval, like = typeof(arr), typeof(like_arr)
     first = like.ndim - aval.ndim

@@ -34,7 +34,7 @@ NAME = "ragged_dot_general"
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes a ragged contraction contracts, pairs up, and splits into groups.
+    """The axes that a ragged contraction contracts, pairs up, and splits into groups.
 
     Attributes:
       dot_dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.

@@ -335,7 +335,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise exclusive or of the elements along axes; of booleans whether an odd number hold.
+    """The bitwise exclusive or of the elements along axes; of booleans, whether an odd number hold.
 
     Args:
       operand: integers or booleans.

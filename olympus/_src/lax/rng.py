@@ -35,7 +35,7 @@ _UNIFORM = tuple(map(dtypes.as_dtype, ("bfloat16", "float16", "float32", "float6
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits; DEFAULT is the platform's fastest.
+    """The generator of `rng_bit_generator`; DEFAULT is the platform's fastest.
 
     >>> from olympus import lax, numpy as onp
     >>> state = onp.zeros(4, "uint32")

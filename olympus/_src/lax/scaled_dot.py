@@ -57,7 +57,7 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
                rhs_scale: ArrayLike | None = None,
                dimension_numbers: DotDimensionNumbers | None = None,
                preferred_element_type: DTypeLike | None = None) -> Array:
-    """`dot_general` of operands each times a scale per block of elements.
+    """`dot_general` of operands that are scaled block by block.
 
     Args:
       lhs, rhs: arrays, usually of an 8-bit floating dtype.

@@ -323,8 +323,10 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Shardin
     Returns:
       An array of shape [*sizes, ...].
 
-    >>> olympus.lax.broadcast(olympus.numpy.arange(2), (3,)).shape
-    (3, 2)
+    >>> print(olympus.lax.broadcast(olympus.numpy.arange(2), (3,)))
+    [[0 1]
+     [0 1]
+     [0 1]]
     """
     shape = typeof(operand).shape
     sizes = canonical_shape(sizes, "broadcast")
@@ -348,8 +350,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
 
     Raises TypeError where the operand does not fit.
 
-    >>> olympus.lax.broadcast_in_dim(olympus.numpy.arange(2), (2, 3), (0,)).shape
-    (2, 3)
+    >>> print(olympus.lax.broadcast_in_dim(olympus.numpy.arange(2), (2, 3), (0,)))
+    [[0 0 0]
+     [1 1 1]]
     """
     shape = canonical_shape(shape, "broadcast_in_dim")
     dims = tuple([
@@ -403,8 +406,9 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
 
     Raises TypeError if the numbers of elements differ.
 
-    >>> olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)).shape
-    (2, 3)
+    >>> print(olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)))
+    [[0 1 2]
+     [3 4 5]]
     """
     shape = canonical_shape(new_sizes, "reshape")
     if dimensions is not None:
@@ -431,8 +435,10 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Raises TypeError unless each axis is named once.
 
-    >>> olympus.lax.transpose(olympus.numpy.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    >>> print(olympus.lax.transpose(olympus.numpy.arange(6).reshape(2, 3), (1, 0)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     if type(permutation) is not tuple or not _INT.issuperset(map(type, permutation)):
         permutation = tuple([
@@ -496,8 +502,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     Returns:
       An array with the same elements in row-major order.
 
-    >>> olympus.lax.collapse(olympus.numpy.ones((2, 3, 4)), 1, 3).shape
-    (2, 12)
+    >>> print(olympus.lax.collapse(olympus.numpy.arange(8).reshape(2, 2, 2), 1, 3))
+    [[0 1 2 3]
+     [4 5 6 7]]
     """
     shape = typeof(operand).shape
     start, stop, _ = slice(*[

@@ -503,7 +503,7 @@ def cosh(x: ArrayLike) -> Array:
 
 
 def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The hyperbolic tangent: from -1 to 1, in steep ascent at 0.
+    """The hyperbolic tangent (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ), from -1 to 1.
 
     Returns:
       An array of the shape and dtype of x. The derivative is (1 + y)(1 - y) of the value y.

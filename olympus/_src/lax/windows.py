@@ -268,7 +268,7 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
                               padding: str | Sequence[tuple[int, int]],
                               base_dilation: Sequence[int] | None = None,
                               window_dilation: Sequence[int] | None = None) -> Dims:
-    """The shape of a windowed reduction; arguments as of `reduce_window`.
+    """The shape of a windowed reduction, for the arguments of `reduce_window`.
 
     A negative size, as -1 for one that is not known, counts as 0.
 

@@ -197,7 +197,7 @@ swish = silu
 
 @fused
 def mish(x: ArrayLike) -> Array:
-    """x tanh(softplus(x)): like `silu` smooth, and below 0 for negative x.
+    """x tanh(softplus(x)): smooth like `silu`, and below 0 for negative x.
 
     Returns:
       An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation

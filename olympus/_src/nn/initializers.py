@@ -33,7 +33,7 @@ _CUT, _COMPLEX_CUT = 0.87962566103423978, 0.9619618280082136
 
 
 class Initializer(Protocol):
-    """What makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`.
+    """A function that makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`.
 
     An initializer is any function of that signature, such as `zeros`; those of random numbers are
     made by functions here, such as `normal`.
@@ -41,8 +41,9 @@ class Initializer(Protocol):
     >>> import olympus
     >>> from olympus.nn import initializers
     >>> init = initializers.normal(stddev=0.1)
-    >>> init(olympus.random.key(0), (2, 3), "float32").shape
-    (2, 3)
+    >>> print(init(olympus.random.key(0), (2, 3), "float32").round(2))
+    [[ 0.16  0.2  -0.04]
+     [-0.01  0.02 -0.1 ]]
     """
 
     def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -156,7 +157,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
                      lower: ArrayLike = -2.0, upper: ArrayLike = 2.0) -> Initializer:
-    """An initializer of normal numbers that are cut off, times a factor.
+    """An initializer of truncated normal numbers, times a factor.
 
     Args:
       stddev: the factor; the standard deviation of what is left is less: 0.88 of it at ±2.

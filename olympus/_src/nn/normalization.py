@@ -71,7 +71,7 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,
             out_sharding: ShardingLike = None) -> Array:
-    """A new axis of size num_classes that is 1 at the place x names, else 0.
+    """Vectors of size num_classes that are 1 at the index x, and 0 elsewhere.
 
     Args:
       x: integers (others are deprecated); values outside of 0 … num_classes-1 give zeros only.

@@ -86,7 +86,7 @@ _FORMATS = {"mxfp8": (32, "float8_e4m3fn", "float8_e8m0fnu"),
 
 def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None
                                   ) -> BlockScaleConfig:
-    """How `scaled_dot_general` writes an operand in few bits.
+    """The narrow number format in which `scaled_dot_general` writes an operand.
 
     Args:
       mode: "mxfp8": blocks of 32 float8_e4m3fn, scaled by powers of two; or "nvfp4": blocks of 16

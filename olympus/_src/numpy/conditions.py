@@ -65,7 +65,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
 @fused
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
           ) -> Array:
-    """Of each place, the choice whose condition is the first that holds there.
+    """Choose each element from the choice of the first condition that holds there.
 
     Args:
       condlist: arrays, true where not 0, that broadcast.
@@ -98,7 +98,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 @named
 def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
               *args: Any, **kw: Any) -> Array:
-    """Of each place, the function whose condition is the last that holds there.
+    """Apply to each element the function of the last condition that holds there.
 
     Args:
       x: array, the functions' argument.
@@ -203,7 +203,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 @fused(static=("copy",))
 def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
                posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
-    """NaN and infinities replaced by numbers.
+    """Replace NaN and infinities by numbers.
 
     Args:
       x: array or number of any dtype; of complex numbers both parts are replaced.

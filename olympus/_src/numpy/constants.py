@@ -30,7 +30,7 @@ isdtype = dtypes.isdtype
 
 
 class finfo:
-    """Limits of a floating-point dtype, or of a complex one's parts; of an array, its dtype's.
+    """The limits of a floating-point dtype, of a complex dtype's parts, or of an array's dtype.
 
     `eps`, `epsneg`, `max`, `min`, `resolution`, `smallest_normal`, `smallest_subnormal` and `tiny`
     are Python's floats, so they are weakly typed as operands; they have NumPy's `dtype` and
@@ -80,7 +80,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
-    """The dtype in which two dtypes meet.
+    """The dtype to which two dtypes promote.
 
     Args:
       a, b: dtypes or their names; Python's `int`, `float` and `complex` are weak, as their numbers

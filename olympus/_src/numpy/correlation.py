@@ -174,7 +174,7 @@ def _weights(what: str, w: Any, count: int, dtype: Any) -> Any:
 def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
         ddof: int | None = None, fweights: ArrayLike | None = None,
         aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
-    """The covariances of variables: how far each two deviate from their means together.
+    """The covariances of variables: the mean products of deviations from the means.
 
     Args:
       m: [n], one variable, or [k, n], a variable per row; integers become floats.

@@ -458,7 +458,7 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
 def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None,
           like: ArrayLike | None = None) -> Array:
-    """An array whose elements do not matter: zeros, since memory is always set.
+    """An array with unspecified elements: zeros, since memory is always set.
 
     >>> onp.empty(2)
     Array([0., 0.], dtype=float32)
@@ -601,7 +601,7 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None, order: str = "K",
                subok: bool = True) -> Array:
-    """Zeros of the shape and dtype of another array, whose elements do not matter.
+    """An array with unspecified elements (zeros), and the shape and dtype of another array.
 
     Args:
       prototype: array, or what has a shape and a dtype; its values are not read.
@@ -610,8 +610,8 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     Returns:
       An array, cut over devices as `prototype` is.
 
-    >>> onp.empty_like(onp.array([1, 2])).shape
-    (2,)
+    >>> print(onp.empty_like(onp.array([1, 2])))
+    [0 0]
     """
     check_order("empty_like", order)
     return _like("empty_like", prototype, 0, dtype, shape, device, None)

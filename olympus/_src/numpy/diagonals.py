@@ -215,7 +215,7 @@ def _count_above(n: Any, m: Any, k: int) -> Any:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The places of the lower triangle of a matrix, in row-major order.
+    """The indices of the lower triangle of a matrix, in row-major order.
 
     Args:
       n: number of rows.
@@ -234,7 +234,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The places of the upper triangle of a matrix, in row-major order.
+    """The indices of the upper triangle of a matrix, in row-major order.
 
     Args:
       n: number of rows.
@@ -261,7 +261,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 @named
 def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """The places of the lower triangle of a matrix of the shape of another.
+    """The indices of the lower triangle of a matrix with the shape of another.
 
     Args:
       arr: matrix, or what has a shape and a dtype; its values are not read.
@@ -279,7 +279,7 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
 @named
 def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """The places of the upper triangle of a matrix of the shape of another.
+    """The indices of the upper triangle of a matrix with the shape of another.
 
     Args:
       arr: matrix, or what has a shape and a dtype; its values are not read.
@@ -296,7 +296,7 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The places of the main diagonal of an array whose axes have one size.
+    """The indices of the main diagonal of an array whose axes have one size.
 
     Args:
       n: the size of the axes.
@@ -316,7 +316,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The places of the main diagonal of an array.
+    """The indices of the main diagonal of an array.
 
     Args:
       arr: array of at least two axes, all of one size; its values are not read.

@@ -422,7 +422,7 @@ def _nearest_even(x: Any) -> Any:
 
 @eager_unary
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer; of two that are as near the even one.
+    """The nearest integer; halves go to the even one.
 
     Args:
       x: array or number of any shape; of complex numbers both parts are rounded.
@@ -444,7 +444,7 @@ def rint(x: ArrayLike, /) -> Array:
 
 @fused(static=("decimals", "out"))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Numbers rounded to decimal places; of two that are as near the one with an even last digit.
+    """Round numbers to decimal places; halves go to the even last digit.
 
     Args:
       a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
@@ -555,7 +555,7 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @eager_unary
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether elements are numbers proper: neither infinite nor NaN.
+    """Whether elements are neither infinite nor NaN.
 
     Returns:
       bool of that shape; of complex numbers true if both parts are finite, of integers True.

@@ -343,8 +343,9 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     and for
     no points.
 
-    >>> onp.fft.rfftn(onp.ones((2, 4))).shape
-    (2, 3)
+    >>> print(onp.fft.rfftn(onp.eye(2, 4)))
+    [[2.+0.j 1.-1.j 0.+0.j]
+     [0.+0.j 1.+1.j 2.+0.j]]
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
@@ -425,8 +426,9 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     and for
     no points.
 
-    >>> onp.fft.rfft2(onp.ones((2, 4))).shape
-    (2, 3)
+    >>> print(onp.fft.rfft2(onp.eye(2, 4)))
+    [[2.+0.j 1.-1.j 0.+0.j]
+     [0.+0.j 1.+1.j 2.+0.j]]
     """
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm, out)
 
@@ -525,7 +527,7 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved to the middle.
+    """Move the zero frequency to the middle.
 
     Args:
       x: array in the order of `fft`.
@@ -541,7 +543,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved from the middle to the front: the inverse of `fftshift`.
+    """Move the zero frequency from the middle to the front: the inverse of `fftshift`.
 
     Args:
       x: array.

@@ -210,7 +210,7 @@ def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: 
 def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
               weights: ArrayLike | None = None, density: bool | None = None
               ) -> tuple[Array, Array]:
-    """How many elements fall between edges: edges[i] <= x < edges[i + 1], the last one included.
+    """The numbers of elements with edges[i] <= x < edges[i + 1], the last edge included.
 
     Args:
       a: data of any shape; NaN and what is outside of all bins are not counted.
@@ -247,7 +247,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
 def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
                 range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, list[Array]]:
-    """How many points fall into the cells of a grid.
+    """The numbers of points in the cells of a grid.
 
     Args:
       sample: [n, d], n points of d coordinates, or a sequence of d vectors [n].
@@ -326,7 +326,7 @@ def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, 
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Range] | None = None,
                 weights: ArrayLike | None = None, density: bool | None = None
                 ) -> tuple[Array, Array, Array]:
-    """How many points of the plane fall into the cells of a grid.
+    """The numbers of points of the plane in the cells of a grid.
 
     Args:
       x, y: [n], the coordinates.

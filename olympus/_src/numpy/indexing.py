@@ -703,7 +703,7 @@ def need_size(name: str, size: int | None, **arguments: Any) -> None:
 @named
 def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
-    """The places of the elements that are not zero, in row-major order.
+    """The indices of the elements that are not zero, in row-major order.
 
     Args:
       a: array of rank at least 1.

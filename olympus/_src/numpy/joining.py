@@ -97,7 +97,7 @@ def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> l
 def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
                 dtype: DTypeLike | None = None, *, out: None = None,
                 casting: str = "same_kind") -> Array:
-    """Arrays joined along an axis that they have.
+    """Join arrays along an existing axis.
 
     Args:
       arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
@@ -126,7 +126,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
 @eager_sequence(along=lambda arrays, *, axis=0, **_: axis or 0)
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
-    """Arrays joined along an axis: `concatenate` under its name in the array API standard.
+    """Join arrays along an axis: `concatenate` under its name in the array API standard.
 
     Args:
       arrays: a sequence of arrays that agree on all other axes.
@@ -146,7 +146,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
 @eager_sequence(along=lambda arrays, axis=0, *_, **__: axis)
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None, *, casting: str = "same_kind") -> Array:
-    """Arrays of one shape joined along a new axis.
+    """Join arrays of one shape along a new axis.
 
     Args:
       arrays: a sequence of arrays, or an array: its slices along axis 0.
@@ -172,7 +172,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, which they lack: the inverse of `stack`.
+    """The slices along an axis, each without that axis: the inverse of `stack`.
 
     Args:
       x: array with at least one axis.
@@ -200,7 +200,7 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
 @eager_sequence(along=lambda *_, **__: 0)
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
-    """Arrays joined along axis 0, vectors as rows.
+    """Join arrays along axis 0, vectors as rows.
 
     Returns:
       An array of at least two axes.
@@ -217,7 +217,7 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 @eager_sequence(along=lambda arrays, *_, **__: min(max(arrays[0].ndim, 1) - 1, 1))
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
-    """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
+    """Join arrays along axis 1, or along axis 0 if the first is a vector or scalar.
 
     Returns:
       An array of at least one axis.
@@ -232,20 +232,20 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 
 @eager_sequence(along=lambda *_, **__: 2)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along axis 2, after `atleast_3d`.
+    """Join arrays along axis 2, after `atleast_3d`.
 
     Returns:
       An array of at least three axes.
 
-    >>> onp.dstack([onp.ones((2, 3)), onp.zeros((2, 3))]).shape
-    (2, 3, 2)
+    >>> print(onp.dstack([onp.arange(2), onp.array([5, 6])]).tolist())
+    [[[0, 5], [1, 6]]]
     """
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
 @eager_sequence(along=lambda _: 1)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Arrays joined along axis 1, vectors as columns.
+    """Join arrays along axis 1, vectors as columns.
 
     Args:
       tup: a sequence of vectors and matrices, or an array: its slices along axis 0.
@@ -440,7 +440,7 @@ def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
 # Repeating ---------------------------------------------------------------------------------------
 
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """The array repeated as a whole along axes.
+    """Repeat the whole array along axes.
 
     Args:
       A: array.
@@ -465,7 +465,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 @named
 def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
            total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
-    """Each element repeated in place.
+    """Repeat each element in place.
 
     Args:
       a: array.
@@ -623,7 +623,7 @@ def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
 @named
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
            axis: int | None = None) -> Array:
-    """Values inserted before the given places along an axis.
+    """Insert values before the given indices along an axis.
 
     Args:
       arr: array of n elements along the axis.

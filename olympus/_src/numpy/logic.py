@@ -191,7 +191,7 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
 
 @eager_binary
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x << y`: times 2 to the power y, the bits beyond the dtype lost.
+    """`x << y`: x times 2 to the power y; bits beyond the dtype are lost.
 
     Args:
       x, y: arrays or numbers that broadcast, of integers or booleans; booleans become int32.

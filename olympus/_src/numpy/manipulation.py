@@ -114,7 +114,7 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 
 @fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
-    """The elements as a vector; not a view, since none can be written to.
+    """The elements as a vector.
 
     Args:
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
@@ -136,7 +136,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
 
 @fused(static=("axis",), inline=True)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Axes of size 1 inserted.
+    """Insert axes of size 1.
 
     Args:
       axis: an int or several: the places of the new axes in the result.
@@ -152,7 +152,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """Axes of size 1 removed.
+    """Remove axes of size 1.
 
     Args:
       axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
@@ -160,8 +160,8 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
     Raises ValueError for larger axes.
 
-    >>> onp.squeeze(onp.ones((1, 3, 1)), axis=0).shape
-    (3, 1)
+    >>> print(onp.squeeze(onp.arange(3).reshape(1, 3, 1)))
+    [0 1 2]
     """
     a = array_args("squeeze", a)[0]
     if axis is None:
@@ -207,8 +207,8 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> onp.atleast_2d(onp.ones(3)).shape
-    (1, 3)
+    >>> print(onp.atleast_2d(onp.arange(3)))
+    [[0 1 2]]
     """
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
@@ -225,8 +225,8 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> onp.atleast_3d(onp.ones(3)).shape
-    (1, 3, 1)
+    >>> print(onp.atleast_3d(onp.arange(3)).tolist())
+    [[[0], [1], [2]]]
     """
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
 
@@ -246,15 +246,17 @@ def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
 # Axes --------------------------------------------------------------------------------------------
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """The axes in another order.
+    """Permute the axes.
 
     Args:
       axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> onp.transpose(onp.ones((2, 3, 4)), (1, 0, 2)).shape
-    (3, 2, 4)
+    >>> print(onp.transpose(onp.arange(6).reshape(2, 3)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     a = array_args("transpose", a)[0]
     ndim = len(a.shape)
@@ -270,21 +272,23 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 @named
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """The axes in another order: `transpose` under its name in the array API standard.
+    """Permute the axes: `transpose` under its name in the array API standard.
 
     Args:
       axes: each axis once: axis i of the result is `axes[i]` of `a`.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> onp.permute_dims(onp.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    >>> print(onp.permute_dims(onp.arange(6).reshape(2, 3), (1, 0)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged. Complex numbers are not conjugated.
+    """Exchange the last two axes, without conjugation.
 
     Args:
       x: array [..., m, n].
@@ -307,15 +311,17 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @fused(static=("axis1", "axis2"), inline=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged.
+    """Exchange two axes.
 
     Args:
       axis1, axis2: ints; negative ones count from the end.
 
     Raises ValueError for axes out of bounds.
 
-    >>> onp.swapaxes(onp.ones((2, 3, 4)), 0, -1).shape
-    (4, 3, 2)
+    >>> print(onp.swapaxes(onp.arange(6).reshape(2, 3), 0, -1))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     a = array_args("swapaxes", a)[0]
     order = list(range(len(a.shape)))
@@ -327,7 +333,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @fused(static=("source", "destination"), inline=True)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Axes moved to new places; the others keep their order.
+    """Move axes to new positions; the others keep their order.
 
     Args:
       source: an axis or several.
@@ -335,8 +341,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
     Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
 
-    >>> onp.moveaxis(onp.ones((2, 3, 4)), 0, -1).shape
-    (3, 4, 2)
+    >>> print(onp.moveaxis(onp.arange(4).reshape(2, 2, 1), 0, -1).tolist())
+    [[[0, 2]], [[1, 3]]]
     """
     a = array_args("moveaxis", a)[0]
     ndim = len(a.shape)
@@ -353,7 +359,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @named
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis moved to lie before another; `moveaxis` says the same more plainly.
+    """Move an axis before another one; `moveaxis` is clearer.
 
     Args:
       a: array of n axes.
@@ -443,7 +449,7 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """The elements in another shape: repeated from the start where it is larger, or cut off.
+    """The elements in another shape, repeated from the start if it is larger, or cut off.
 
     Args:
       new_shape: an int or ints.
@@ -538,7 +544,7 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
 
 @fused(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
-    """The array turned by quarters in the plane of two axes, from the first towards the second.
+    """Rotate an array by quarter turns in the plane of two axes, from the first to the second.
 
     Args:
       m: array of at least two axes.
@@ -568,7 +574,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
          axis: int | Sequence[int] | None = None) -> Array:
-    """Elements moved along an axis, those that leave enter at the other end.
+    """Move elements along an axis; those that leave one end enter at the other.
 
     Args:
       shift: by how much: ints, or integer arrays (then they may be traced).
@@ -656,7 +662,7 @@ def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
            device: DeviceLike = None) -> Array:
-    """The elements converted to another dtype.
+    """Convert the elements to another dtype.
 
     Floats become integers by cutting off towards zero; what is outside goes to the nearest limit,
     NaN

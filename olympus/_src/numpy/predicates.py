@@ -105,7 +105,7 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
 
 @named
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have one shape and equal elements.
+    """Whether two arrays have the same shape and equal elements.
 
     Args:
       a1, a2: arrays, numbers or nested lists.

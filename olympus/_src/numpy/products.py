@@ -267,8 +267,9 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
-    >>> onp.tensordot(onp.ones((2, 3, 4)), onp.ones((5, 3)), axes=(1, 1)).shape
-    (2, 4, 5)
+    >>> print(onp.tensordot(onp.arange(6).reshape(2, 3), onp.array([[1, 0, 1]]), axes=(1, 1)))
+    [[2]
+     [8]]
     """
     x, y = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -316,7 +317,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 @fused(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:
-    """The cross product of vectors of 3 numbers; of vectors of 2 its last component alone.
+    """The cross product of vectors of 3 numbers; of 2 numbers, its last component alone.
 
     Args:
       a, b: arrays of 2 or 3 elements along an axis; the others broadcast. A vector of 2 counts as

@@ -227,7 +227,7 @@ def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
 @fused(static=("axis", "out", "keepdims"))
 def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether no element over axes is zero; True of none. NaN is not zero.
+    """Whether no element over axes is zero; True of an empty axis. NaN is not zero.
 
     Args:
       a: array of any dtype.
@@ -245,7 +245,7 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 @fused(static=("axis", "out", "keepdims"))
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether some element over axes is not zero; False of none. NaN is not zero.
+    """Whether some element over axes is not zero; False of an empty axis. NaN is not zero.
 
     Args:
       a: array of any dtype.

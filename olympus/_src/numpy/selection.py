@@ -111,7 +111,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None,
            mode: str = "raise") -> Array:
-    """Of each place, the element of that one of several arrays which an integer there names.
+    """Choose each element from one of several arrays, by an integer at its place.
 
     Args:
       a: integers, broadcast with the choices.
@@ -156,7 +156,7 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 @named
 def flatnonzero(a: ArrayLike, *, size: int | None = None,
                 fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> Array:
-    """The places of the elements that are not zero in the flattened array.
+    """The indices of the elements that are not zero in the flattened array.
 
     Args:
       size: the number of places to return; required where `a` is traced.
@@ -177,7 +177,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
 @named
 def argwhere(a: ArrayLike, *, size: int | None = None,
              fill_value: ArrayLike | None = None) -> Array:
-    """The places of the elements that are not zero, one row for each.
+    """The indices of the elements that are not zero, one row for each.
 
     Args:
       size: the number of rows to return; required where `a` is traced.
@@ -447,7 +447,7 @@ def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
 @named
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
                ) -> Array:
-    """The array without the outer parts that hold zeros only.
+    """The array without its leading and trailing zeros.
 
     Args:
       filt: an array, which must not be traced: its values decide the result's shape.
@@ -488,7 +488,7 @@ def _wide(places: Any) -> Any:
 
 @named
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
-    """Places in the flattened array as places per axis.
+    """Convert indices of the flattened array to indices per axis.
 
     Args:
       indices: integers of any shape; negative ones count from the end. Those outside are brought
@@ -523,7 +523,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 @named
 def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
                  size: int | None = None) -> tuple[Array, Array]:
-    """The places that a function such as `triu` leaves in an n by n matrix of ones.
+    """The indices that a function such as `triu` leaves in an n by n matrix of ones.
 
     Args:
       n: the size of the matrix.
@@ -548,7 +548,7 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", dtype: DTypeLike | None = None) -> Array:
-    """Places per axis as places in the flattened array: the inverse of `unravel_index`.
+    """Convert indices per axis to indices of the flattened array: the inverse of `unravel_index`.
 
     Args:
       multi_index: a sequence of integer arrays that broadcast, one per axis.

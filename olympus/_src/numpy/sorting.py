@@ -101,7 +101,7 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
-    """The places that sort an array along an axis: `take_along_axis(a, argsort(a), -1)` is sorted.
+    """The indices that sort an array along an axis: `take_along_axis(a, argsort(a), -1)` is sorted.
 
     NaN comes last. Equal elements keep their order, also in descending order.
 
@@ -142,7 +142,7 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
 
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
-    """The places that sort by several keys, of which the last decides first.
+    """The indices that sort by several keys, of which the last decides first.
 
     Args:
       keys: a sequence of arrays of one shape, or an array, whose rows they are.
@@ -222,7 +222,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
-    """The places that partition an array: see `partition`.
+    """The indices that partition an array: see `partition`.
 
     Args:
       a: array of numbers or booleans.
@@ -302,7 +302,7 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 @fused(static=("side", "method"))
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
                  method: str = "scan") -> Array:
-    """Where values belong in a sorted vector: default integers of the shape of `v`.
+    """The indices at which values belong in a sorted vector.
 
     Args:
       a: a sorted vector of n elements; NaN last.
@@ -416,7 +416,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 @named
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
              length: int | None = None, out_sharding: ShardingLike = None) -> Array:
-    """How often each of 0, 1, 2 … occurs in a vector; or the sums of the weights of each.
+    """The numbers of 0s, 1s, 2s … in a vector, or the sums of their weights.
 
     Args:
       x: a vector of integers; negative ones count as 0, where NumPy raises.

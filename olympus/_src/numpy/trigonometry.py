@@ -197,7 +197,7 @@ def arcsinh(x: ArrayLike, /) -> Array:
 
 @eager_unary
 def arccosh(x: ArrayLike, /) -> Array:
-    """The number from 0 whose hyperbolic cosine is x.
+    """The number >= 0 whose hyperbolic cosine is x.
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. NaN of real

@@ -252,7 +252,7 @@ def _nonzero_divisor(y: Any) -> Any:
 
 @eager_binary(composite=True)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What `floor_divide` leaves: `x1 % x2`, of the sign of `x2`.
+    """The remainder of `floor_divide`: `x1 % x2`, with the sign of `x2`.
 
     Returns:
       An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder 0 has
@@ -272,7 +272,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of division rounded towards zero, as C has it: of the sign of `x1`.
+    """The remainder of division rounded towards zero, as in C: with the sign of `x1`.
 
     Returns:
       An array of the promoted dtype; by 0 NaN for floats, 0 for integers.

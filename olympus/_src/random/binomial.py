@@ -153,7 +153,7 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Numbers of successes in `n` trials, each of success probability `p`.
+    """The numbers of successes in `n` trials, each of success probability `p`.
 
     Waiting times between successes (Devroye 1986, X.4.3) are added where at most 10 successes, or
     failures, are expected; elsewhere Hörmann's rejection (BTRS, 1993). It has no derivatives.
@@ -200,7 +200,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: i
 def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
                 dtype: DTypeLike | None = None, unroll: int | bool = 1,
                 out_sharding: ShardingLike = None) -> Array:
-    """Numbers of trials, of `n`, that end in each of k outcomes.
+    """The numbers of `n` trials that end in each of k outcomes.
 
     Outcome by outcome: a `binomial` number of what the outcomes before it leave (Davis 1993,
     Comput. Stat. Data Anal. 16, 205). It has no derivatives.

@@ -72,7 +72,7 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
               out_sharding: ShardingLike = None) -> Array:
-    """True with probability `p`.
+    """Booleans that are True with probability `p`.
 
     Args:
       p: float; an array that broadcasts to the shape.
@@ -82,8 +82,8 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     Returns:
       A bool array. It has no derivative in `p`.
 
-    >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
-    dtype('bool')
+    >>> print(olympus.random.bernoulli(olympus.random.key(0), 0.3, (8,)))
+    [False False False False False  True False False]
     """
     typed_aval(key, "bernoulli")
     p = promote.plain(promote.operand("bernoulli", p))
@@ -194,8 +194,8 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     Returns:
       An array of that shape and dtype.
 
-    >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
-    (5,)
+    >>> print(olympus.random.randint(olympus.random.key(0), (5,), 0, 10))
+    [9 0 2 3 1]
     """
     typed_aval(key, "randint")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("randint", dtype)
@@ -212,7 +212,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
 @sampler(counts=True)
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Numbers of trials, each of success probability `p`, up to and with the first success: 1, 2 …
+    """The numbers of trials up to and including the first success, each of probability `p`.
 
     Args:
       p: in (0, 1]; an array that broadcasts to the shape.
@@ -339,9 +339,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     Returns:
       An int32 array (int64 with x64 on).
 
-    >>> import numpy as np
-    >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
-    1
+    >>> logits = onp.log(onp.array([0.2, 0.8, 0.0]))
+    >>> print(random.categorical(random.key(0), logits, shape=(8,)))
+    [1 1 1 1 1 1 0 0]
     """
     typed_aval(key, "categorical")
     logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))
@@ -387,7 +387,7 @@ def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
 def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
            p: ArrayLike | None = None, axis: int = 0, mode: str | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
-    """Random slices of an array.
+    """Random slices of an array, with or without replacement.
 
     Args:
       a: an array, of which slices along `axis` are drawn; an integer n stands for 0 … n-1.
@@ -399,8 +399,8 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     Returns:
       An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
-    >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape
-    (4,)
+    >>> print(olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False))
+    [0 1 8 5]
     """
     typed_aval(key, "choice")
     shape = canonical_shape(sequence(shape, "choice", "shape"), "choice")

@@ -76,8 +76,9 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of shape (*shape, n), differentiable in `alpha`.
 
-    >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
-    (2, 3)
+    >>> print(olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).round(2))
+    [[0.36 0.43 0.21]
+     [0.49 0.33 0.18]]
     """
     typed_aval(key, "dirichlet")
     own = shape_of(alpha)
@@ -139,7 +140,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 @sampler(wide=True, methods=METHODS)
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
       method: str = "exact", out_sharding: ShardingLike = None) -> Array:
-    """Student's t numbers: normal ones over the root of a chi-square number over its `df`.
+    """Student's t numbers: z / sqrt(c / df) of a normal number z and a chi-square number c.
 
     Args:
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
@@ -216,8 +217,10 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     Returns:
       An array of shape (*shape, d).
 
-    >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape
-    (5, 3)
+    >>> print(olympus.random.ball(olympus.random.key(0), 2, shape=(3,)).round(2))
+    [[ 0.92  0.39]
+     [ 0.04 -0.91]
+     [ 0.12 -0.02]]
     """
     typed_aval(key, "ball")
     d = static_int(d, "ball", "d")

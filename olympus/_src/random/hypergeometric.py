@@ -107,7 +107,7 @@ def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
 def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: ArrayLike,
                    shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                    out_sharding: ShardingLike = None) -> Array:
-    """Numbers of good ones among `nsample` drawn from an urn without putting them back.
+    """The numbers of good items among `nsample` drawn from an urn without replacement.
 
     Stadlober's ratio of uniforms (1990), whatever the urn's size. It has no derivatives.
 
@@ -152,7 +152,7 @@ def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Di
 def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: ArrayLike,
                                 shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                                 out_sharding: ShardingLike = None) -> Array:
-    """Numbers of each colour among `nsample` drawn from an urn without putting them back.
+    """The numbers of each colour among `nsample` drawn from an urn without replacement.
 
     Colour by colour: a `hypergeometric` number of what the colours before it leave. It has no
     derivatives.

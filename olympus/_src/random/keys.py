@@ -171,7 +171,7 @@ class PRNGKeyArray(lib.Array):
         return manipulation.squeeze(self, axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
+        """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
@@ -559,7 +559,7 @@ def typed_scalar(name: str, key: Any) -> Any:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words behind typed keys of shape [...]: uint32[..., 2].
+    """The words of typed keys of shape [...], as uint32[..., 2].
 
     Args:
       keys: typed keys, or raw ones, which stay.
@@ -593,7 +593,7 @@ def _as_given(given: Any, keys: Any) -> Any:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key: for code that checks that no key is used twice, a different one.
+    """The same key, which counts as a new one for the check of key reuse.
 
     Args:
       key: typed or raw keys, any shape.
@@ -609,7 +609,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """New keys from a key, which should not be used any more.
+    """Make new keys from a key, which must not be used again.
 
     Args:
       key: a single key.
@@ -618,8 +618,9 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Returns:
       Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
-    >>> olympus.random.split(olympus.random.key(0), 3).shape
-    (3,)
+    >>> first, second = random.split(random.key(0))
+    >>> print(random.randint(first, (3,), 0, 99), random.randint(second, (3,), 0, 99))
+    [10 71 37] [26 61 79]
     """
     keys = typed_scalar("split", key)
     return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(num, "split")))
@@ -630,10 +631,10 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Args:
       key: a single key.
-      data: the integer, which may be traced: a scalar.
+      data: the integer, a scalar, which may be traced.
 
     Returns:
-      A key of the form that was given.
+      A key, typed or raw as the given one.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.

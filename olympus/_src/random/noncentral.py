@@ -103,7 +103,7 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
 def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: ArrayLike,
                  shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                  out_sharding: ShardingLike = None) -> Array:
-    """Noncentral F numbers: those of `f` with a noncentral chi-square number above.
+    """Noncentral F numbers: those of `f` with a noncentral chi-square number as numerator.
 
     Args:
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.

@@ -141,7 +141,7 @@ def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
             dtype: DTypeLike | None = None, *, method: str = "exact",
             out_sharding: ShardingLike = None) -> Array:
-    """Poisson numbers.
+    """Poisson numbers 0, 1 … of probability lam**k exp(-lam) / k!.
 
     Args:
       key: a single key (threefry2x32).
@@ -150,8 +150,8 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of that shape and dtype; of mean and variance `lam`.
 
-    >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
-    (3,)
+    >>> print(olympus.random.poisson(olympus.random.key(0), 4.0, (6,)))
+    [0 1 5 5 2 2]
     """
     return poisson_of(key, parameter(lam, F32, shape), dtype)
 
@@ -160,7 +160,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
 def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
                       dtype: DTypeLike | None = None, *,
                       out_sharding: ShardingLike = None) -> Array:
-    """Numbers of failures before the n-th success, each trial of success probability `p`.
+    """The numbers of failures before the n-th success, each trial of success probability `p`.
 
     Poisson numbers of the rate (1-p) / p times a `gamma` number of parameter n (Devroye 1986,
     X.4.7), in float32. It has no derivatives.

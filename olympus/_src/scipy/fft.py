@@ -335,7 +335,7 @@ def _nearest(name: str, target: Any, real: bool, step: int) -> int:
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The least size from `target` on whose transform is fast: one of small prime factors only.
+    """The least size >= `target` whose transform is fast: a product of small primes.
 
     Args:
       target: a size.
@@ -353,7 +353,7 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
 
 def prev_fast_len(target: int, real: bool = False) -> int:
-    """The largest size up to `target` whose transform is fast.
+    """The largest size <= `target` whose transform is fast.
 
     Args:
       target: a size.

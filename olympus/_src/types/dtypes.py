@@ -757,7 +757,7 @@ class ScalarType(type):
         dtype = _DTYPE[name]
         return super().__new__(cls, name, (), {
             "__module__": "olympus.numpy", "__slots__": (), "dtype": dtype,
-            "__doc__": f"The dtype {name}; called, an array of it: `{name}(x)`.\n\n"
+            "__doc__": f"The dtype {name}; `{name}(x)` makes an array of it.\n\n"
                        f">>> import olympus.numpy as onp\n>>> onp.dtype(onp.{name})\n{dtype!r}\n"})
 
     def __init__(self, name: str) -> None:

@@ -74,7 +74,7 @@ Dims = Sequence[int | None]
 # Axes --------------------------------------------------------------------------------------------
 
 def swap(x: Any, i: int, j: int) -> Any:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     order = list(range(typeof(x).ndim))
     order[i], order[j] = order[j], order[i]
     return transpose(x, order)
@@ -468,7 +468,7 @@ register_pytree_node(Future, lambda future: ((future._result,), None),
 
 
 def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
-    """`psum_scatter` of these arguments, whose result is taken with `.done()`.
+    """Start a `psum_scatter`; `.done()` of the value returned gives the result.
 
     Work that is written between the two may overlap with it. Along axes of vmap there is no
     communication to wait for, and XLA orders operations by what they need.
@@ -531,7 +531,7 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
 
 def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
               axis_index_groups: AxisIndexGroups = None) -> PyTree:
-    """A named axis exchanged with an axis of the array, of the same size.
+    """Exchange a named axis with an axis of the array, of the same size.
 
     Args:
       x: a pytree of arrays.
@@ -550,7 +550,7 @@ def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
 
 
 def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
-    """Values sent along a named axis.
+    """Send values along a named axis, each from a source to a destination.
 
     Args:
       x: a pytree of arrays.

@@ -437,7 +437,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
 
 
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """`x` as a value of another kind along a named axis; the numbers stay.
+    """Cast `x` to another kind along a named axis; its numbers stay.
 
     Args:
       x: a pytree of arrays.
@@ -468,7 +468,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
 
 def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
-    """`x` as a value of another state along axes of the mesh around; ValueError if no cast does."""
+    """`x` in another state along axes of the ambient mesh; ValueError if no cast leads there."""
     start = state(typeof(x), axes, "pcast")
     if (start, to) == ("invarying", "varying"):
         return tags.pvary(x, axes)

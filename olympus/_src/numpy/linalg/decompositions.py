@@ -308,7 +308,7 @@ def _relative(name: str, x: Any, given: Any, factor: int) -> Any:
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
           numpy_resid: bool = False) -> tuple[Array, Array, Array, Array]:
-    """The x of least norm among those for which the norm of b - a x is least.
+    """The least-squares solution of a x = b: the x of least norm among the minimisers of |b - a x|.
 
     Args:
       a: [m, n]; integers become floats.

@@ -413,8 +413,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Raises ValueError for rank below 2 and for another mode.
 
-    >>> onp.linalg.qr(onp.ones((3, 2))).R.shape
-    (2, 2)
+    >>> q, r = onp.linalg.qr(onp.array([[3., 5.], [4., 10.]]))
+    >>> print((q @ r).round(4), onp.abs(r).round(4))
+    [[ 3.  5.]
+     [ 4. 10.]] [[ 5. 11.]
+     [ 0.  2.]]
     """
     a = inexact(array_args("qr", a)[0])
     if len(a.shape) < 2:
@@ -433,7 +436,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
 @fused(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """The n-th power of square matrices, in O(log n) products; negative ones are of the inverse.
+    """The n-th power of square matrices, in O(log n) products; of their inverse for n < 0.
 
     Args:
       a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
@@ -486,8 +489,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
 
-    >>> onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.ones((1, 5))]).shape
-    (2, 5)
+    >>> print(onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.arange(3.)[None]]))
+    [[ 0.  9. 18.]
+     [ 0.  9. 18.]]
     """
     refuse_option("multi_dot", out=out)
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))

@@ -48,7 +48,7 @@ _SIZES = (128, 2048, 32768)     # of the steps kept, tried one after the other w
 
 
 class OdeSolution(NamedTuple):
-    """A solution at every time: called with times, it gives the states, times last.
+    """A solution at every time: a call with times gives the states, times on the last axis.
 
     `ts` [m + 1] are the ends of the steps, `polynomials` [m, degree + 1, n] those of the steps.
 

@@ -29,7 +29,7 @@ __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", 
 # Of elements -------------------------------------------------------------------------------------
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrix with the given ones along its diagonal, zeros elsewhere.
+    """The matrix with the given matrices along its diagonal, zeros elsewhere.
 
     Args:
       *arrs: scalars, vectors (rows) and matrices.
@@ -119,7 +119,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @fused
 def circulant(c: ArrayLike) -> Array:
-    """The matrix whose columns are the given one, each turned one place further.
+    """The matrix whose columns are the given one, each rotated by one more place.
 
     Args:
       c: [..., n]: its first column.
@@ -213,7 +213,7 @@ def fiedler(a: ArrayLike) -> Array:
 
 @fused
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The matrix that carries a population, by age, one step on.
+    """Leslie's matrix, which advances a population, by age, one step.
 
     Args:
       f: [..., n], n > 1: the birth rates.
@@ -363,7 +363,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's orthogonal matrix, for contrasts with the mean of what came before.
+    """Helmert's orthogonal matrix, whose rows contrast an element with the mean of those before.
 
     Args:
       n: its order, at least 1.

@@ -99,7 +99,7 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
 def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bool = False,
           overwrite_b: bool = False, check_finite: bool = True, lapack_driver: str | None = None
           ) -> tuple[Array, Array, Array, Array]:
-    """The x of least norm among those for which the norm of b - a x is least.
+    """The least-squares solution of a x = b: the x of least norm among the minimisers of |b - a x|.
 
     Args:
       a: [m, n]; integers become floats.
@@ -227,7 +227,7 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
 
 @fused
 def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker products of the columns of two matrices, one by one.
+    """The Kronecker products of corresponding columns of two matrices.
 
     Args:
       a, b: [..., n, k] and [..., m, k] of any dtypes; leading axes broadcast.
@@ -253,7 +253,7 @@ def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
 
 @fused
 def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
-    """How far below and above the diagonal a matrix has elements other than zero.
+    """The numbers of diagonals below and above the main one that are not zero.
 
     Args:
       a: [..., m, n].

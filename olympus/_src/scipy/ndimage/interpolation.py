@@ -331,7 +331,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
                      output_shape: tuple[int, ...] | None = None, *, order: int = 3,
                      mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
                      ) -> Array:
-    """The image whose pixel p is that of another at matrix @ p + offset.
+    """An affine transform: its pixel p is the image's value at matrix @ p + offset.
 
     Args:
       input: an image of n axes.
@@ -374,7 +374,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
 @fused(static=_STATIC)
 def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "constant",
           cval: ArrayLike = 0.0, prefilter: bool = True) -> Array:
-    """An image moved by any number of pixels along each axis.
+    """Shift an image by any number of pixels along each axis.
 
     Args:
       input: an image of n axes.
@@ -399,7 +399,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
 def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
          mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True,
          grid_mode: bool = False) -> Array:
-    """An image enlarged or reduced.
+    """Enlarge or reduce an image.
 
     Args:
       input: an image of n axes.
@@ -440,7 +440,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
 def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), reshape: bool = True, *,
            order: int = 3, mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
            ) -> Array:
-    """An image turned in the plane of two axes.
+    """Rotate an image in the plane of two axes.
 
     Args:
       input: an image of at least two axes.

@@ -159,7 +159,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
 
 def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
-    """The shifts that the elements of `correlate`'s result belong to.
+    """The shift of each element of `correlate`'s result.
 
     Args:
       in1_len, in2_len: the sizes of the vectors.
@@ -287,7 +287,7 @@ def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue
 @fused(static=("mode", "boundary", "precision"))
 def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
-    """The convolution of two matrices, with a choice of what lies beyond the first one's edges.
+    """The convolution of two matrices, with a choice of boundary for the first one.
 
     Args:
       in1, in2: matrices; the dtype is that of both promoted, and stays one of integers.
@@ -313,7 +313,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 @fused(static=("mode", "boundary", "precision"))
 def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                 fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
-    """The cross-correlation of two matrices, with a choice of what lies beyond the edges.
+    """The cross-correlation of two matrices, with a choice of boundary for the first one.
 
     Args:
       in1, in2: matrices; the dtype is that of both promoted.

@@ -200,7 +200,7 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
 
 @fused
 def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
-    """The distribution function of Poisson's distribution, of at most k events where m are usual.
+    """The distribution function of Poisson's distribution: at most k events, of the mean number m.
 
     Args:
       k: real numbers >= 0, of which the floor counts.
@@ -218,7 +218,7 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
 
 @fused
 def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
-    """The survival function of Poisson's distribution, of more than k events where m are usual.
+    """The survival function of Poisson's distribution: more than k events, of the mean number m.
 
     Args:
       k: real numbers >= 0, of which the floor counts.

@@ -391,7 +391,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 @fused
 def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The x of which `boxcox(x, lmbda)` is y: (λ y + 1)**(1/λ), or exp(y) at λ = 0.
+    """The inverse of `boxcox`: (λ y + 1)**(1/λ), or exp(y) at λ = 0.
 
     Args:
       y, lmbda: real numbers of shapes that broadcast.
@@ -404,7 +404,7 @@ def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
 
 @fused
 def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The x of which `boxcox1p(x, lmbda)` is y: `inv_boxcox` less 1, accurate for small y.
+    """The inverse of `boxcox1p`: `inv_boxcox` minus 1, accurate for small y.
 
     Args:
       y, lmbda: real numbers of shapes that broadcast.

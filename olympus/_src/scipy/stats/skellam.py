@@ -69,6 +69,7 @@ class Skellam(Summed):
     parameters, sample, at = ("mu1", "mu2"), (3.0, 2.0), 2
     words = ("mu1, mu2: means of the two, > 0.",)
     shown = "0.160 -1.832 0.758 -0.277 0.242 -1.418 0.000 2.000 1.000 5.000 2.236 2.222"
+    drawn = "[1 3 1]"
 
     def inner(self, mu1: Any, mu2: Any) -> Any:
         return 0.0
