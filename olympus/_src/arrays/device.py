@@ -13,7 +13,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
-from ..devices.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
+from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..devices.devices import client
 from ..jit.arguments import leaf_path
 from ..job.state import current
@@ -48,15 +48,15 @@ _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs on
 @api_boundary
 def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
                donate: bool | PyTree = False, may_alias: bool | None | PyTree = None) -> PyTree:
-    """Put arrays on a device; returns at once.
+    """Put arrays on a device, and return without waiting for the transfer.
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device, a sharding or a `Format`, to which the results are committed, a
-        `PartitionSpec` of the mesh around, a `memory.Space` of the device where they are, or a
-        pytree of those that is a prefix of the structure of `x`; None leaves arrays where they are
-        and puts other values on the default device, uncommitted. A sharding's memory kind is where
-        on the device they are.
+      device: a device, a sharding or a `Format`, to which the results are committed; a
+        `PartitionSpec` of the ambient mesh; a `memory.Space` of the arrays' own device; or a pytree
+        of those that is a prefix of the structure of `x`. None leaves arrays where they are, and
+        puts other values on the default device, uncommitted. The memory kind of a sharding names
+        the memory of the device.
       src: where `x` is now; not needed.
       donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
@@ -65,14 +65,14 @@ def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
     Returns:
       A pytree of arrays of the structure of `x`.
 
-    Within a compiled program, the program runs on the devices named; the values may be in the
-    memories "device" and "pinned_host" of those.
-    Where a sharding is over all processes of a job, all must call this, with the same values.
-    TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
-    do not fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for
-    values that differ from process to process.
+    A compiled program with `device_put` inside runs on the devices named; values may be in their
+    memories "device" and "pinned_host". If a sharding is over all processes of a job, all must call
+    this, with the same values.
 
-    >>> import olympus
+    TypeError for leaves that are not arrays; ValueError for a wrong device, for shapes that do not
+    fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for values
+    that differ from process to process.
+
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
     {'a': Array(1., dtype=float32, weak_type=True)}
     """
@@ -142,7 +142,7 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         if memory is None:
             return x
         return move(x, Space.Host if memory == Space.Host.value else Space.Device)
-    if type(x) in HOLDERS:
+    if type(x) in WRAPPERS:
         return x._with(_put(tree, stored(x), index, target, donate, copy))
     if (current.num_processes > 1 and device is not None and not getattr(x, "_committed", False)
             and device.process_index != current.process_id):    # no part of it is here
@@ -190,7 +190,7 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
         if type(x) is np.ndarray and not is_float0(x.dtype):
             return _put_in_job(x, sharding)
         x = argument_array(x)
-        if type(x) in HOLDERS:
+        if type(x) in WRAPPERS:
             return x._with(_spread(stored(x), sharding, donate, copy))
         moved = _moved(_summed(x, sharding), sharding, copy, donate)
     except ValueError as error:
@@ -202,21 +202,21 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
 
 def _summed(x: Any, sharding: Any) -> Any:
     """An array whose terms are added up, if devices hold terms, and are to hold something else."""
-    source = x._sharding
-    if not unreduced(source) or source == sharding:
+    present = x._sharding
+    if not unreduced(present) or present == sharding:
         return x
-    return reshard_p.bind(x, sharding=source.update(
-        spec=source.spec.update(unreduced=frozenset())))
+    return reshard_p.bind(x, sharding=present.update(
+        spec=present.spec.update(unreduced=frozenset())))
 
 
 def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
     """An array under another sharding; through the host only where that is a CPU's own memory."""
-    source = x._sharding
-    if source == sharding and x._committed:
+    present = x._sharding
+    if present == sharding and x._committed:
         return lib.copied(x) if copy else x
     if current.num_processes > 1 and not sharding.is_fully_addressable:
         return _moved_in_job(x, sharding)
-    if source.num_devices > 1 and source.device_set == sharding.device_set:
+    if present.num_devices > 1 and present.device_set == sharding.device_set:
         with transfer_guard("allow"):       # devices deal parts out anew among themselves
             return _dealt(x, sharding, copy, donate)
     return _dealt(x, sharding, copy, donate)
@@ -224,22 +224,22 @@ def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
 
 def _moved_in_job(x: Any, sharding: Any) -> Any:
     """An array under a sharding over devices of several processes, or of another one."""
-    source = x._sharding
-    if source.device_set == sharding.device_set:
+    present = x._sharding
+    if present.device_set == sharding.device_set:
         with transfer_guard("allow"):
             moved = deal_p.bind(x, sharding=sharding)
         # The program has its parts in the order of the devices of `x`.
-        held = {part.device: part for part in lib.shards(moved)}
+        part_on = {part.device: part for part in lib.shards(moved)}
         return lib.make_array(x.aval.at(sharding), sharding, [
-            held[d] for d in sharding._internal_device_list.addressable_device_list])
-    if not source.is_fully_addressable:
+            part_on[d] for d in sharding._internal_device_list.addressable_device_list])
+    if not present.is_fully_addressable:
         raise ValueError(
             "For a cross-host reshard in multi-controller programs, input and target sharding "
-            f"should have the same set of devices: {source} and {sharding} given.")
+            f"should have the same set of devices: {present} and {sharding} given.")
     if x._committed:
         raise ValueError(
             "device_put's second argument must be a Device or a Sharding which represents "
-            f"addressable devices, but got {sharding} for an array that is committed to {source}; "
+            f"addressable devices, but got {sharding} for an array that is committed to {present}; "
             "give a NumPy array that is the same in all processes, or use "
             "make_array_from_process_local_data.")
     return _put_in_job(numpy_value(x), sharding, x.aval.weak_type)
@@ -254,14 +254,14 @@ def _put_in_job(value: np.ndarray, sharding: Any, weak_type: bool = False) -> An
 
 
 def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
-    source = x._sharding
+    present = x._sharding
     aval = parts_of(x.aval, sharding).aval
-    if lib.same_tiles(source._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
-                      x.ndim) and source.num_devices == sharding.num_devices:
+    if lib.same_tiles(present._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
+                      x.ndim) and present.num_devices == sharding.num_devices:
         # What stays on a device is shared, and would go with `x`.
-        copy = copy or (donate and not source.device_set.isdisjoint(sharding.device_set))
+        copy = copy or (donate and not present.device_set.isdisjoint(sharding.device_set))
         return lib.copy_to_sharding(lib.copied(x) if copy else x, aval, sharding)
-    if source.is_fully_addressable and x.platform() == "cpu":
+    if present.is_fully_addressable and x.platform() == "cpu":
         return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
     return moved_by_devices(x, sharding)
 
@@ -294,7 +294,7 @@ def _in_memory(x: Any, memory: str | None) -> Any:
 
 @api_boundary
 def device_get(x: PyTree) -> PyTree:
-    """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
+    """Wait for the arrays of a pytree, and return NumPy arrays; other leaves stay as they are.
 
     Args:
       x: a pytree.
@@ -302,7 +302,6 @@ def device_get(x: PyTree) -> PyTree:
     Returns:
       The same structure; several copies run at once.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
@@ -313,7 +312,7 @@ def device_get(x: PyTree) -> PyTree:
 
 @api_boundary
 def block_until_ready(x: T) -> T:
-    """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
+    """Wait until the arrays of a pytree are computed, and return it; raise their errors.
 
     Args:
       x: a pytree; leaves that are not arrays are ignored.
@@ -321,7 +320,6 @@ def block_until_ready(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
     """
@@ -341,7 +339,6 @@ def copy_to_host_async(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
     >>> x.tolist()
     [0, 1]
@@ -362,7 +359,7 @@ def _arrays(x: Any) -> list[Any]:
 def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
               axis_types: Sequence[AxisType] | None = None, *,
               devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of the first devices, as many as it takes.
+    """Make a mesh of the first devices, as many as its shape needs.
 
     Args:
       axis_sizes: how many devices each axis has.
@@ -375,7 +372,6 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
     ValueError if there are not enough.
 
-    >>> import olympus
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))
     Mesh('data': 1, 'model': 1, axis_types=(Explicit, Explicit))
     """
@@ -395,7 +391,7 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included.
+    """All arrays of a platform that are not deleted yet, including those that Olympus keeps.
 
     Args:
       platform: its name; None is the default backend's.
@@ -403,7 +399,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     Returns:
       A list of arrays, to look for what holds memory.
 
-    >>> import olympus
     >>> x = olympus.numpy.arange(3)
     >>> any(y is x for y in olympus.live_arrays())
     True
@@ -414,7 +409,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Drop every traced and compiled program; they are made anew when next needed.
 
-    >>> import olympus
     >>> olympus.clear_caches()
     """
     drop_programs()

@@ -206,8 +206,8 @@ class Split:
 
     def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """The residuals, in the order that `unknown` takes them."""
-        sources = {"input": known_args, "computed": computed}
-        return [sources[r.kind][r.index] for r in self.residuals]
+        by_kind = {"input": known_args, "computed": computed}
+        return [by_kind[r.kind][r.index] for r in self.residuals]
 
 
 def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],

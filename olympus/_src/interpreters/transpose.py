@@ -120,7 +120,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     # What our rules bind comes from the user's line that asks for the transpose, looked for once;
     # for NaN, from the forward operation's. Bodies and what users define may have their own lines.
     record, around, nans = recorder(ctx.trace), ctx.transposed, debug_nans.value or debug_infs.value
-    outer, here = (record.where, record.where or user_frame()) if record else (None, None)
+    outer, here = (record.source, record.source or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
@@ -145,7 +145,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.where = (nans and eqn.source) or (here if own else outer)
+                record.source = (nans and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
@@ -154,7 +154,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     finally:
         ctx.transposed = around
         if record is not None:
-            record.where = outer
+            record.source = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 

@@ -23,7 +23,7 @@ from ..base.typing import F
 from ..core import templates
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
-from ..devices.array import HOLDERS
+from ..devices.array import WRAPPERS
 from ..runtime.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..types import dtypes
 from ..types.tree import tree_leaves
@@ -47,6 +47,7 @@ def begin_with(fun: Callable[..., Any], error: Exception) -> None:
     """
     source.filter_traceback(error)
     text = error.args[0] if len(error.args) == 1 else None
+    # A helper is not what the user called: the public function around it will put its name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
     first, colon, rest = text.partition(": ")
@@ -73,7 +74,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     @functools.wraps(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
         if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
-            return fun(*args, **kwargs)
+            return fun(*args, **kwargs)     # as nearly always: no look at the operands
         given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
                  *[x for n, x in kwargs.items() if n not in static]]
         with _inside(given):
@@ -117,11 +118,11 @@ def named(fun: F) -> F:
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
-        body = (fun if numpy_dtype_promotion.value == "standard"
-                and numpy_rank_promotion.value == "allow" else inside)
+        chosen = (fun if numpy_dtype_promotion.value == "standard"
+                  and numpy_rank_promotion.value == "allow" else inside)
         try:
-            return (templates.call(trace, body, args, kwargs)
-                    if trace.recorded else body(*args, **kwargs))
+            return (templates.call(trace, chosen, args, kwargs)
+                    if trace.recorded else chosen(*args, **kwargs))
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise
@@ -185,7 +186,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: Any
              ) -> Any:
         trace = ctx.trace
-        if (trace is BASE and (type(x) is ArrayImpl or type(x) in HOLDERS)
+        if (trace is BASE and (type(x) is ArrayImpl or type(x) in WRAPPERS)
                 and (not rest or rest_static or _ARRAYS.issuperset(map(type, rest)))
                 and not (seen and kwargs and not kwargs.keys().isdisjoint(seen))):
             # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.
@@ -202,6 +203,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
                 return compiled(x) if y is _ABSENT else compiled(x, y)
             except FAILURES as error:
                 failure = error
+            # Outside of the handler: else the second error would have the first as its context.
             try:
                 return otherwise(failure, (x, y, z, *rest), kwargs)
             except FAILURES as error:

@@ -49,7 +49,7 @@ from ..types.tree import UNSPECIFIED, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
 from .program import Program, anew, programs_of, shares_programs, trace_program
-from .signature import WHOLE, Call, Item, Signature
+from .signature import WHOLE, Arguments, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Inline(enum.Enum):
-    """When a jitted function is put into the program of its caller: a value of `jit(inline=…)`.
+    """The time at which `jit` inlines a function into its caller's program: for `jit(inline=…)`.
 
     OLYMPUS_EARLY puts its equations there when it is traced, as True does. The others leave a call,
     as False does: XLA puts called functions into their callers, on CPU all of them.
@@ -135,47 +135,46 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         hold: str | None = None, max_traces: int | None = None,
         on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
         checks: Iterable[str] = ()) -> Any:
-    """Compile a function: traced and compiled by XLA once per type of its arguments.
+    """Compile a function with XLA, once for each combination of argument types.
 
     Args:
       fun: a function of pytrees of arrays that returns one; it must not depend on anything else
         that changes. Without it, a decorator with these options is returned.
-      in_shardings, out_shardings: where arguments and results are, as `with_sharding_constraint`
-        takes it: prefixes of the tuple of dynamic positional arguments and of the result. None and
-        the default leave it to the arguments and to XLA. Uncommitted arguments are moved, others
-        must be there.
+      in_shardings, out_shardings: the shardings of arguments and results, as
+        `with_sharding_constraint` takes them: prefixes of the tuple of dynamic positional arguments
+        and of the result. None, the default, leaves them to the arguments and to XLA. Uncommitted
+        arguments are moved; committed ones must have the sharding already.
       static_argnums, static_argnames: arguments that are Python values of the program: hashable;
         one compilation for each value (1, 1.0 and True are three).
       donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the call
         deletes the arrays whose buffers it did reuse, and no others.
-      keep_unused: pass arguments to the program that it does not read.
-      device, backend: where to run; arguments are moved there. Within another program: where all
-        of that runs, whose arguments must be uncommitted, or there.
+      keep_unused: pass also arguments that the program does not read.
+      device, backend: where to run; arguments are moved there. Within another program, all of that
+        program runs there, so its arguments must be uncommitted or there.
       inline: put the equations into the caller's program instead of a call; a bool, or an
         `olympus.Inline`.
       compiler_options: XLA flags for this function.
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
-        there without tracing. What the function reads must have a digest: functions, classes,
-        arrays and values made of them; anything else is refused with a TypeError.
-      hold: "auto" computes once, on CPU, what XLA would compute again in many readers; "report"
-        logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold` says. That
-        of the outermost function counts.
-      max_traces: how often the function is expected to be traced; None: as often as calls differ.
-      on_retrace: what happens where it is traced more often: "warn", "error" (a `RetraceError`), or
-        a function that gets the `Explanation`, which says what differs and what to do.
-      guards: what a call does where a global, a closure cell, a default, an attribute or a
-        container that the function read when it was traced has changed: "warn", "error" (a
-        `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
-      checks: which failures a call raises an error for, the first one with its operation, line,
-        operands and iteration: names among "user" (`olympus.check`), "index", "nan" and "div". The
-        error is one more result of the program: `lower` and `trace` are of (error, result), and a
-        call waits for it.
+        there without tracing. The values that the function reads must have a digest: functions,
+        classes, arrays and values made of them; anything else is a TypeError.
+      hold: "auto" makes XLA on CPU compute values with many readers once; "report" logs these
+        values, too; "off" leaves them to XLA; None does as `olympus_hold` says. The outermost
+        function's counts.
+      max_traces: how often the function may be traced; None is as often as calls differ.
+      on_retrace: what happens at further traces: "warn", "error" (a `RetraceError`), or a function
+        that gets the `Explanation`, which says what differs and what to do.
+      guards: what a call does if a global, a closure cell, a default, an attribute or a container
+        that the function read during tracing has changed: "warn", "error" (a `StaleValueError`),
+        "retrace", "off"; None does as `olympus_jit_guards` says.
+      checks: the kinds of failures for which a call raises an error, with the operation, line,
+        operands and iteration of the first one: names among "user" (`olympus.check`), "index",
+        "nan" and "div". The error is one more result of the program: `lower` and `trace` are of
+        (error, result), and a call waits for it.
 
     Returns:
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
       a call finds a program, and else why not) and `cache_info`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):
     ...     return onp.sin(x) * 2
@@ -322,6 +321,7 @@ class JitFunction:
             self.device = devices.client(backend).local_devices()[0]
         key = (*self.signature.key, self.keep_unused, hold, on_mesh, guards,
                repr(sorted(compiler_options.items())) if compiler_options else None)
+        # Kept with the function: `jit(f)` written in a loop finds them again.
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
         if not library and not persist and shares_programs(fun, key):
@@ -341,50 +341,54 @@ class JitFunction:
 
     # From arguments to a program
 
-    def program(self, call: Call) -> Program:
+    def program(self, arguments: Arguments) -> Program:
         """The traced program of a call, from the cache or new."""
-        found = self.programs.get(call.key)
+        found = self.programs.get(arguments.key)
         if found is not None:
             return found
         if config.no_tracing.value:
             raise RuntimeError(
                 f"jit: re-tracing function {self.name} for types "
-                f"[{', '.join(map(str, call.avals))}], but 'no_tracing' is set; call it with these "
-                "types before.")
+                f"[{', '.join(map(str, arguments.avals))}], but 'no_tracing' is set; call it with "
+                "these types before.")
         if config.log_compiles.value:
             code = getattr(unwrapped(self.signature.fun), "__code__", None)
             LOGGER.warning("Compiling %s with global shapes and types [%s]%s.", self.name,
-                           ", ".join(map(str, call.avals)),
+                           ", ".join(map(str, arguments.avals)),
                            f", written at {source.written_at(code)}" if code else "")
         if not self.library:
-            self._note_trace(call)
+            self._note_trace(arguments)
+        # A guard notes what the trace reads, so nothing that was traced before may stand in for it.
         with anew() if self.purity else nullcontext():
-            program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
+            program = trace_program(
+                self.signature, arguments, self.keep_unused, self.options, self.hold)
         if self.purity:
             self.purity.keep()
+        # One that closes over values of an outer trace is good for that trace alone.
         if not program.tracers:
-            self.programs[call.key] = program
+            self.programs[arguments.key] = program
         return program
 
-    def _note_trace(self, call: Call) -> None:
+    def _note_trace(self, arguments: Arguments) -> None:
         """Count the traces of this function, and say what `recompiles` has to say of many."""
         self.traces += 1
         if self.max_traces is not None and self.traces > self.max_traces:
-            _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, call),
+            _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, arguments),
                                    self.traces, self.max_traces, self.on_retrace)
         code = getattr(unwrapped(self.signature.fun), "__code__", None)
         if code is None or source.is_internal(code.co_filename):
             return
         made = _made.get(code, 0)
         if config.explain_cache_misses.value and (self.programs or made):
-            _recompiles.log_again(_recompiles.explain(self.signature, self.programs, call), code)
+            _recompiles.log_again(
+                _recompiles.explain(self.signature, self.programs, arguments), code)
+        # By code: a function that a loop makes anew is another object with the same code.
         if self.traces == 1:
             _made[code] = made = made + 1
         if made > _MANY or len(self.programs) >= _MANY:
-            _recompiles.warn_of_many(self.signature, code, made, self.programs, call,
-                                     _MANY)
+            _recompiles.warn_of_many(self.signature, code, made, self.programs, arguments, _MANY)
 
-    def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
+    def _placement(self, arguments: Arguments, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
         where = list(map(sharding_of, leaves))
         if self.device is not None:
@@ -392,49 +396,49 @@ class JitFunction:
                 raise ValueError(f"jit: {self.name} is called under olympus.set_mesh. Mesh context "
                                  "manager should not be used with jit when backend or device is "
                                  "also specified as an argument to jit; leave one out.")
-            where = [None] * len(leaves)
-        for i, wanted in enumerate(self.signature.input_shardings(call)):
+            where = [None] * len(leaves)    # `device=` moves arguments, committed ones too
+        for i, wanted in enumerate(self.signature.input_shardings(arguments)):
             if wanted is None:
                 continue
-            self._check_memory(call, i, wanted)
+            self._check_memory(arguments, i, wanted)
             given = where[i]
             if given is not None and not is_abstract(given) and (
-                    not given.is_equivalent_to(wanted, call.avals[i].ndim)):
-                name = self.signature.leaf_names(call)[i]
+                    not given.is_equivalent_to(wanted, arguments.avals[i].ndim)):
+                name = self.signature.leaf_names(arguments)[i]
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg: "
                     f"argument {name} of {self.name} is committed to {given}; in_shardings has "
-                    f"{wanted} for arg shape {call.avals[i].str_short()}; move it with "
+                    f"{wanted} for arg shape {arguments.avals[i].str_short()}; move it with "
                     "device_put.")
             where[i] = wanted
-        found = placement_of(where, self.device, lambda i: self._argument(call, i),
+        found = placement_of(where, self.device, lambda i: self._argument(arguments, i),
                              current_mesh() if self.on_mesh else None)._replace(
-            layouts=self._layouts(call, leaves))
+            layouts=self._layouts(arguments, leaves))
         if not self.signature.donates:
             return found
         return found._replace(memories=tuple(map(memory_of, leaves)))
 
-    def _check_memory(self, call: Call, i: int, wanted: Any) -> None:
+    def _check_memory(self, arguments: Arguments, i: int, wanted: Any) -> None:
         """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
-        leaf = call.leaves[i]
+        leaf = arguments.leaves[i]
         have, kind = memory_of(leaf), demanded_memory(wanted)
         if have != kind and getattr(leaf, "sharding", None) is not None:
             raise ValueError(
                 f"jit: Memory kinds passed to olympus.jit does not match memory kind on the "
                 f"respective arg. Got jit memory kind: {wanted.memory_kind}, arg memory kind: "
-                f"{have or wanted.default_memory_kind} for arg type: {call.avals[i]}; argument "
-                f"{self.signature.leaf_names(call)[i]} of {self.name} must be there; move it with "
-                "device_put.")
+                f"{have or wanted.default_memory_kind} for arg type: {arguments.avals[i]}; "
+                f"argument {self.signature.leaf_names(arguments)[i]} of {self.name} must be "
+                "there; move it with device_put.")
 
-    def _argument(self, call: Call, i: int) -> str:
+    def _argument(self, arguments: Arguments, i: int) -> str:
         """What to call the leaf number `i` of the arguments."""
-        name = self.signature.leaf_names(call)[i]
-        return f"argument {name} of {self.name} with shape {call.avals[i].str_short()} and"
+        name = self.signature.leaf_names(arguments)[i]
+        return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
-    def _layouts(self, call: Call, leaves: Sequence[Any]) -> tuple[str | None, ...]:
+    def _layouts(self, arguments: Arguments, leaves: Sequence[Any]) -> tuple[str | None, ...]:
         """How a call's arguments lie in memory when its program takes them."""
         found = layouts_of(leaves)
-        wanted = self.signature.input_layouts(call)
+        wanted = self.signature.input_layouts(arguments)
         if not any(wanted):
             return found
         taken = list(found or (None,) * len(leaves))
@@ -444,7 +448,7 @@ class JitFunction:
             have, taken[i] = taken[i], demanded_layout(layout)
             if have != taken[i] and type(leaves[i]) is not ShapeDtypeStruct and (
                     sharding_of(leaves[i]) is not None):
-                name = self.signature.leaf_names(call)[i]
+                name = self.signature.leaf_names(arguments)[i]
                 raise ValueError(
                     f"jit: Layout passed to jit does not match the layout on the respective arg: "
                     f"argument {name} of {self.name} is committed to {leaves[i].format}; "
@@ -461,10 +465,13 @@ class JitFunction:
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
                 return self._miss(args, kwargs)
+            # With guards C++ calls Python each time, which looks first; its fast path is that of a
+            # second object behind the look.
             if may_share((args, kwargs)):
                 return self._miss(args, kwargs)[0], None, False
             return self.guarded(*args, **kwargs), None, False
         except BaseException as error:
+            # C++ remembers signatures of calls that raised, and would not take its fast path.
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
@@ -495,18 +502,21 @@ class JitFunction:
         if key is not None and (program := self.programs.get(key)) is not None:
             outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
             return tree_unflatten(program.out_tree, outs), None, False
-        call = self.signature.call(args, kwargs)
-        if self.library and Literal in map(type, call.leaves):
-            return self._with_arrays(call), None, False
-        if not call.cacheable and self.direct and ctx.trace is ThreadState.trace and not ctx.axes:
-            told = self.signature.told(call, args, kwargs)
+        arguments = self.signature.arguments(args, kwargs)
+        if self.library and Literal in map(type, arguments.leaves):
+            return self._with_arrays(arguments), None, False
+        if (not arguments.cacheable and self.direct and ctx.trace is ThreadState.trace
+                and not ctx.axes):
+            # C++ is called again with stand-ins that compare by bits, and drops this entry.
+            told = self.signature.told(arguments, args, kwargs)
             if told is not None:
                 return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
                 or debugging() or config.debug_key_reuse.value):
-            program = self.program(call)
+            program = self.program(arguments)
         else:
-            program = self.persistent.program(call, self._placement(call, call.leaves))
+            program = self.persistent.program(
+                arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
         if ctx.trace is not ThreadState.trace or program.tracers:
@@ -515,7 +525,7 @@ class JitFunction:
                     f"jit: compiler_options={self.options} given to {self.name}, which is part of "
                     "another program. `compiler_options` can only be passed to top-level "
                     "`olympus.jit`; give them to the outermost.")
-            operands = (*program.tracers, *call.leaves)
+            operands = (*program.tracers, *arguments.leaves)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:
@@ -527,18 +537,18 @@ class JitFunction:
                 outs = [constrain("jit device", x, here) for x in outs]
             return tree_unflatten(program.out_tree, outs), None, False
         try:
-            arrays = [argument_array(x) for x in call.leaves]
+            arrays = [argument_array(x) for x in arguments.leaves]
         except TypeError:
-            raise self._without_value(call) from None
+            raise self._without_value(arguments) from None
         if self.library:
             check_deleted(self.name, arrays)
         else:
             self._check_donated(program, arrays)
-        placement = self._placement(call, arrays)
+        placement = self._placement(arguments, arrays)
         try:
             executable = program.executable(placement)
         except devices.IncompatibleDevicesError as error:
-            raise self._explained(error, call, arrays) from None
+            raise self._explained(error, arguments, arrays) from None
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
@@ -549,7 +559,7 @@ class JitFunction:
                 self.persistent.check_run(program, outs)
         except lib.XlaRuntimeError as error:
             replaced = self.persistent is not None and self.persistent.replaced(
-                call, program, error)
+                arguments, program, error)
             if not replaced or any(x.is_deleted() for x in flat):
                 raise
             return self._miss(args, kwargs)
@@ -557,7 +567,7 @@ class JitFunction:
         for x, donated in zip(flat, program.donated):
             if donated and x.is_deleted():
                 x.delete()      # C++ passes arrays that were deleted so on to us, who explain
-        if not call.cacheable or self.device is not None or ctx.axes:
+        if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         path = executable.fastpath(out_tree, flat)
@@ -580,26 +590,27 @@ class JitFunction:
                         list(self.signature.static_argnames), object(), dispatch_registry,
                         shard_fallback)
 
-    def _without_value(self, call: Call) -> TypeError:
+    def _without_value(self, arguments: Arguments) -> TypeError:
         """What to raise where an argument has a type and no value."""
-        i = next(i for i, x in enumerate(call.leaves) if type(x) is ShapeDtypeStruct)
+        i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
         return TypeError(
-            f"jit: Argument '{self.signature.leaf_names(call)[i]}' of shape "
-            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus type: "
-            "it has no value; pass an array, or lower the function for it.")
+            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "
+            f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
+            "type: it has no value; pass an array, or lower the function for it.")
 
-    def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:
+    def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Any]
+                   ) -> Exception:
         """With the name of an argument that is on other devices than the program."""
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
         what = "explicit output sharding" if self.device is not None else (
-            self._argument(call, bound[0]) if bound else "arguments")
+            self._argument(arguments, bound[0]) if bound else "arguments")
         return ValueError(str(error).replace(f"an argument of {self.name}", what))
 
-    def _with_arrays(self, call: Call) -> Any:
+    def _with_arrays(self, arguments: Arguments) -> Any:
         """The call of a library function with literals on the device, which C++ knows."""
-        leaves = list(map(placed, call.leaves))
-        dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
-        return self.compiled()(*call.merged(dynamic), **kwargs, **call.static_kwargs)
+        leaves = list(map(placed, arguments.leaves))
+        dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
+        return self.compiled()(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
 
     def _as_told(self, args: list[Any], kwargs: dict[str, Any], items: list[Item]) -> Any:
         """The call with static tuples by which C++ will know it, and not by the user's.
@@ -621,8 +632,9 @@ class JitFunction:
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
-        call = self.signature.call(args, kwargs)
-        return Traced(self.program(call), self.name, self._placement(call, call.leaves))
+        arguments = self.signature.arguments(args, kwargs)
+        return Traced(self.program(arguments), self.name,
+                      self._placement(arguments, arguments.leaves))
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """`trace(…).lower()`."""
@@ -641,7 +653,8 @@ class JitFunction:
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
-        return _recompiles.explain(self.signature, self.programs, self.signature.call(args, kwargs))
+        return _recompiles.explain(self.signature, self.programs,
+                                   self.signature.arguments(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
@@ -652,7 +665,7 @@ class JitFunction:
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
         self._look()
-        program = self.program(self.signature.call(args, kwargs))
+        program = self.program(self.signature.arguments(args, kwargs))
         return tree_unflatten(program.out_tree, program.out_structs)
 
 
