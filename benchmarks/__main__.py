@@ -62,7 +62,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--threads", type=int, default=0, help="confine every process to N cores")
     made.add_argument("--clock", choices=("cpu", "wall"), default="cpu",
                       help="which time is shown; wall only on a machine that is idle (cpu)")
-    made.add_argument("--timeout", type=float, default=300.0, help="seconds after which a sample is given up (300)")
+    made.add_argument("--timeout", type=float, default=300.0,
+                      help="seconds after which a sample is given up (300)")
     made.add_argument("--write", action="store_true",
                       help="put tables and plots into the pages of docs/")
     return made
