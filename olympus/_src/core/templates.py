@@ -56,8 +56,8 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Map
         key += kwargs
         if not _note(kwargs.values(), own, key, operands):
             return fun(*args, **kwargs)
-    if len(operands) > 1 and len(places := {id(x): i for i, x in enumerate(operands)}
-                                 ) < len(operands):
+    if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
+        places = {id(x): i for i, x in enumerate(operands)}
         key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
     found = _templates.get(whole := tuple(key), _templates)
     if found is _templates:
@@ -87,6 +87,8 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operand
             key.append(a.aval)
         elif kind in _exact:
             key.append(a)
+        elif kind is int or kind is bool:   # as usual: of these a type and a value are a number
+            key += kind, a
         elif kind in _by_bits or _meet(kind):
             key.append(bit_key(a))
         elif kind is tuple or kind is list:
@@ -129,11 +131,12 @@ class Template:
         for const in self.consts:
             values.append(trace.atom(const))
         where, scope, record = trace.where or _user_frame(), ctx.scope, trace.eqns.append
+        at = values.__getitem__
         for prim, places, avals, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
             eqn.ctx = scope.extend(*names) if names else scope
-            eqn.invars = [values[i] for i in places]
+            eqn.invars = [*map(at, places)]
             outs = eqn.outvars = []
             for aval in avals:
                 var = new(Var)
