@@ -89,12 +89,12 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operand
             key.append(a)
         elif kind is int or kind is bool:   # as usual: of these a type and a value are a number
             key += kind, a
-        elif kind in _by_bits or _meet(kind):
-            key.append(bit_key(a))
         elif kind is tuple or kind is list:
-            key.append((kind, len(a)))
+            key += kind, len(a)
             if depth == _DEEP or not _note(a, own, key, operands, depth + 1):
                 return False
+        elif kind in _by_bits or _meet(kind):
+            key.append(bit_key(a))
         elif own is None and issubclass(kind, Tracer):
             operands.append(a)
             key.append(a.aval)
@@ -130,7 +130,7 @@ class Template:
         values += self.literals
         for const in self.consts:
             values.append(trace.atom(const))
-        where, scope, record = trace.where or _user_frame(), ctx.scope, trace.eqns.append
+        where, scope, record = trace.where or _user_frame(3), ctx.scope, trace.eqns.append
         at = values.__getitem__
         for prim, places, avals, params, names in self.eqns:
             eqn = new(OlympusprEqn)
