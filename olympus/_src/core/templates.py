@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,13 +35,15 @@ __all__ = ["by_identity", "call"]
 T = TypeVar("T")
 
 _user_frame = source.user_frame
+_bound = attrgetter("_bound")
 new: Any = object.__new__
 
 # By function, Context, types of operands and the other arguments; None: not to be kept.
 _templates: Memo = Memo(4096)
 # Of these types equal values are the same argument, and no value of another type equals one.
 _exact: set[type] = {str, type(None), type, Literal}
-_by_bits = frozenset((bool, int, float, complex))
+_plain = frozenset((int, bool, str, type(None)))    # and of these within their type
+_by_bits = frozenset((float, complex))
 _DEEP = 4       # lists within lists
 
 
@@ -87,9 +90,14 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operand
             key.append(a.aval)
         elif kind in _exact:
             key.append(a)
-        elif kind is int or kind is bool:   # as usual: of these a type and a value are a number
+        elif kind is int or kind is bool:
             key += kind, a
         elif kind is tuple or kind is list:
+            kinds = (*map(type, a),)
+            if _plain.issuperset(kinds):    # shapes, axes
+                key += kind, kinds
+                key += a
+                continue
             key += kind, len(a)
             if depth == _DEEP or not _note(a, own, key, operands, depth + 1):
                 return False
@@ -126,8 +134,7 @@ class Template:
 
     def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> Any:
         """Record the equations once more, and return the result."""
-        values: list[Any] = [x._bound for x in operands]
-        values += self.literals
+        values: list[Any] = [*map(_bound, operands), *self.literals]
         for const in self.consts:
             values.append(trace.atom(const))
         where, scope, record = trace.where or _user_frame(3), ctx.scope, trace.eqns.append

@@ -179,7 +179,8 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    found = tuple([canonical_axis(axis, ndim, what) for axis in entries(axes)])
+    found = tuple([axis if type(axis) is int and 0 <= axis < ndim else
+                   canonical_axis(axis, ndim, what) for axis in entries(axes)])
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis';\n  name each axis once.")
