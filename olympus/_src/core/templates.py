@@ -138,18 +138,20 @@ class Template:
         for const in self.consts:
             values.append(trace.atom(const))
         where, scope, record = trace.where or _user_frame(3), ctx.scope, trace.eqns.append
-        at = values.__getitem__
-        for prim, places, avals, params, names in self.eqns:
+        at, note = values.__getitem__, values.append
+        for prim, places, aval, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
             eqn.ctx = scope.extend(*names) if names else scope
             eqn.invars = [*map(at, places)]
-            outs = eqn.outvars = []
-            for aval in avals:
+            if type(aval) is list:      # of several results
+                outs = eqn.outvars = [*map(Var, aval)]
+                values += outs
+            else:
                 var = new(Var)
                 var.aval = aval
-                outs.append(var)
-                values.append(var)
+                eqn.outvars = [var]
+                note(var)
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
@@ -255,8 +257,9 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, An
     found, height, count = [], 0, len(first)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):] if eqn.ctx is not None else ()
+        outs = [v.aval for v in eqn.outvars]
         found.append((eqn.primitive, [places[v] for v in eqn.invars],
-                      [v.aval for v in eqn.outvars], eqn.params, names))
+                      outs[0] if len(outs) == 1 else outs, eqn.params, names))
         places.update(zip(eqn.outvars, itertools.count(count)))
         count += len(eqn.outvars)
         for body in eqn.primitive.bodies(eqn.params):
