@@ -27,6 +27,7 @@ __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonic
            "sequence", "slice_of", "static_int", "strided_size"]
 
 Shape = tuple[int, ...]
+_INT = frozenset((int,))
 
 
 class SymbolicDim:
@@ -346,7 +347,7 @@ def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
 
 def is_static(shape: Sequence[Any]) -> bool:
     """Whether every dimension is a plain int."""
-    return all(type(d) is int for d in shape)
+    return _INT.issuperset(map(type, shape))
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
