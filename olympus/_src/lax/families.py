@@ -85,7 +85,7 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
     return full_shape(name, avals)
 
 
-_rank = attrgetter("aval.ndim")     # of arrays and tracers
+_rank = attrgetter("ndim")
 
 
 def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
