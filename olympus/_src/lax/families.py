@@ -103,6 +103,7 @@ def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
             ranks.add(rank)
         if dim is None:
             dim = d
+    assert dim is not None, "some operand is mapped"
     if len(ranks) > 1:
         return _map_ranks(axis, args, dims, stay, max(ranks))
     return [x if d == dim or s else
