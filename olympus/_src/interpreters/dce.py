@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +16,6 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
                 keep_inputs: bool = True) -> tuple[Olympuspr, list[bool], list[bool]]:
     """The program without dead equations, which constvars and which invars it still reads.
 
-    It is the same object where nothing is dropped.
-
     Args:
       pr: an open program.
       used_out: per output, whether it is wanted; the others are dropped.
@@ -24,29 +23,25 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     """
     outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
     live: set[Any] = set(variables(outvars))
-    n, changed, add = len(pr.eqns), dict[int, list[OlympusprEqn]](), live.add
+    kept, add = [], live.add
     # Backwards: when an equation is met, all that could read its results has been seen, so whether
     # a result is in `live` is final. An effect that `keeps` counts as a reader.
     for eqn in reversed(pr.eqns):
-        n -= 1
         results = eqn.outvars
         if len(results) != 1 or results[0] not in live:     # as a rule it is one, and wanted
             used = [v in live for v in results]
             if True not in used and not (eqn.effects and any(e.keeps for e in eqn.effects)):
-                changed[n] = []
                 continue
             if False in used:
                 eqn = _trimmed(eqn, used)
-                changed[n] = [eqn]
+        kept.append(eqn)
         # Of the equation as it is now: one with bodies may read fewer operands than before.
         for v in eqn.invars:
             if type(v) is not Literal:
                 add(v)
+    kept.reverse()
     used_consts = [v in live for v in pr.constvars]
     used_in = [v in live for v in pr.invars]
-    if not changed and all(used_out) and all(used_consts) and (keep_inputs or all(used_in)):
-        return pr, used_consts, used_in
-    kept = [e for n, eqn in enumerate(pr.eqns) for e in changed.get(n, (eqn,))]
     constvars = [v for v, used in zip(pr.constvars, used_consts, strict=True) if used]
     invars = [v for v, used in zip(pr.invars, used_in, strict=True) if used or keep_inputs]
     new = pr.replace(constvars=constvars, invars=invars, outvars=outvars, eqns=kept)
@@ -73,9 +68,10 @@ def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
     def drop() -> tuple[ClosedOlympuspr | None, list[bool]]:
         source = closed.olympuspr
         pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
-        if pr is source:
+        same = len(pr.eqns) == len(source.eqns) and all(map(operator.is_, pr.eqns, source.eqns))
+        if same and all(used_out) and len(pr.invars) == len(used_in):
             # None stands for the program itself, which in its own cache would be a reference cycle.
-            return None, used_in
+            return None, used_in    # nothing dropped: the same program object
         consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
         return ClosedOlympuspr(pr, consts), used_in
 

@@ -99,7 +99,7 @@ def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = No
     """`binary` of operands that change before they are bound."""
     name = _NUMPY_NAMES.get(prim.name, prim.name)
     a, b = promote(name, x, y, scalars=prim.scalars)
-    if a.dtype.kind == kind:
+    if kind and a.dtype.kind == kind:
         a, b = promote(name, x, y)
         prim = instead
     return prim.bind(a, b)

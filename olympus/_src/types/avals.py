@@ -123,7 +123,11 @@ class ShapedArray(AbstractValue):
 
     def without_axis(self, axis: int) -> ShapedArray:
         """The aval with one axis less."""
-        return _without_axis(self, axis)
+        if not self.tagged:
+            return _without_axis(self, axis)
+        shape = (*self.shape[:axis], *self.shape[axis + 1:])
+        return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
+            self._sharding, lambda p: (*p[:axis], *p[axis + 1:])), self.vma, self._memory_space)
 
     @property
     def sharded(self) -> bool:
@@ -292,9 +296,7 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
 
 @memoize(1024)
 def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
-    shape = (*aval.shape[:axis], *aval.shape[axis + 1:])
-    return make_aval(shape, aval.dtype, aval.weak_type, aval._sharding and _respecified(
-        aval._sharding, lambda p: (*p[:axis], *p[axis + 1:])), aval.vma, aval._memory_space)
+    return make_aval((*aval.shape[:axis], *aval.shape[axis + 1:]), aval.dtype, aval.weak_type)
 
 
 def is_float0(aval: Any) -> bool:
