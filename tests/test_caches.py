@@ -640,6 +640,7 @@ CACHES = {
     ("core/context.py", "_scopes"): "names | weak",
     ("types/avals.py", "_table"): "shape, dtype … | weak",
     ("types/avals.py", "_recent"): "none | process | 1024 types",
+    ("types/avals.py", "_without_axis"): "aval, axis | process | 1024",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
     ("types/sharding.py", "_one_key"): "mesh, spec, kind of memory | process | 4096",
@@ -660,6 +661,7 @@ CACHES = {
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
     ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
+    ("numpy/einsum.py", "_named_path"): "equation, shapes, strategy | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
     ("numpy/indexing.py", "_window"): (
         "shape, x64, default device, ints and slices of the index | process | 16384"),

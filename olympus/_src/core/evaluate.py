@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.config import debug_infs, debug_nans
+from ..base.source import user_frame
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
-from .staging import StagingTrace
+from .primitive import Higher
+from .staging import StagingTrace, recorder
 from .trace import Trace
 
 __all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
@@ -40,8 +42,24 @@ def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
 
     Where NaN are looked for, what is recorded names the lines of the program.
     """
-    lines = debug_nans.value or debug_infs.value
-    return evaluate(closed.olympuspr, closed.consts, args, _bind_as if lines else bind)
+    pr, consts = closed.olympuspr, closed.consts
+    if debug_nans.value or debug_infs.value:
+        return evaluate(pr, consts, args, _bind_as)
+    record = recorder(ctx.trace)
+    if record is None or record.source is not None:
+        return evaluate(pr, consts, args, bind)
+    # The caller's line is looked for once; bodies and what users define have their own.
+    here = user_frame()
+
+    def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+        prim = eqn.primitive
+        record.source = None if prim.foreign or isinstance(prim, Higher) else here
+        return bind(eqn, ins)
+
+    try:
+        return evaluate(pr, consts, args, step)
+    finally:
+        record.source = None
 
 
 def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],

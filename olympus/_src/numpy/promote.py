@@ -89,18 +89,19 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         if known is not None:
             return known
     trace = ctx.trace
+    args = (prim, x, y, *(special or ()))
     if trace.recorded:
-        return templates.call(trace, _promoted, (prim, x, y, special), {})
-    return _promoted(prim, x, y, special)
+        return templates.call(trace, _promoted, args, {})
+    return _promoted(*args)
 
 
-def _promoted(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None) -> Any:
+def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = None) -> Any:
     """`binary` of operands that change before they are bound."""
     name = _NUMPY_NAMES.get(prim.name, prim.name)
     a, b = promote(name, x, y, scalars=prim.scalars)
-    if special is not None and a.dtype.kind == special[0]:
+    if kind and a.dtype.kind == kind:
         a, b = promote(name, x, y)
-        prim = special[1]
+        prim = instead
     return prim.bind(a, b)
 
 
