@@ -149,10 +149,10 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation; nothing of one along axes that are bound around it.
+    """What XLA says of a program of one equation.
 
-    Nor of one that the platform has no rule for, nor of one with symbolic sizes, for which XLA
-    counts numbers far from any.
+    Nothing of one along axes that are bound around it, of one that the platform has no rule for,
+    and of one with symbolic sizes, for which XLA counts numbers far from any.
     """
     if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
         return _NOTHING

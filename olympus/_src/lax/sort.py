@@ -229,9 +229,9 @@ def _float_key(x: Any) -> Any:
     return _converted(select(nan, full_like(u, 2 * sign - 1), key), UINT64)
 
 
-# A float64 array alone needs no places, for which its key leaves no room: elements of equal keys are
-# equal, unless there are zeros with a sign or unusual NaN. That is known when it runs: two sorts are
-# compiled, for 80 ms more, which half the time of the first repays where elements are many.
+# A float64 array alone needs no places, for which its key leaves no room: elements of equal keys
+# are equal, unless there are zeros with a sign or unusual NaN. That is known when it runs: two
+# sorts are compiled, for 80 ms more, which many elements repay, sorted in half the time.
 _MANY = 1 << 15
 
 
