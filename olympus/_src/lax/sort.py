@@ -88,7 +88,7 @@ class Sort(Primitive):
             by_key = functools.partial(_by_key, dimension=dimension)
             return b.case(several, [lambda rule=rule: b.by_rule(rule, xs, b.avals_in)
                                     for rule in (by_key, by_words)], [b.type(b.avals_out[0])])
-        # Of equal integers none can be told from another; XLA:CPU sorts them faster where it is to.
+        # Equal integers are alike, and XLA:CPU is faster where they are to stay in their order.
         is_stable = is_stable or words
         scalars = [make_aval((), a.dtype) for a in b.avals_in]
         op = b.ops("stablehlo.sort", xs, {
