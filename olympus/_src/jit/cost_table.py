@@ -149,9 +149,10 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation; nothing of one that needs what is around it.
+    """What XLA says of a program of one equation.
 
-    Nor of one with symbolic sizes, for which it counts numbers far from any.
+    Nothing of one along axes that are bound around it, of one that the platform has no rule for,
+    and of one with symbolic sizes, for which XLA counts numbers far from any.
     """
     if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
         return _NOTHING
@@ -165,7 +166,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     try:
         module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
-    except Exception:       # it needs what is around it: a mesh, a token, sizes
+    except (NameError, NotImplementedError):
         return _NOTHING
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])

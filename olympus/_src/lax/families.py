@@ -149,9 +149,10 @@ class Elementwise(Primitive):
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
-                 transposes: Sequence[Partial] | None = None) -> None:
+                 transposes: Sequence[Partial] | None = None, arity: int = 1) -> None:
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
+        self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
         self.additive = op in _JOINTLY_LINEAR
         if not linear:
@@ -219,7 +220,7 @@ class Comparison(Elementwise):
     cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
-        super().__init__(name, direction, kinds, None)
+        super().__init__(name, direction, kinds, None, arity=2)
         self.total = total
 
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -238,7 +239,7 @@ class Comparison(Elementwise):
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
                 result: Callable[[Any], Any] | None = None,
-                transposes: Sequence[Partial] | None = None) -> Elementwise:
+                transposes: Sequence[Partial] | None = None, arity: int = 1) -> Elementwise:
     """Declare an elementwise primitive; without partials its derivative is zero.
 
     Args:
@@ -249,8 +250,9 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
       linear: operands in which it is linear.
       result: the result's dtype of the operands', if another.
       transposes: per operand, the cotangent of the result's; default: the partials.
+      arity: how many operands it takes, if there are no partials.
     """
-    return Elementwise(name, op, kinds, partials or None, linear, result, transposes)
+    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity)
 
 
 def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:
