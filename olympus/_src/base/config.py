@@ -368,6 +368,15 @@ debug_infs = _option(
 debug_key_reuse = _option(
     "olympus_debug_key_reuse", False, _BOOL, trace_key=True,
     doc="Raise KeyReuseError where a random key is used that something has used before.")
+error_checking_behavior_nan = _option(
+    "olympus_error_checking_behavior_nan", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="Whether operations that make a NaN are noted, for numpy.error.raise_if_error to raise.")
+error_checking_behavior_divide = _option(
+    "olympus_error_checking_behavior_divide", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="Whether divisions by zero are noted, for numpy.error.raise_if_error to raise.")
+error_checking_behavior_oob = _option(
+    "olympus_error_checking_behavior_oob", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="Whether indices outside of an array are noted, for numpy.error.raise_if_error to raise.")
 enable_custom_prng = _option(
     "olympus_enable_custom_prng", False, _BOOL, trace_key=True,
     doc="Let `random.PRNGKey` make typed keys, as `random.key` does.")
@@ -718,6 +727,12 @@ def changed() -> dict[str, Any]:
     """The options that are not as they are by default, with their values in this thread."""
     values = {name: option.value for name, option in _options.items()}
     return {name: v for name, v in values.items() if v != _options[name].default}
+
+
+def notes_failures() -> bool:
+    """Whether any failures of operations are noted."""
+    return "raise" in (error_checking_behavior_nan.value, error_checking_behavior_divide.value,
+                       error_checking_behavior_oob.value)
 
 
 class Configuration:

@@ -114,6 +114,10 @@ class Error:
         return BatchedError({index: self._exception(code[index], words[index])
                              for index in np.ndindex(code.shape) if code[index]})
 
+    def parts(self) -> tuple[Any, Any, tuple[Site, ...]]:
+        """The code, the words, and what they mean."""
+        return self._code, self._words, self._sites
+
     def _exception(self, code: Any, words: np.ndarray) -> CheckException:
         site = self._sites[int(code) - 1]
         return CATEGORIES[site.kind](explained(site, words))
