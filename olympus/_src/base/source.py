@@ -24,12 +24,14 @@ from . import config, spelling
 from .messages import in_lines, in_our_words, with_where
 from .util import lazy_module
 
-__all__ = ["Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source",
+__all__ = ["CALLERS", "Location", "Source", "api_boundary", "expression", "filter_traceback", "format_source",
            "location", "respell", "source_line", "summarize", "traced_function", "user_frame",
            "written_at"]
 
 _naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
+#: The source of what a library function records once for all its callers: each has another line.
+CALLERS: Source = ((lambda: None).__code__, 0)
 _SHOWN = 60     # characters of a user's line in a message
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -177,7 +179,7 @@ def location(source: Source) -> Location:
 
 def format_source(source: Source | None) -> str:
     """`path/file.py:12:8 (fn)`; the path is relative where it is below the current folder."""
-    if source is None:
+    if source is None or source is CALLERS:
         return "<unknown>"
     where = location(source)
     return f"{short_path(where.file)}:{where.line}:{where.column} ({where.function})"
@@ -198,7 +200,7 @@ def short_path(path: str) -> str:
 
 def source_line(source: Source | None) -> str:
     """The text of the line, stripped; empty if the file cannot be read."""
-    if source is None:
+    if source is None or source is CALLERS:
         return ""
     where = location(source)
     return linecache.getline(where.file, where.line).strip()
@@ -212,7 +214,7 @@ def clipped_line(source: Source | None) -> str:
 
 def expression(source: Source | None) -> str:
     """The text of the expression that the instruction evaluates; empty where it is not one line."""
-    if source is None:
+    if source is None or source is CALLERS:
         return ""
     where = location(source)
     if where.line != where.end_line or where.end_column - where.column > _SHOWN:

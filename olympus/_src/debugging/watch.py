@@ -123,7 +123,9 @@ class WatchTrace(Trace):
     def run(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
         """Run a program, each operation under its own line."""
         def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-            outer, self.where = self.where, eqn.source or self.where
+            outer = self.where
+            if eqn.source is not source.CALLERS:
+                self.where = eqn.source or outer
             try:
                 return eqn.primitive.bind_eqn(ins, eqn.params)
             finally:

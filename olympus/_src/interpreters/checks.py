@@ -328,7 +328,8 @@ class Checks:
         """Take code and words off the results of what has these sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
-        self.sites += sites
+        self.sites += [site._replace(where=self.where) if site.where is source.CALLERS else site
+                       for site in sites]
         self.width = maximum(self.width, typeof(words).shape[0])
         return outs
 

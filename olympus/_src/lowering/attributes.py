@@ -287,7 +287,7 @@ def location(name: str, where: Any) -> Any:
         ir = mlir.ir
         with mlir.context():
             child = ir.Location.unknown()
-            if where is not None:
+            if where is not None and where is not source.CALLERS:
                 at = source.location(where)
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))

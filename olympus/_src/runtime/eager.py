@@ -204,8 +204,14 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
         out = prim.bind(*xs, **params)
         return list(out) if several else [out]
 
-    # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
-    return _called(prim.name, lambda avals: stage(program, avals), several, prim.programs != (),
+    def staged(avals: Sequence[Any]) -> ClosedOlympuspr:
+        # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
+        closed = stage(program, avals)
+        for eqn in closed.eqns:
+            eqn.source = source.CALLERS
+        return closed
+
+    return _called(prim.name, staged, several, prim.programs != (),
                    None if prim.by_groups is None else
                    lambda args: prim.by_groups(in_groups(args), **params))
 

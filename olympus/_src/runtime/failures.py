@@ -73,10 +73,10 @@ def note(code: Any, words: Any, sites: Sequence[Site], library: bool) -> None:
     """
     _state.settle(wait=False)
     if sites and not _state.failed:
-        if library:
-            where = source.user_frame()
-            sites = [site._replace(where=where) for site in sites]
-        _state.noted.append((code, words, sites))
+        where = source.user_frame()
+        _state.noted.append((code, words, [
+            site._replace(where=where) if library or site.where is source.CALLERS else site
+            for site in sites]))
 
 
 @api_boundary
