@@ -1,6 +1,7 @@
 """Checks in compiled programs: `checkify`, `jit(checks=…)` and `check`, against loops in Python."""
 
 import re
+import threading
 from functools import partial
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export, lax
+from olympus._src.runtime import failures
 from olympus.experimental import checkify
 from olympus.experimental.checkify import OlympusRuntimeError
+from olympus.numpy.error import error_checking_behavior, raise_if_error
 
 TABLE = onp.array([10.0, 11.0, 12.0])
 
@@ -338,6 +341,127 @@ def test_an_error_is_an_output_of_an_artifact():
     with pytest.raises(ValueError, match="a pytree"):
         export.export(olympus.jit(checkify.checkify(lambda x: olympus.check(
             x > 0, "{x}", x=[x, x]))))(1.0).serialize()
+
+
+# Failures that are noted, and raised later.
+
+BEHAVIORS = {"nan": "nan", "divide": "div", "oob": "index"}
+
+
+def noted(call, **behaviors):
+    """The message of what is noted of a call, or None; it does not raise itself."""
+    with error_checking_behavior(**behaviors):
+        call()
+    try:
+        raise_if_error()
+    except OlympusRuntimeError as error:
+        raise_if_error()    # it is forgotten
+        return str(error)
+
+
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+@pytest.mark.parametrize("transform", [
+    "unrolled", "scan", "while", "cond", "vmap", "jit", "grad", "grad of scan", "custom_vjp",
+    "jit of scan", "jit of vmap", "jit of nested jit"])
+def test_what_fails_is_noted_and_raised_later(transform, behavior):
+    kind = BEHAVIORS[behavior]
+    f, wrong, text = KINDS[kind]
+    compiled, _, name = transform.rpartition("jit of ")
+    g = TRANSFORMS[name](f)
+    if compiled:
+        g = olympus.jit(g)
+    if behavior == "oob" and name != "scan":    # of a number that is known the operation raises
+        g = olympus.jit(g)
+    for values in (FINE, WRONG[kind]):
+        message = noted(lambda: g(onp.asarray(values)), **{behavior: "raise"})
+        if not any(map(wrong, values)):
+            assert message is None
+        else:
+            assert text in message and "test_checkify.py:" in message, message
+    assert noted(lambda: g(onp.asarray(WRONG[kind])), all="raise", **{behavior: "ignore"}) is None
+
+
+def test_the_first_failure_of_a_thread_is_raised():
+    x = onp.array([1., -2.])
+    f = olympus.jit(lambda x: onp.log(x))
+
+    def both():
+        f(x)
+        onp.sqrt(x)
+
+    assert "primitive: log" in noted(both, nan="raise")
+    assert "primitive: sqrt" in noted(lambda: [f(x + 5), onp.sqrt(x), f(x)], nan="raise")
+    thread = threading.Thread(target=lambda: noted_there.append(noted(both, nan="raise")))
+    noted_there = []
+    with error_checking_behavior(nan="raise"):
+        onp.sqrt(x)
+        thread.start()
+        thread.join()
+    assert "primitive: log" in noted_there[0]
+    with pytest.raises(OlympusRuntimeError, match="primitive: sqrt"):
+        raise_if_error()
+    assert noted(lambda: f(x)) is None      # where nobody asks, nothing is noted
+
+
+def test_calls_whose_failures_nobody_asks_for_are_not_kept():
+    x, f = onp.ones(8), olympus.jit(lambda x: onp.log(x) / 2)
+    for value in (x, -x):
+        with error_checking_behavior(all="raise"):
+            for _ in range(200):
+                olympus.block_until_ready(f(value))
+        assert len(failures._state.noted) <= 1
+    assert noted(lambda: None) is not None
+
+
+def test_an_error_that_is_noted_names_the_line_that_calls():
+    def first(x):
+        return onp.std(x)
+
+    def second(x):      # the same program of the library
+        return onp.std(x)
+
+    for f in (first, second):
+        message = noted(lambda: olympus.grad(f)(onp.ones(3)), divide="raise")
+        assert f"<locals>.{f.__name__}): return onp.std(x)" in message
+        with olympus.debug_nans(True), pytest.raises(FloatingPointError) as error:
+            olympus.grad(f)(onp.ones(3))
+        assert f"<locals>.{f.__name__}): return onp.std(x)" in " ".join(str(error.value).split())
+
+
+def test_a_derived_program_fails_in_the_line_of_the_function():
+    @olympus.jit
+    def f(x):
+        return onp.log(x).sum()
+
+    x = -np.ones((2, 3), np.float32)
+    olympus.vmap(f)(x)      # which leaves the program of mapped elements
+    for g in (olympus.vmap(f), olympus.vmap(olympus.grad(f))):
+        with pytest.raises(OlympusRuntimeError, match=r"<locals>.f\): return onp.log\(x\)"):
+            olympus.jit(g, checks={"nan"})(x)
+
+
+def test_user_checks_are_noted_beside_others():
+    f = olympus.jit(lambda x: positive(x))
+    assert "-1.0 is not positive" in noted(lambda: f(-1.0), divide="raise")
+    assert noted(lambda: f(1.0), divide="raise") is None
+
+
+def test_options_of_jit_hold_where_failures_are_noted():
+    x = onp.arange(4.) + 1
+    f = olympus.jit(lambda x, n: {"y": 1 / (x - n)}, static_argnums=1, donate_argnums=0)
+    assert "division by zero" in noted(lambda: f(x, 2), all="raise")
+    assert x.is_deleted()
+
+
+def test_raise_if_error_in_a_traced_function_is_refused():
+    with pytest.raises(ValueError, match="should not be called within a traced context"):
+        olympus.jit(lambda x: raise_if_error())(1.0)
+
+
+def test_behaviors_are_checked():
+    with pytest.raises(ValueError, match="must be one of 'ignore', 'raise'"), (
+            error_checking_behavior(nan="warn")):
+        pass
 
 
 @pytest.mark.parametrize(("kind", "text", "call"), [

@@ -219,7 +219,8 @@ class _Search:
                               for atom, value in zip(eqn.invars, place.operands, strict=True))
         loops = [line for around in reversed(self.around) for line in around.iteration()]
         line = source.summarize(self.line_of(eqn))
-        return _Culprit(eqn.primitive, x.aval, line, _details(place, line if back else "", hazard, loops))
+        return _Culprit(eqn.primitive, x.aval, line,
+                        _details(place, line if back else "", hazard, loops))
 
     def line_of(self, eqn: OlympusprEqn) -> Any:
         """The user's line of an equation, or of what runs it."""
