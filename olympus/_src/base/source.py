@@ -25,8 +25,8 @@ from .messages import in_lines, in_our_words, with_where
 from .util import lazy_module
 
 __all__ = ["CALLERS", "Location", "Source", "api_boundary", "expression", "filter_traceback",
-           "format_source", "location", "respell", "source_line", "summarize", "traced_function", "user_frame",
-           "written_at"]
+           "format_source", "location", "respell", "source_line", "summarize", "traced_function",
+           "user_frame", "written_at"]
 
 _naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
