@@ -236,6 +236,60 @@ def test_what_an_element_does_not_run_does_not_fail():
     np.testing.assert_array_equal(g(np.array([-1., -2., -3.])), [1., 2., 3.])
 
 
+# Functions of a number, of which each element takes a branch, or iterations, of its own.
+
+def one_of_two(x):
+    return lax.cond(x > 0, lambda x: onp.log(x) + 1 / (x - 2),
+                    lambda x: onp.sqrt(x + 2) / (x + 1), x)
+
+
+def one_of_three(x):
+    return lax.switch(onp.clip(x, 0, 2).astype(int),
+                      [onp.sqrt, lambda x: TABLE[x.astype(int) + 1], lambda x: 1 / (x - 3)], x)
+
+
+def until_three(x):
+    return lax.while_loop(lambda c: c < 3, lambda c: c + 1 + 0 * onp.sqrt(2 - c), x)
+
+
+BRANCHING = {
+    "cond": one_of_two, "switch": one_of_three, "while": until_three,
+    "grad of cond": olympus.grad(one_of_two),
+    "cond in cond": lambda x: lax.cond(x < 2, one_of_two, one_of_three, x),
+    "cond in while": lambda x: lax.fori_loop(
+        0, onp.abs(x).astype(int), lambda i, c: lax.cond(i == c, lambda c: 1 / (c - 2),
+                                                         lambda c: c, c), x - 1),
+    "while in cond": lambda x: lax.cond(x < 1, until_three, lambda x: x, x),
+    "cond in scan": lambda x: lax.scan(lambda c, i: (c + i, one_of_two(c)), x, onp.arange(3.))}
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+def test_an_element_fails_only_of_what_it_computes_itself(name):
+    f = BRANCHING[name]
+    one = olympus.jit(checkify.checkify(f, checkify.all_checks))
+    all_at_once = olympus.jit(checkify.checkify(olympus.vmap(f), checkify.all_checks))
+    values = [1.0, 3.0, 0.0, -1.0, 2.0, -3.0, 0.5, 1.5, 4.0]
+    alone = {x: (one(np.float32(x))[0].get() or "").split("\n") for x in values}
+    fine = [x for x in values if alone[x] == [""]]
+    assert fine and len(fine) < len(values)
+    for row in [fine[:3], *[np.roll([x, fine[0], fine[-1]], i)
+                            for i, x in enumerate(values) if x not in fine]]:
+        message = all_at_once(np.array(row, np.float32))[0].get()
+        wrong = [x for x in map(float, row) if x not in fine]
+        if not wrong:
+            assert message is None
+            continue
+        assert message.split("\n")[:2] == alone[wrong[0]][:2]
+        element = re.search(r"element (\d) of a vmap", message)
+        assert element is None or row[int(element[1])] == wrong[0]
+        assert element or "grad" in name
+
+
+def test_of_branches_under_vmap_only_those_taken_are_noted():
+    assert noted(lambda: olympus.vmap(one_of_two)(onp.array([1.0, 3.0, -1.5])), all="raise") is None
+    assert "div" in noted(lambda: olympus.vmap(one_of_two)(onp.array([1., 2.])), all="raise")
+
+
 def test_jit_raises_at_the_call():
     @olympus.jit(checks={"user", "nan"}, static_argnames="n")
     def f(x, n):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import source
+from ..base import lib, source
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
@@ -40,11 +40,14 @@ from ..types.shape import definitely_equal, maximum, prod
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "no_failure", "place_of", "raise_failure", "words_of"]
+           "looked_for", "no_failure", "place_of", "raise_failure", "words_of"]
 
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
+# The checks that a program which is traced will be given.
+looked_for: Any = lib.Config("olympus_checks", frozenset(), include_in_jit_key=True,
+                             include_in_trace_context=True)
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
 
 

@@ -22,6 +22,7 @@ from ..interpreters.checks import (
     check_program,
     explained,
     fields_of,
+    looked_for,
     words_of,
 )
 from ..lax.comparison import select
@@ -176,7 +177,11 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
     @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
-        body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
+        outer = looked_for.swap_local(kinds)
+        try:
+            body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
+        finally:
+            looked_for.set_local(outer)
         found = check_program(body.program, kinds)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
         outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
