@@ -10,6 +10,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export, lax
+from olympus._src.interpreters import checks
 from olympus._src.runtime import failures
 from olympus.experimental import checkify
 from olympus.experimental.checkify import OlympusRuntimeError
@@ -112,13 +113,18 @@ TRANSFORMS = {
 def test_checks_find_what_a_loop_in_python_finds(transform, kind):
     f, wrong, text = KINDS[kind]
     checked = olympus.jit(checkify.checkify(TRANSFORMS[transform](f), checkify.all_checks))
+    raising = olympus.jit(TRANSFORMS[transform](f), checks=[*KINDS])
     for values in (FINE, WRONG[kind]):
         error, _ = checked(values)
         first = next((i for i, x in enumerate(values) if wrong(x)), None)
         message = error.get()
         assert (message is not None) == (first is not None)
         if first is None:
+            raising(values)
             continue
+        with pytest.raises(OlympusRuntimeError) as raised:
+            raising(values)
+        assert str(raised.value) == message
         assert text in message and "test_checkify.py:" in message, message
         run = re.search(r"iteration (\d) of a|element (\d) of a vmap\n|at \[(\d)\] of", message)
         if transform in ("scan", "fori_loop", "while", "map", "grad of scan", "nested jit"):
@@ -215,6 +221,67 @@ def test_what_is_planted_in_a_random_program_is_found_there(seed):
     if name != "take":
         assert f"at [{place}] of the shape (4,)" in message
     assert ("iteration 0 of a scan" in message) == (name == "loop")
+
+
+HANDING_ON = {
+    "add": lambda x: x + 1, "broadcast_in_dim": lambda x: onp.broadcast_to(x, (2, *x.shape)),
+    "concatenate": lambda x: onp.concatenate([x, x * 0]), "div": lambda x: 2 / x,
+    "convert_element_type": lambda x: x.astype(onp.bfloat16),
+    "dot_general": lambda x: onp.zeros((3, x.size)) @ x,
+    "integer_pow": lambda x: lax.integer_pow(x, -3), "max": lambda x: onp.maximum(x, 0),
+    "min": lambda x: onp.minimum(9, x), "mul": lambda x: x * 0, "reduce_sum": onp.sum,
+    "reshape": lambda x: x.reshape(1, -1), "rev": lambda x: x[::-1], "round": onp.round,
+    "squeeze": lambda x: lax.squeeze(x[None], (0,)), "sub": lambda x: x - x,
+    "transpose": lambda x: lax.transpose(x[:, None], (1, 0))}
+
+
+@pytest.mark.parametrize("name", sorted(checks.HANDS_ON))
+def test_what_counts_as_handing_a_nan_on_does(name):
+    call = HANDING_ON.get(name) or (lambda x: getattr(lax, f"{name}_p").bind(x))
+    f = olympus.jit(lambda x: onp.isnan(call(x)).any())
+    names = {e.primitive.name for e in olympus.make_olympuspr(call)(onp.ones(19)).eqns}
+    assert name in names
+    for place in (0, 7, 18):
+        x = np.linspace(0.1, 0.9, 19, dtype=np.float32)
+        assert not f(x)
+        x[place] = np.nan
+        assert f(x)
+
+
+def test_a_quick_check_looks_at_the_last_of_what_hands_a_nan_on():
+    def f(x):
+        return onp.where(x > 0, onp.sqrt(x), onp.tanh(olympus.jit(onp.exp)(x) * 2))
+
+    def count(quick):
+        closed = olympus.make_olympuspr(f)(np.ones((3, 3), np.float32))
+        program = checks.check_program(closed, frozenset(["nan"]), quick).program
+        return str(program).count("= ne ")
+
+    assert count(False) - count(True) == 2      # of the exponential and the product
+
+
+def test_a_function_that_does_not_fail_again_is_told():
+    fails = [True]
+
+    @olympus.jit(checks={"nan"})
+    def f(x):
+        return onp.log(-x if fails.pop() else x)
+
+    fails.insert(0, False)
+    with pytest.raises(OlympusRuntimeError, match="a function of its arguments alone"):
+        f(1.0)
+
+
+def test_what_a_checked_function_prints_is_printed_once(capsys):
+    @olympus.jit(checks={"nan"})
+    def f(x):
+        olympus.debug.print("{}", x)
+        return onp.log(x)
+
+    with pytest.raises(OlympusRuntimeError, match="primitive: log"):
+        f(-1.0)
+    olympus.effects_barrier()
+    assert capsys.readouterr().out == "-1.0\n"
 
 
 def test_a_while_loop_ends_at_its_first_failure():

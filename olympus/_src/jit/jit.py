@@ -262,16 +262,20 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
 
 def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> Any:
     """`jit` of one function, whose calls raise what the checks find."""
-    return _checked.raising(_with_error(fun, options, _checked.kinds_of("jit", checks)), fun)
+    kinds = _checked.kinds_of("jit", checks)
+    compiled = _with_error(fun, options, kinds)
+    donates = compiled._jit_info.signature.donates
+    return _checked.raising(compiled, compiled if donates else _with_error(
+        fun, options, kinds, quick=True), fun)
 
 
 def _with_error(fun: Callable, options: dict[str, Any], kinds: frozenset[str],
-                library: bool = False) -> Any:
+                library: bool = False, quick: bool = False) -> Any:
     """`jit` of the function that returns (error, result)."""
     options = {**options, "notes": False}
     if options.get("out_shardings", UNSPECIFIED) is not UNSPECIFIED:
         options["out_shardings"] = (None, options["out_shardings"])
-    return make_jit(_checked.with_error(fun, kinds), options, library)
+    return make_jit(_checked.with_error(fun, kinds, quick), options, library)
 
 
 _MANY = 10      # traces of one function, or functions of one code, that are no mistake
