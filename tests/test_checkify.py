@@ -250,7 +250,7 @@ def test_what_counts_as_handing_a_nan_on_does(name):
 
 def test_a_quick_check_looks_at_the_last_of_what_hands_a_nan_on():
     def f(x):
-        return onp.where(x > 0, onp.sqrt(x), onp.tanh(olympus.jit(onp.exp)(x) * 2))
+        return onp.where(x > 0, onp.sqrt(x), onp.tanh(onp.exp(x) * 2))
 
     def count(quick):
         closed = olympus.make_olympuspr(f)(np.ones((3, 3), np.float32))
