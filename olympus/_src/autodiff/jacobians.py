@@ -166,8 +166,10 @@ def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees:
         if not dtypes.is_floating(aval.dtype):
             raise TypeError(f"jacfwd: argument {leaf_name(fun, positions, trees, i)} of "
                             f"{name_of(fun)}: jacfwd requires real-valued inputs (input dtype that "
-                            f"is a sub-dtype of np.floating), but got {aval.dtype}; pass "
-                            "holomorphic=True if the function is, else use jvp.")
+                            f"is a sub-dtype of np.floating), but got {aval.dtype}; "
+                            + ("pass holomorphic=True if the function is, else use jvp."
+                               if dtypes.is_complex(aval.dtype) else
+                               "convert it to float, or leave it out of argnums."))
 
 
 def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomorphic: bool) -> None:

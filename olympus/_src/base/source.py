@@ -21,10 +21,10 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from . import config, spelling
-from .messages import in_lines, in_our_words, with_where
+from .messages import in_lines, in_our_words, miscalled, with_where
 from .util import lazy_module
 
-__all__ = ["CALLERS", "Location", "Source", "api_boundary", "expression", "filter_traceback",
+__all__ = ["CALLERS", "Location", "Source", "api_boundary", "filter_traceback",
            "format_source", "location", "respell", "source_line", "summarize", "traced_function",
            "user_frame", "written_at"]
 
@@ -212,17 +212,6 @@ def clipped_line(source: Source | None) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-def expression(source: Source | None) -> str:
-    """The text of the expression that the instruction evaluates; empty where it is not one line."""
-    if source is None or source is CALLERS:
-        return ""
-    where = location(source)
-    if where.line != where.end_line or where.end_column - where.column > _SHOWN:
-        return ""
-    line = linecache.getline(where.file, where.line).encode()    # columns count bytes
-    return line[where.column:where.end_column].decode()
-
-
 def summarize(source: Source | None) -> str:
     """A source for messages: place and text, `file.py:12:8 (fn): y = x + 1`."""
     line = clipped_line(source)
@@ -273,10 +262,22 @@ def respell(error: BaseException) -> None:
     entries = list(_entries(error.__traceback__))
     plain = type(error) in (TypeError, ValueError)
     if entries and is_internal(entries[-1].tb_frame.f_code.co_filename):
+        if (said := miscalled(error, _called_by_user(entries))) is not None:
+            error.args = (said,)
         where = _operands(entries) if plain and len(error.args) == 1 else ""
         error.args = tuple([_laid_out(a, where) if isinstance(a, str) else a for a in error.args])
     elif plain and (said := in_our_words(error)) is not None:
         error.args = (_laid_out(said, ""),)
+
+
+def _called_by_user(entries: list[TracebackType]) -> list[str]:
+    """The names of our functions at the end of a traceback, if a user's called the first."""
+    ours = [e.tb_frame for e in entries]
+    while ours and not is_internal(ours[0].f_code.co_filename):
+        del ours[0]
+    caller = ours[0].f_back if ours else None
+    inside = caller is not None and is_internal(caller.f_code.co_filename)
+    return [] if inside else [frame.f_code.co_name for frame in ours]
 
 
 _OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
