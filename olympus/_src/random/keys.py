@@ -439,7 +439,7 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
                         f"{seed.aval};\n  derive keys from keys with random.split or "
                         "random.fold_in.")
     if isinstance(seed, str):
-        raise TypeError(f"{name}: the seed {seed!r} given; an integer is required; make one of a "
+        raise TypeError(f"{name}: the seed {seed!r} given; an integer is required;\n  make one of a "
                         "text with zlib.crc32(text.encode()).")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
