@@ -70,7 +70,7 @@ def miscalled(error: BaseException, callers: Iterable[str]) -> str | None:
     verb = next((name for name in callers if name in _CALLED), None)
     if verb is None or type(error) is not TypeError or not _ARITY.fullmatch(str(error)):
         return None
-    return f"{verb}: {error}; {verb} calls {_CALLED[verb]}."
+    return f"{verb}: {error}; {verb} calls {_CALLED[verb]}; pass a function that takes these."
 
 
 def _broken(line: str) -> str:

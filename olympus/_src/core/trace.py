@@ -372,9 +372,9 @@ def _foreign_aval(x: Any) -> Any:
         aval = scalar_aval(kind)
         bits = 8 * aval.dtype.itemsize - 1
         if kind is int and not -1 << bits <= x < 1 << bits:
-            raise OverflowError(f"typeof: the Python int {x} given; it does not fit {aval.dtype}, "
-                                "the dtype of ints; use a float, a NumPy array of a wider dtype, "
-                                "or enable x64.")
+            raise OverflowError(f"typeof: the Python int {x} given;\n  it does not fit "
+                                f"{aval.dtype}, the dtype of ints; use a float, a NumPy array of a "
+                                "wider dtype, or enable x64.")
         return aval
     lookup = FOREIGN_AVALS.get(kind)
     if lookup is not None:

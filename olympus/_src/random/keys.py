@@ -439,8 +439,8 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
                         f"{seed.aval};\n  derive keys from keys with random.split or "
                         "random.fold_in.")
     if isinstance(seed, str):
-        raise TypeError(f"{name}: the seed {seed!r} given; an integer is required;\n  make one of a "
-                        "text with zlib.crc32(text.encode()).")
+        raise TypeError(f"{name}: the seed {seed!r} given; an integer is required;\n  make "
+                        "one of a text with zlib.crc32(text.encode()).")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):

@@ -153,8 +153,8 @@ def as_dtype(dtype: Any) -> Any:
     try:
         known = _AS_DTYPE.get(dtype)
     except TypeError:
-        raise TypeError(f"dtype: a value of type {type(dtype).__name__} given; a dtype or its name "
-                        "is required; pass for example x.dtype.") from None
+        raise TypeError(f"dtype: a value of type {type(dtype).__name__} given;\n  a dtype or its "
+                        "name is required; pass for example x.dtype.") from None
     if known is not None:
         return known
     if isinstance(dtype, ExtendedDType):
