@@ -605,7 +605,7 @@ CACHES = {
     ("interpreters/compiled_rules.py", "_rules"): "rule, primitive, avals, which operands are one, "
         "params, Context | process | 4096",
     ("runtime/compile.py", "_executables"): "digest, devices, options | process | see its two",
-    ("runtime/compile.py", "known"): "digest, devices, options | weak",
+    ("runtime/compile.py", "by_digest"): "digest, devices, options | weak",
     ("runtime/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
     ("runtime/compile.py", "programs"): "identity, Context, devices, options | process"
         " | 4096",

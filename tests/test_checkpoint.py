@@ -171,11 +171,11 @@ def put_linked_tree(run):
     (run / "pytreedef.json").symlink_to("../tree")
 
 
-def put_file_for_staging(run):
+def put_file_for_draft(run):
     (run.parent / ".run.saving").write_text("mine")
 
 
-def put_checkpoint_for_staging(run):
+def put_checkpoint_for_draft(run):
     ps.save([onp.ones(3)], run.parent / ".run.saving")
 
 
@@ -187,8 +187,8 @@ def put_checkpoint_for_staging(run):
     (put_folder_of_arrays, "Files already exist|It has .*array_store.*, and no pytreedef.json"),
     (put_tree_of_others, "Files already exist|not a previous checkpoint"),
     (put_linked_tree, "Files already exist|not a previous checkpoint"),
-    (put_file_for_staging, r"there stands what `save` did not put there: \['.run.saving'\]"),
-    (put_checkpoint_for_staging, r"did not put there: \[.*'pytreedef.json'.*\]"),
+    (put_file_for_draft, r"there stands what `save` did not put there: \['.run.saving'\]"),
+    (put_checkpoint_for_draft, r"did not put there: \[.*'pytreedef.json'.*\]"),
 ])
 def test_a_save_replaces_only_checkpoints(tmp_path, put, match, overwrite):
     put(tmp_path / "run")
@@ -315,11 +315,11 @@ def test_a_save_whose_files_vanish_leaves_the_one_before(tmp_path, monkeypatch):
 
 
 def test_a_save_goes_on_after_one_that_was_killed(tmp_path):
-    run, staging = tmp_path / "run", tmp_path / ".run.saving"
+    run, draft = tmp_path / "run", tmp_path / ".run.saving"
     ps.save([onp.arange(2)], run)
     (run / "array_store" / ("0" * 32)).mkdir()      # moved, and not yet in the file of the tree
-    (staging / ("1" * 32) / "array_store").mkdir(parents=True)
-    (staging / "lock").touch()
+    (draft / ("1" * 32) / "array_store").mkdir(parents=True)
+    (draft / "lock").touch()
     (tmp_path / ".run.x.saving").mkdir()            # of a checkpoint `run.x`
     same(ps.load(run, HERE)[0], onp.arange(2))
     ps.save([onp.arange(3)], run)
@@ -374,17 +374,17 @@ sys.stdin.read()
 
 
 def test_saves_to_one_name_wait_for_each_other(tmp_path, monkeypatch):
-    staging = tmp_path / ".run.saving"
-    (staging / ("1" * 32)).mkdir(parents=True)
-    (staging / "lock").touch()
+    draft = tmp_path / ".run.saving"
+    (draft / ("1" * 32)).mkdir(parents=True)
+    (draft / "lock").touch()
     waiting = threading.Event()
     monkeypatch.setattr(directory.LOGGER, "info", lambda *message: waiting.set())
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(staging / "lock")], text=True,
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(draft / "lock")], text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == "held\n"
         saving = ps.nonblocking_save([onp.arange(3)], tmp_path / "run")
         assert waiting.wait(60) and not saving.done()
-        assert (staging / ("1" * 32)).is_dir() and not (tmp_path / "run").exists()
+        assert (draft / ("1" * 32)).is_dir() and not (tmp_path / "run").exists()
         other.kill()
     saving.result()
     same(ps.load(tmp_path / "run", HERE)[0], onp.arange(3))
@@ -395,7 +395,7 @@ def test_what_is_being_read_is_deleted_later(tmp_path):
     run = tmp_path / "run"
     ps.save([onp.arange(300)], run)
     version, = (run / "array_store").iterdir()
-    with directory.held(version):
+    with directory.reading(version):
         before = standing(version)
         ps.save([onp.arange(2)], run)
         assert standing(version) == before and len(list((run / "array_store").iterdir())) == 2
@@ -408,15 +408,15 @@ def test_a_load_tries_again_when_the_checkpoint_is_replaced(tmp_path, monkeypatc
     ps.save([onp.full(300, 0)], run)
 
     def replaced_before(times):
-        def held(arrays):
+        def reading(arrays):
             if (step := next(steps)) <= times:
                 ps.save([onp.full(300, step)], run)
-            return directory.held(arrays)
-        return held
+            return directory.reading(arrays)
+        return reading
 
-    monkeypatch.setattr(trees, "held", replaced_before(3))
+    monkeypatch.setattr(trees, "reading", replaced_before(3))
     same(ps.load(run, HERE)[0], onp.full(300, 3))
-    monkeypatch.setattr(trees, "held", replaced_before(100))
+    monkeypatch.setattr(trees, "reading", replaced_before(100))
     monkeypatch.setattr(trees, "_TRIES", 3)
     with pytest.raises(OlympusRuntimeError, match="load: .* other processes saved there 3 times"):
         ps.load(run, HERE)

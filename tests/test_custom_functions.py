@@ -2,10 +2,8 @@
 custom_root, custom_linear_solve; offloaded residuals and what print_saved_residuals tells."""
 
 import io
-import json
 import re
 from contextlib import redirect_stdout
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -529,7 +527,9 @@ def scans():
 
 
 # Number and bytes of JAX 0.10.2's residuals for the same loops (jax.ad_checkpoint, frozen).
-JAX = json.loads((Path(__file__).parent / "data" / "residuals.json").read_text(encoding="utf-8"))
+JAX = {"sine": (2, 40), "rnn": (4, 288), "invariant": (2, 96), "cumsum": (0, 0), "relu": (4, 486),
+       "gelu": (7, 1260), "broadcast": (3, 340), "euler": (1, 36), "decay": (3, 36),
+       "nested": (1, 48)}
 
 
 def size(line):

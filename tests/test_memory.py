@@ -223,7 +223,7 @@ def test_compiled_programs_have_a_bound_in_bytes(monkeypatch, clear_caches, capl
     f = olympus.jit(lambda x: x * 2)
     for n in range(1, 40):
         assert f(np.ones(n)).sum() == 2 * n
-        assert compile._executables.held() < 5 << 20
+        assert compile._executables.total_bytes() < 5 << 20
     assert "compiled programs took about" in caplog.text
 
 

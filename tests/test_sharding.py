@@ -19,7 +19,7 @@ import sharded_cases
 
 import olympus
 from olympus import lax
-from olympus._src.arrays.assembly import held_parts
+from olympus._src.arrays.assembly import parts_of_process
 from olympus._src.base.markup import boxes
 from olympus._src.host.pictures import drawn, painter
 from olympus.sharding import (
@@ -267,7 +267,7 @@ def test_shardings_of_one_device():
 def test_parts_that_a_process_holds(devices, expected):
     rows = devices.split("/")
     places = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
-    assert held_parts(places, [int(c) for row in rows for c in row], 0) == expected
+    assert parts_of_process(places, [int(c) for row in rows for c in row], 0) == expected
 
 
 def test_pictures_in_colour_hold_the_same_text():

@@ -1,7 +1,7 @@
-"""docs/api.md: every public name, its signature and the first sentence of its docstring; and
+"""The public names, their signatures and what they are, for the site and the tests; and
 docs/options.md: every option.
 
-    PYTHONPATH=. python tools/api_index.py          writes both
+    PYTHONPATH=. python tools/api_index.py          writes docs/options.md
 """
 
 from __future__ import annotations
@@ -22,13 +22,6 @@ import olympus
 from olympus._src.base import config
 
 OPTIONS = Path(__file__).parent.parent / "docs" / "options.md"
-PAGE = Path(__file__).parent.parent / "docs" / "api.md"
-HEAD = """# Index of the API
-
-Every public name by module, with its signature and what it is. Written by `tools/api_index.py`
-from the modules; `help(name)` shows the rest. Left out are modules, which have sections of their
-own, primitives (`…_p`) and values that are not called, such as `pi`.
-"""
 CLASS = re.compile(r"<class '(?:\w+\.)*(\w+)'>")
 MEMBER = re.compile(r"<(\w+\.\w+): [^<>]*>")
 OBJECT = re.compile(r"<[^<>]*>")
@@ -78,18 +71,6 @@ def summary(value: Any) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def page() -> str:
-    """The text of docs/api.md."""
-    parts = [HEAD]
-    for module in modules():
-        rows = [f"- `{name}{signature(value)}`: {summary(value)}".rstrip(": ")
-                for name, value in names(module)]
-        if rows:
-            head = [f"## {module.__name__}", "", summary(module), ""]
-            parts.append("\n".join([*head, *rows, ""]))
-    return "\n".join(parts)
-
-
 OPTIONS_HEAD = """# Options
 
 Each option is read and set by name: `olympus.config.update("olympus_enable_x64", True)` for the
@@ -123,5 +104,4 @@ def options_page() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
     OPTIONS.write_text(options_page(), encoding="utf-8")

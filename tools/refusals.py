@@ -27,7 +27,7 @@ REASONS = {
                                                     r"module\.py:_check_donation:",
     "a compiled program cannot raise": r": \w+: bounds_error given",
     "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over|"
-                                               r"dims\.py:__getitem__: shard_map",
+                                               r"dimensions\.py:__getitem__: shard_map",
     "methods of SciPy's that others stand in for": r"solve_ivp\.py:solve_ivp:",
     "what JAX has and is planned here": r"stand_ins\.py:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",

@@ -90,7 +90,7 @@ TICKED = re.compile(r"`(\w+)(?:\([^`]*\))?`")
 HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
 # Pages whose prose says what differs, and the modules whose names they write without a prefix.
 DIFFERENCES = {"numpy.md": ["numpy"], "beside_jax.md": ["", "numpy", "lax", "random", "nn"]}
-UNREAD = {"api.md", "options.md", "architecture.md", "glossary.md", "style.md", "index.md"}
+UNREAD = {"options.md", "architecture.md", "glossary.md", "style.md", "index.md"}
 
 
 @functools.cache
@@ -266,7 +266,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 OUTSIDE = [(re.compile(r"\]\(\.\./olympus/_src/(\w+)/README\.md"), r"](rooms/\1.md"),
            (re.compile(r"\]\(docs/"), "]("),
-           (re.compile(r"\]\(api\.md\)"), "](api/index.md)"),
            (re.compile(r"^```python\n(?=>>> )", re.MULTILINE), "```pycon\n")]
 
 

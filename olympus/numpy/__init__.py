@@ -106,7 +106,7 @@ from . import exceptions
 with _when_named(__name__):
     from .._src.numpy.bits import packbits, unpackbits
     from .._src.numpy.correlation import convolve, corrcoef, correlate, cov
-    from .._src.numpy.domains import real_if_close
+    from .._src.numpy.emath import real_if_close
     from .._src.numpy.einsum import einsum, einsum_path
     from .._src.numpy.files import fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
     from .._src.numpy.grids import (

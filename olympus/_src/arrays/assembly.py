@@ -11,7 +11,7 @@ from ..base import errors, lib
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Device, DTypeLike, PyTree
 from ..core.trace import Tracer, typeof
-from ..devices.array import HOLDERS, numpy_value, stored
+from ..devices.array import WRAPPERS, numpy_value, stored
 from ..lax.sharding import resolve_sharding
 from ..types import dtypes
 from ..types.avals import make_aval, physical_aval
@@ -83,7 +83,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
                 f"olympus.{what} cannot be called within a traced context: data_callback returned "
                 f"{part} for {index}; an array with a value is required; call this outside of jit "
                 "and other transforms.")
-        if not isinstance(part, lib.Array) and type(part) not in HOLDERS:
+        if not isinstance(part, lib.Array) and type(part) not in WRAPPERS:
             part = np.asarray(part)
             if part.dtype.kind in "OSUMm" or dtypes.is_float0(part.dtype):
                 raise TypeError(f"{what}: data_callback returned {made[key]!r:.60} for {index}; "
@@ -215,9 +215,9 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
     places = [[s.start for s in where] for where in lib.shard_slices(
         sharding, tuple(counts))]
     owners = [d.process_index for d in devices]
-    held = held_parts(places, owners, devices[0].client.process_index())
+    own = parts_of_process(places, owners, devices[0].client.process_index())
     whole = tuple([size * count // len(mine) if mine else -1
-                   for size, count, mine in zip(data.shape, counts, held, strict=True)])
+                   for size, count, mine in zip(data.shape, counts, own, strict=True)])
     shape = whole if global_shape is None else canonical_shape(
         sequence(global_shape, what, "global_shape"), what)
     if len(shape) != data.ndim or any(
@@ -231,7 +231,7 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
 
     def local(index: Index) -> np.ndarray:
         where = []
-        for s, size, total, mine, count in zip(index, data.shape, shape, held, counts, strict=True):
+        for s, size, total, mine, count in zip(index, data.shape, shape, own, counts, strict=True):
             if not definitely_equal(size, total):
                 part = floor_div(total, count)
                 first = mine.index(s.start // part) * part
@@ -242,8 +242,8 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
     return make_array_from_callback(shape, sharding, local)
 
 
-def held_parts(places: Sequence[Sequence[int]], owners: Sequence[int], process: int
-               ) -> list[list[int]]:
+def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], process: int
+                     ) -> list[list[int]]:
     """The parts of each axis that a process holds, in order; none of an axis where they overlap.
 
     Args:
@@ -251,7 +251,7 @@ def held_parts(places: Sequence[Sequence[int]], owners: Sequence[int], process: 
       owners: per device, its process.
       process: whose parts.
 
-    >>> held_parts([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1], 1)
+    >>> parts_of_process([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1], 1)
     [[1], [0, 1]]
     """
     found = []

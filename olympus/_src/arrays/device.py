@@ -13,7 +13,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
-from ..devices.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
+from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..devices.devices import client
 from ..jit.arguments import leaf_path
 from ..job.state import current
@@ -142,7 +142,7 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         if memory is None:
             return x
         return move(x, Space.Host if memory == Space.Host.value else Space.Device)
-    if type(x) in HOLDERS:
+    if type(x) in WRAPPERS:
         return x._with(_put(tree, stored(x), index, target, donate, copy))
     if (current.num_processes > 1 and device is not None and not getattr(x, "_committed", False)
             and device.process_index != current.process_id):    # no part of it is here
@@ -190,7 +190,7 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
         if type(x) is np.ndarray and not is_float0(x.dtype):
             return _put_in_job(x, sharding)
         x = argument_array(x)
-        if type(x) in HOLDERS:
+        if type(x) in WRAPPERS:
             return x._with(_spread(stored(x), sharding, donate, copy))
         moved = _moved(_summed(x, sharding), sharding, copy, donate)
     except ValueError as error:
@@ -202,21 +202,21 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
 
 def _summed(x: Any, sharding: Any) -> Any:
     """An array whose terms are added up, if devices hold terms, and are to hold something else."""
-    source = x._sharding
-    if not unreduced(source) or source == sharding:
+    present = x._sharding
+    if not unreduced(present) or present == sharding:
         return x
-    return reshard_p.bind(x, sharding=source.update(
-        spec=source.spec.update(unreduced=frozenset())))
+    return reshard_p.bind(x, sharding=present.update(
+        spec=present.spec.update(unreduced=frozenset())))
 
 
 def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
     """An array under another sharding; through the host only where that is a CPU's own memory."""
-    source = x._sharding
-    if source == sharding and x._committed:
+    present = x._sharding
+    if present == sharding and x._committed:
         return lib.copied(x) if copy else x
     if current.num_processes > 1 and not sharding.is_fully_addressable:
         return _moved_in_job(x, sharding)
-    if source.num_devices > 1 and source.device_set == sharding.device_set:
+    if present.num_devices > 1 and present.device_set == sharding.device_set:
         with transfer_guard("allow"):       # devices deal parts out anew among themselves
             return _dealt(x, sharding, copy, donate)
     return _dealt(x, sharding, copy, donate)
@@ -224,22 +224,22 @@ def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
 
 def _moved_in_job(x: Any, sharding: Any) -> Any:
     """An array under a sharding over devices of several processes, or of another one."""
-    source = x._sharding
-    if source.device_set == sharding.device_set:
+    present = x._sharding
+    if present.device_set == sharding.device_set:
         with transfer_guard("allow"):
             moved = deal_p.bind(x, sharding=sharding)
         # The program has its parts in the order of the devices of `x`.
-        held = {part.device: part for part in lib.shards(moved)}
+        part_on = {part.device: part for part in lib.shards(moved)}
         return lib.make_array(x.aval.at(sharding), sharding, [
-            held[d] for d in sharding._internal_device_list.addressable_device_list])
-    if not source.is_fully_addressable:
+            part_on[d] for d in sharding._internal_device_list.addressable_device_list])
+    if not present.is_fully_addressable:
         raise ValueError(
             "For a cross-host reshard in multi-controller programs, input and target sharding "
-            f"should have the same set of devices: {source} and {sharding} given.")
+            f"should have the same set of devices: {present} and {sharding} given.")
     if x._committed:
         raise ValueError(
             "device_put's second argument must be a Device or a Sharding which represents "
-            f"addressable devices, but got {sharding} for an array that is committed to {source}; "
+            f"addressable devices, but got {sharding} for an array that is committed to {present}; "
             "give a NumPy array that is the same in all processes, or use "
             "make_array_from_process_local_data.")
     return _put_in_job(numpy_value(x), sharding, x.aval.weak_type)
@@ -254,14 +254,14 @@ def _put_in_job(value: np.ndarray, sharding: Any, weak_type: bool = False) -> An
 
 
 def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
-    source = x._sharding
+    present = x._sharding
     aval = parts_of(x.aval, sharding).aval
-    if lib.same_tiles(source._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
-                      x.ndim) and source.num_devices == sharding.num_devices:
+    if lib.same_tiles(present._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
+                      x.ndim) and present.num_devices == sharding.num_devices:
         # What stays on a device is shared, and would go with `x`.
-        copy = copy or (donate and not source.device_set.isdisjoint(sharding.device_set))
+        copy = copy or (donate and not present.device_set.isdisjoint(sharding.device_set))
         return lib.copy_to_sharding(lib.copied(x) if copy else x, aval, sharding)
-    if source.is_fully_addressable and x.platform() == "cpu":
+    if present.is_fully_addressable and x.platform() == "cpu":
         return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
     return moved_by_devices(x, sharding)
 

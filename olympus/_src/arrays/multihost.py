@@ -18,7 +18,7 @@ from ..base import lib
 from ..base.source import api_boundary
 from ..base.typing import Device, PyTree
 from ..base.util import memoize
-from ..devices.array import HOLDERS
+from ..devices.array import WRAPPERS
 from ..devices.devices import devices, process_count, process_index
 from ..jit.jit import jit
 from ..job.state import current
@@ -255,7 +255,7 @@ def _with_specs(name: str, arrays: PyTree, mesh: Mesh, pspecs: PyTree,
                          "PartitionSpec is required for each array; PartitionSpec() is that of "
                          "copies.")
     return tree.unflatten([
-        x._with(convert(x._base_array, NamedSharding(mesh, s))) if type(x) in HOLDERS else
+        x._with(convert(x._base_array, NamedSharding(mesh, s))) if type(x) in WRAPPERS else
         convert(x, NamedSharding(mesh, s)) for x, s in zip(leaves, specs, strict=True)])
 
 

@@ -61,12 +61,12 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
 
 
 def _origin(eqn: OlympusprEqn) -> str:
-    where = source.format_source(eqn.source)
+    line = source.format_source(eqn.source)
     if eqn.primitive is name_p:
-        return f"named {eqn.params['name']!r} from {where}"
+        return f"named {eqn.params['name']!r} from {line}"
     if eqn.primitive is call_p:
-        return f"output of jitted function {eqn.params['name']!r} from {where}"
-    return f"output of {eqn.primitive} from {where}"
+        return f"output of jitted function {eqn.params['name']!r} from {line}"
+    return f"output of {eqn.primitive} from {line}"
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

@@ -20,22 +20,22 @@ _MOST_LINES = 12
 _MISSING = object()
 
 
-def named_operands(frame: FrameType, where: Location) -> str:
+def named_operands(frame: FrameType, at: Location) -> str:
     """`x: float32[4,8], params['w']: float32[16,8]` of the expression that is there, or nothing."""
     try:
-        tree = ast.parse(_text(where).strip(), mode="eval").body
+        tree = ast.parse(_text(at).strip(), mode="eval").body
     except SyntaxError:     # no expression, or the file has changed
         return ""
     return ", ".join([f"{name}: {kind}" for name, kind in dict(_arrays(tree, frame)).items()])
 
 
-def _text(where: Location) -> str:
-    if where.end_line - where.line >= _MOST_LINES:
+def _text(at: Location) -> str:
+    if at.end_line - at.line >= _MOST_LINES:
         return ""
-    lines = [linecache.getline(where.file, n).encode()      # columns count bytes
-             for n in range(where.line, where.end_line + 1)]
-    lines[-1] = lines[-1][:where.end_column]
-    lines[0] = lines[0][where.column:]
+    lines = [linecache.getline(at.file, n).encode()      # columns count bytes
+             for n in range(at.line, at.end_line + 1)]
+    lines[-1] = lines[-1][:at.end_column]
+    lines[0] = lines[0][at.column:]
     return f"({b''.join(lines).decode()})"      # lines of an expression need brackets
 
 

@@ -181,8 +181,8 @@ def format_source(source: Source | None) -> str:
     """`path/file.py:12:8 (fn)`; the path is relative where it is below the current folder."""
     if source is None or source is CALLERS:
         return "<unknown>"
-    where = location(source)
-    return f"{short_path(where.file)}:{where.line}:{where.column} ({where.function})"
+    at = location(source)
+    return f"{short_path(at.file)}:{at.line}:{at.column} ({at.function})"
 
 
 def written_at(code: CodeType) -> str:
@@ -202,8 +202,8 @@ def source_line(source: Source | None) -> str:
     """The text of the line, stripped; empty if the file cannot be read."""
     if source is None or source is CALLERS:
         return ""
-    where = location(source)
-    return linecache.getline(where.file, where.line).strip()
+    at = location(source)
+    return linecache.getline(at.file, at.line).strip()
 
 
 def clipped_line(source: Source | None) -> str:
@@ -308,9 +308,9 @@ def _operands(entries: list[TracebackType]) -> str:
         lasti = frame.f_lasti if frame is not None else -1
     if frame is None:
         return ""
-    where = location((frame.f_code, lasti))
-    found = _naming.named_operands(frame, where)
-    return f"{found} in {short_path(where.file)}:{where.line}" if found else ""
+    at = location((frame.f_code, lasti))
+    found = _naming.named_operands(frame, at)
+    return f"{found} in {short_path(at.file)}:{at.line}" if found else ""
 
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:

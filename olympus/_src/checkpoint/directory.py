@@ -2,7 +2,7 @@
 
     run/pytreedef.json           the structure, the types of the arrays, and their version
     run/array_store/<version>/   the arrays, a store of TensorStore's
-    .run.saving/lock             held by the process that saves to `run`, and released when it ends
+    .run.saving/lock             taken by the process that saves to `run`, and released when it ends
     .run.saving/<version>/       the version that it writes, laid out as `run` is
 
 A save takes effect in one rename: of the whole version where there is no checkpoint, else of
@@ -33,7 +33,7 @@ try:
 except ImportError:     # Windows: one process at a time may save to a name
     fcntl = None
 
-__all__ = ["ARRAYS", "TREE", "Damaged", "Staging", "decode", "held", "place"]
+__all__ = ["ARRAYS", "TREE", "Damaged", "Draft", "decode", "place", "reading"]
 
 TREE, ARRAYS = "pytreedef.json", "array_store"
 _LOCK = "lock"
@@ -100,7 +100,7 @@ def decode(text: bytes) -> dict[str, Any]:
 # Reading -----------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
-def held(arrays: Path) -> Iterator[None]:
+def reading(arrays: Path) -> Iterator[None]:
     """A block in which no save deletes a version; FileNotFoundError if one has.
 
     Changes nothing on disk, and makes no save wait: that leaves the version to a later one.
@@ -154,7 +154,7 @@ def _is_checkpoint(root: Path) -> bool:
     return any(mark in text for mark in _MARKS)
 
 
-class Staging:
+class Draft:
     """Where a version is written before it takes effect; one process at a time has it.
 
     Args:

@@ -95,20 +95,20 @@ class ByteLimiter:
     """Lets reads in until they hold so many bytes; one that is larger goes alone."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._held = most, 0
+        self._most, self._taken = most, 0
         self._freed = asyncio.Condition()
 
     @contextlib.asynccontextmanager
     async def holding(self, count: int) -> AsyncIterator[None]:
-        """A block in which `count` bytes are held."""
+        """A block in which `count` bytes are taken."""
         async with self._freed:
-            await self._freed.wait_for(lambda: not self._held or self._held + count <= self._most)
-            self._held += count
+            await self._freed.wait_for(lambda: not self._taken or self._taken + count <= self._most)
+            self._taken += count
         try:
             yield
         finally:
             async with self._freed:
-                self._held -= count
+                self._taken -= count
                 self._freed.notify_all()
 
 
@@ -498,19 +498,19 @@ async def async_deserialize(in_type: Any, tensorstore_spec: Any,
             spec, open=True, assume_metadata=assume_metadata,
             context=new_context() if context is None else context,
             chunk_layout=_chunk_layout() if chunk_layout is None else chunk_layout)
-    held = store.dtype.numpy_dtype
+    stored = store.dtype.numpy_dtype
     shape = tuple(store.shape if global_shape is None else global_shape)
     if isinstance(in_type, ShapeDtypeStruct) and in_type.shape != shape:
         raise ValueError(f"async_deserialize: {in_type} given for an array of shape {shape}; one "
                          "shape is required; give global_shape to cut it or fill it up.")
-    wanted = dtypes.canonicalize_dtype(held if dtype is None else dtypes.as_dtype(dtype))
+    wanted = dtypes.canonicalize_dtype(stored if dtype is None else dtypes.as_dtype(dtype))
     part_shape = sharding.shard_shape(shape)
 
     async def read(index: tuple[slice, ...]) -> np.ndarray:
         asked = ts.IndexTransform(input_shape=shape)[index].domain
         there = store.domain.intersect(asked)
         # What the array in the store has not is zero.
-        part = np.zeros(part_shape, held)
+        part = np.zeros(part_shape, stored)
         limit = (contextlib.nullcontext() if byte_limiter is None else
                  byte_limiter.holding(estimate_read_memory_footprint(store, there)))
         async with limit:

@@ -26,7 +26,7 @@ from ..types.layout import Format
 from ..types.tree import flatten_axes, tree_flatten, tree_flatten_with_path, tree_map
 from ..types.tree_paths import keystr
 from . import store
-from .directory import ARRAYS, TREE, Damaged, Staging, decode, held, place
+from .directory import ARRAYS, TREE, Damaged, Draft, decode, place, reading
 from .manager import is_remote_storage, run
 
 __all__ = ["PyTreeFuture", "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load",
@@ -243,7 +243,7 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
     with _saving:
         together = _Together(number)
         version, destination = together.agree(root)
-        staging = Staging(root, version)
+        draft = Draft(root, version)
         first = process_index() == 0
 
         def prepare() -> None:
@@ -253,10 +253,10 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
                     "Saving to different locations on different hosts is not supported; give one "
                     "place, on a file system that all share.")
             if first:
-                staging.enter(overwrite)
+                draft.enter(overwrite)
 
         def array_specs(process: int | None) -> list[Any]:
-            return _array_specs(staging.arrays, range(len(leaves)), specs, leaves, process)
+            return _array_specs(draft.arrays, range(len(leaves)), specs, leaves, process)
 
         def write() -> None:
             context = store.new_context()
@@ -265,16 +265,16 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
 
         def finish() -> None:
             if leaves and not together.alone:
-                _combine(staging.arrays)
-            stored = _stored(root, staging.arrays, array_specs(None))
-            staging.commit({**encoded, _LEAVES_KEY: list(map(_described, leaves, stored))})
+                _combine(draft.arrays)
+            stored = _stored(root, draft.arrays, array_specs(None))
+            draft.commit({**encoded, _LEAVES_KEY: list(map(_described, leaves, stored))})
 
         try:
             together.step("prepare", prepare)
             together.step("write", write)
             together.step("finish", finish if first else None)
         finally:
-            staging.leave()
+            draft.leave()
 
 
 def _stored(root: Path, arrays: Path, specs: Sequence[Any]) -> list[Any]:
@@ -358,7 +358,7 @@ def _read_arrays(root: Path, found: dict[str, Any], tree: Any, leaves: Sequence[
     values: list[Any] = [None] * len(leaves)
     if ids:
         try:
-            with held(arrays):
+            with reading(arrays):
                 found_values, = run([read_all()])
         except FileNotFoundError as error:
             raise store.Unreadable(arrays, "a part of it is missing") from error

@@ -127,8 +127,8 @@ class Scan(Runs):
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
         found = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
         known_out, rows = cut(found, u_out.count(False))
-        sources = {"read": read, "once": invariant, "each": each, "row": rows}
-        values = [sources[r.kind][r.index] for r in residuals]
+        by_kind = {"read": read, "once": invariant, "each": each, "row": rows}
+        values = [by_kind[r.kind][r.index] for r in residuals]
         n, shared = len(values), [r.kind in ("read", "once") for r in residuals]
         mr, mk = sum(u_read), sum(u_carry)
 

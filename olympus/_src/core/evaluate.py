@@ -77,19 +77,18 @@ def _with_lines(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any]) -> li
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
         return evaluate(pr, consts, args, bind)
-    before = [trace.where for trace in recorders]
+    before = [trace.source for trace in recorders]
 
     def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-        if eqn.source is not None:      # which a rule would look for, from here in vain
-            for trace in recorders:
-                trace.where = eqn.source
+        for trace, line in zip(recorders, before, strict=True):
+            trace.source = eqn.source or line
         return bind(eqn, ins)
 
     try:
         return evaluate(pr, consts, args, step)
     finally:
-        for trace, where in zip(recorders, before, strict=True):
-            trace.where = where
+        for trace, line in zip(recorders, before, strict=True):
+            trace.source = line
 
 
 def _enclosing(trace: Trace | None) -> Iterator[Trace]:

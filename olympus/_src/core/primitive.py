@@ -19,7 +19,7 @@ from ..types.avals import AbstractValue, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
-from .tags import body, check_varying, tagged
+from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
 
 __all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView", "Zero",
@@ -198,7 +198,7 @@ class Primitive:
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
-    known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
+    instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
     lower: Any
@@ -237,7 +237,7 @@ class Primitive:
         self.name = name
         # Of avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
-        self.known.add(self)
+        self.instances.add(self)
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the operation in the current trace."""
@@ -402,7 +402,7 @@ class Higher(Primitive, abstract=True):
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
-    spread = staticmethod(body)
+    spread = staticmethod(by_body)
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
 
@@ -470,7 +470,7 @@ class RuleView(MutableMapping[Primitive, Any]):
 
     def __iter__(self) -> Iterator[Primitive]:
         # A copy: primitives may be made or collected while somebody iterates.
-        return (prim for prim in list(Primitive.known) if getattr(prim, self.rule) is not None)
+        return (prim for prim in list(Primitive.instances) if getattr(prim, self.rule) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -31,7 +31,7 @@ __all__ = ["Cell", "Cells", "Use", "applied", "broadcast", "chosen", "chosen_eac
            "sliced", "summary", "tiled", "transposed", "used_at"]
 
 Cells = np.ndarray | None
-Places = tuple[Any, ...]    # lines of the user's: of a use, then of the calls that it is in
+Lines = tuple[Any, ...]     # lines of the user's: of a use, then of the calls that it is in
 
 
 class Cell:
@@ -39,11 +39,11 @@ class Cell:
 
     __slots__ = ("used",)
 
-    def __init__(self, used: Places | None = None) -> None:
+    def __init__(self, used: Lines | None = None) -> None:
         self.used = used
 
 
-def _new(shape: Sequence[Any], used: Places | None = None) -> np.ndarray:
+def _new(shape: Sequence[Any], used: Lines | None = None) -> np.ndarray:
     shape = tuple(shape) if is_static(shape) else ()
     cells = np.empty(shape, object)
     for i in range(cells.size):
@@ -75,7 +75,7 @@ def _cells_of(x: Any) -> Cells:
 class Summary(NamedTuple):
     """What a program does with keys: constants, inputs, then the arrays of keys in its bodies."""
 
-    uses: list[tuple[int, int, Places]]         # (operand, position in it, lines)
+    uses: list[tuple[int, int, Lines]]          # (operand, position in it, lines)
     outs: list[Cells]
     origin: dict[Cell, tuple[int, int]]         # cells of `outs` that are an operand's
     captured: list[Any]
@@ -85,25 +85,25 @@ class Summary(NamedTuple):
 class Use:
     """One program's run over cells: what rules call."""
 
-    def __init__(self, name: str = "", where: Places = ()) -> None:
-        self.name, self.where = name, where
+    def __init__(self, name: str = "", lines: Lines = ()) -> None:
+        self.name, self.lines = name, lines
         self.captured: dict[int, tuple[Any, np.ndarray]] = {}
         self.log: list[Cell] = []       # cells that were used, in order
         self.known: dict[Any, Any] = {}     # values of variables, where places are of interest
         self.chooses = False
 
-    def _mark(self, found: Sequence[tuple[Cell, Places]]) -> None:
-        for cell, where in found:
+    def _mark(self, found: Sequence[tuple[Cell, Lines]]) -> None:
+        for cell, lines in found:
             if cell.used is not None:
-                raise _reused(self.name, cell.used, where)
-        for cell, where in found:   # only now: a key may be an operand twice, and is used once
-            cell.used = where
+                raise _reused(self.name, cell.used, lines)
+        for cell, lines in found:   # only now: a key may be an operand twice, and is used once
+            cell.used = lines
             self.log.append(cell)
 
     def consume(self, cells: Cells) -> None:
         """Use keys up. KeyReuseError if one of them is used already."""
         if cells is not None:
-            self._mark([(cell, self.where) for cell in cells.flat])
+            self._mark([(cell, self.lines) for cell in cells.flat])
 
     def call(self, closed: ClosedOlympuspr, cells: Sequence[Cells]) -> list[Cells]:
         """The results' cells of a program that is run on these."""
@@ -122,8 +122,8 @@ class Use:
         """Use what a program uses of the operands; the cells of its results."""
         flat = [() if cells is None else cells.reshape(-1) for cells in operands]
         for i, uses in groupby(found.uses, itemgetter(0)):  # one key as two operands is two uses
-            self._mark([(flat[i][position], (*places, *self.where))
-                        for _, position, places in uses])
+            self._mark([(flat[i][position], (*lines, *self.lines))
+                        for _, position, lines in uses])
         made: dict[Cell, Cell] = {}
 
         def actual(cell: Cell) -> Cell:
@@ -148,8 +148,8 @@ class Use:
             for cell in self.log[start:]:   # the next branch knows nothing of this one
                 cell.used = None
             del self.log[start:]
-        for cell, places in used:
-            cell.used = places
+        for cell, lines in used:
+            cell.used = lines
             self.log.append(cell)
         return [None if c is None else _reshaped(list(map(_either, *rows)), c.shape)
                 for c, *rows in zip(out, *outs, strict=True)]
@@ -209,10 +209,10 @@ class Use:
     def rest(self, closed: ClosedOlympuspr, xs: Sequence[Cells], start: int) -> None:
         """Use what the iterations that were not looked at use of their rows of operands."""
         first = len(closed.consts) + start
-        for i, position, places in summary(closed.olympuspr).uses:
+        for i, position, lines in summary(closed.olympuspr).uses:
             x = xs[i - first] if 0 <= i - first < len(xs) else None
             if x is not None and len(x):
-                self._mark([(cell, (*places, *self.where))
+                self._mark([(cell, (*lines, *self.lines))
                             for cell in x.reshape(len(x), -1)[:, position]])
 
 
@@ -226,7 +226,7 @@ def _run(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
     return out if eqn.primitive.multiple_results else [out]
 
 
-def _either(*found: tuple[Cell, Places | None]) -> Cell:
+def _either(*found: tuple[Cell, Lines | None]) -> Cell:
     """The cell of a result of one of several branches, each with where it was used there."""
     if len({cell for cell, _ in found}) == 1:
         return found[0][0]
@@ -246,7 +246,7 @@ def _each(fun: Callable[..., Cell], *cells: np.ndarray) -> np.ndarray:
     return out
 
 
-def _reused(name: str, first: Places, second: Places) -> errors.KeyReuseError:
+def _reused(name: str, first: Lines, second: Lines) -> errors.KeyReuseError:
     again = ", in another iteration or call" if first[:1] == second[:1] else ""
     return errors.KeyReuseError(
         f"{name}: a random key is used at {_shown(second)}{again}, after it was used at "
@@ -254,8 +254,8 @@ def _reused(name: str, first: Places, second: Places) -> errors.KeyReuseError:
         "random.split or random.fold_in.")
 
 
-def _shown(places: Places) -> str:
-    distinct = list(dict.fromkeys(p for p in places if p is not None)) or [None]
+def _shown(lines: Lines) -> str:
+    distinct = list(dict.fromkeys(p for p in lines if p is not None)) or [None]
     return ", called at ".join(map(source.summarize, distinct))
 
 
@@ -280,7 +280,7 @@ def _summarize(pr: Olympuspr, values: Sequence[Any] = ()) -> Summary:
         if not outs and all(cells is None for cells in ins) and not prim.bodies(eqn.params):
             use.compute(eqn)
             continue
-        use.where, use.name = (eqn.source,), prim.name
+        use.lines, use.name = (eqn.source,), prim.name
         if prim.cells is None:
             for cells in ins:
                 use.consume(cells)
@@ -307,7 +307,7 @@ def inputs_used(closed: ClosedOlympuspr) -> list[int]:
     return sorted({i - places[0] for i, *_ in summary(closed.olympuspr).uses if i in places})
 
 
-def used_at(cells: Cells) -> Places | None:
+def used_at(cells: Cells) -> Lines | None:
     """Where keys were used, if all of them are."""
     if cells is None or not cells.size or any(cell.used is None for cell in cells.flat):
         return None
@@ -346,8 +346,8 @@ def chosen(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
     picked = use.picked(cells, eqn)
     if picked is not None:
         return picked
-    where = used_at(np.concatenate([[], *(c.reshape(-1) for c in cells if c is not None)]))
-    return [_new(v.aval.shape, where) if _is_key(v.aval) else None for v in eqn.outvars]
+    lines = used_at(np.concatenate([[], *(c.reshape(-1) for c in cells if c is not None)]))
+    return [_new(v.aval.shape, lines) if _is_key(v.aval) else None for v in eqn.outvars]
 
 
 def chosen_each(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:

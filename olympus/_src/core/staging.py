@@ -110,14 +110,14 @@ def made_by(eqn: OlympusprEqn) -> str:
     return made_at(eqn.primitive, eqn.source)
 
 
-def made_at(primitive: Primitive, where: Any) -> str:
-    return f"made by {primitive} at {source.summarize(where)}"
+def made_at(primitive: Primitive, line: Any) -> str:
+    return f"made by {primitive} at {source.summarize(line)}"
 
 
 class StagingTrace(Trace):
     """Records what is bound; evaluates nothing."""
 
-    __slots__ = ("eqns", "inputs", "consts", "debug_info", "where", "effectful", "height",
+    __slots__ = ("eqns", "inputs", "consts", "debug_info", "source", "effectful", "height",
                  "leaked")
     made: type[StagingTracer] = StagingTracer      # the class of its tracers
 
@@ -130,7 +130,7 @@ class StagingTrace(Trace):
         self.consts: dict[int, tuple[Any, Var]] = {}
         self.debug_info = debug_info
         # The source of all that is recorded while it is known beforehand, else None.
-        self.where: Any = None
+        self.source: Any = None
         self.effectful, self.height = False, 0      # of the equations, and of their bodies
         # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
         self.leaked: dict[int, tuple[Primitive, Any]] = {}
@@ -143,7 +143,7 @@ class StagingTrace(Trace):
         return tracer
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any],
-                where: Any = ASK) -> Any:
+                line: Any = ASK) -> Any:
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
         made, found, ins, lifted = self.made, [], [], False
         for a in args:
@@ -161,7 +161,7 @@ class StagingTrace(Trace):
         except (VaryingError, ZeroNeededError) as error:     # only where some operand varies
             if not auto_pcast.value:
                 raise
-            return self._vary(prim, args, params, where, error)
+            return self._vary(prim, args, params, line, error)
         if lifted:      # only now: an operation that is refused leaves no constant
             ins = [v if type(v) is Var else self.atom(v) for v in ins]
         effects = NO_EFFECTS
@@ -169,27 +169,27 @@ class StagingTrace(Trace):
             effects = prim.effects(avals, params)
             if effects:
                 self.note_effects(effects, args)
-        if where is ASK:
-            where = self.where or _user_frame()
+        if line is ASK:
+            line = self.source or _user_frame()
         if prim.multiple_results:
             for body in prim.bodies(params):
                 height = (body.olympuspr if type(body) is ClosedOlympuspr else body).height
                 if height > self.height:
                     self.height = height
             outs = [Var(aval) for aval in result]
-            self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, where, ctx.scope))
+            self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, line, ctx.scope))
             return [made(self, v) for v in outs]
         # What their `__init__` would do, without three frames.
         var, eqn, out = new(Var), new(OlympusprEqn), new(made)
         var.aval = out.aval = result
         eqn.primitive, eqn.params, eqn.effects = prim, params, effects
-        eqn.source, eqn.ctx = where, ctx.scope
+        eqn.source, eqn.ctx = line, ctx.scope
         eqn.invars, eqn.outvars = ins, [var]
         self.eqns.append(eqn)
         out._trace, out._bound = self, var
         return out
 
-    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any,
+    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], line: Any,
               error: Exception) -> Any:
         """`process` of operands that are cast to vary along the same axes of a mesh."""
         outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
@@ -200,7 +200,7 @@ class StagingTrace(Trace):
             ctx.trace = outer
         if all(map(operator.is_, before, map(typeof, args))):
             raise error
-        return StagingTrace.process(self, prim, args, params, where)
+        return StagingTrace.process(self, prim, args, params, line)
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
         """Take note of what the next equation does besides computing."""
@@ -247,10 +247,10 @@ class StagingTrace(Trace):
         pr = Olympuspr(constvars, inputs, outvars, self.eqns, effects, info, self.height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
-    def relocate(self, start: int, where: Any) -> None:
-        """Say that the equations from `start` on come from the source `where`."""
+    def relocate(self, start: int, line: Any) -> None:
+        """Say that the equations from `start` on come from another line."""
         for eqn in self.eqns[start:]:
-            eqn.source = where
+            eqn.source = line
 
     def end(self) -> None:
         """Drop what was recorded, so that a leaked tracer keeps nothing alive."""

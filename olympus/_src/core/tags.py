@@ -32,9 +32,9 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
 
-__all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "body", "broadcast",
-           "check_varying", "concatenate", "contract", "convolve", "elementwise", "gather",
-           "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
+__all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "broadcast",
+           "by_body", "check_varying", "concatenate", "contract", "convolve", "elementwise",
+           "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
            "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
            "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
@@ -68,7 +68,7 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
     else:
         if mesh_of_types.value is None:
             return outs
-    if prim.spread is body:
+    if prim.spread is by_body:
         return outs
     plain = list(outs) if prim.multiple_results else [outs]
     arrays = [a for a in avals if isinstance(a, ShapedArray)]
@@ -134,11 +134,11 @@ def check_varying(prim: Any, avals: Sequence[Any]) -> None:
         if type(a) is ShapedArray:
             if found is None:
                 found = a.vma
-            elif a.vma is not found and a.vma != found and prim.spread is not body:
+            elif a.vma is not found and a.vma != found and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
                 reduced |= _reduced([a])
-    if reduced and prim.spread is not body and any(
+    if reduced and prim.spread is not by_body and any(
             not reduced <= a.vma.union(*a.sums) for a in avals if type(a) is ShapedArray):
         raise VaryingError(prim, avals)
 
@@ -390,7 +390,7 @@ def same(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any
     return [x.entries for x in operands]
 
 
-def body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def by_body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
          ) -> list[Entries]:
     """Results are as the body says; `tagged` does not ask."""
     raise AssertionError

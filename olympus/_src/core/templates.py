@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base import source
+from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.util import Memo, Noted, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
 from .context import Scope, ctx, current_context
@@ -66,7 +67,12 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Map
         found = _templates[whole] = _staged(fun, args, kwargs)
     if found is None:
         return fun(*args, **kwargs)
-    return found.bind(operands) if own is None else found.write(own, operands)
+    if own is not None:
+        return found.write(own, operands)
+    # The user's strict options do not speak inside of library functions. Rules of custom functions
+    # among the equations would hear them when bound here.
+    asked = numpy_dtype_promotion.value != "standard" or numpy_rank_promotion.value != "allow"
+    return fun(*args, **kwargs) if asked else found.bind(operands)
 
 
 def by_identity(kind: type[T]) -> type[T]:
@@ -128,10 +134,10 @@ class Template:
         values += self.literals
         for const in self.consts:
             values.append(trace.atom(const))
-        where, scope, record = trace.where or _user_frame(), ctx.scope, trace.eqns.append
+        line, scope, record = trace.source or _user_frame(), ctx.scope, trace.eqns.append
         for prim, places, avals, params, names in self.eqns:
             eqn = new(OlympusprEqn)
-            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, where
+            eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
             eqn.ctx = scope.extend(*names) if names else scope
             eqn.invars = [values[i] for i in places]
             outs = eqn.outvars = []

@@ -19,12 +19,12 @@ from ..types.avals import is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
     Batched,
-    Call,
     Chosen,
     CustomCall,
     Ruled,
     Rules,
     SymbolicZero,
+    UserRules,
     WithFailure,
     at,
     check_pair,
@@ -99,7 +99,7 @@ class custom_jvp(Ruled[P, R]):
 
 
 # Rules here: (primals, tangents) -> (outs, tangents of outs).
-class _JvpCall(Call):
+class _JvpRules(UserRules):
     """One call of a decorated function."""
 
     __slots__ = ()
@@ -220,4 +220,4 @@ class CustomJvpCall(CustomCall):
 
 
 custom_jvp_call_p = CustomJvpCall("custom_jvp_call")
-custom_jvp._prim, custom_jvp._call = custom_jvp_call_p, _JvpCall
+custom_jvp._prim, custom_jvp._kind = custom_jvp_call_p, _JvpRules

@@ -45,9 +45,8 @@ from ..types.tree import (
 )
 from ..types.tree_paths import explain_mismatch, keystr
 
-__all__ = ["Batched", "Call", "CustomCall", "CustomFunction", "Rule", "Ruled", "Rules", "Shifted",
-           "SymbolicZero", "merged", "packed", "run_batched",
-           "zero_from_primal"]
+__all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
+           "UserRules", "merged", "packed", "run_batched", "zero_from_primal"]
 
 
 class SymbolicZero:
@@ -102,7 +101,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return tree_map(lambda leaf: zeros_of(typeof(leaf).to_tangent_aval()), val)
 
 
-class Rule:
+class Named:
     """A callable that prints as the user's function."""
 
     __slots__ = ("call", "name")
@@ -263,8 +262,8 @@ def depends_on(x: Any, trace: Any) -> bool:
         return True
     # A tracer of a trace above holds one of a trace below as its value: JVP's has primal and
     # tangent, vmap's has val.
-    held = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
-    return any(depends_on(y, trace) for y in held)
+    values = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
+    return any(depends_on(y, trace) for y in values)
 
 
 def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[Any],
@@ -312,14 +311,14 @@ def unbatched(aval: Any, dim: int | None) -> Any:
 class Ruled(CustomFunction[P, R]):
     """Base of the decorators that define derivatives: a call hands function and rules to a trace.
 
-    They name the attributes that hold the user's rules, and say which primitive and which kind of
-    `Call` a call is.
+    They name the attributes that hold the user's rules, and say which primitive a call binds and
+    which kind of `UserRules` it has.
     """
 
     _rules: tuple[str, ...] = ()
     _setters = ""
     _prim: Any = None
-    _call: Any = None
+    _kind: Any = None
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
@@ -339,15 +338,15 @@ class Ruled(CustomFunction[P, R]):
         statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
         leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                      if i not in self.nondiff_argnums])
-        call = self._call(self, rules, statics, tree)
+        own = self._kind(self, rules, statics, tree)
         out = ctx.trace.process_custom(
-            self._prim, call.run, call, tuple(leaves),
+            self._prim, own.run, own, tuple(leaves),
             {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return call.result(out)
+        return own.result(out)
 
 
 # Rules wrap each other as the call travels:
-#   Call       the user's Python rules
+#   UserRules  the user's Python rules
 #   Batched    rules under vmap
 #   Staged     rules as programs: made by staging if they may hold tracers
 #   Shifted    behind leading operands: made by staging if the function closes over tracers
@@ -370,8 +369,8 @@ class Rules:
         raise NotImplementedError
 
 
-class Call(Rules):
-    """One call of a decorated function: `run` is the flat function."""
+class UserRules(Rules):
+    """The user's Python rules in one call of a decorated function: `run` is the flat function."""
 
     __slots__ = ("what", "code", "identity", "fun", "rules", "symbolic_zeros", "statics", "in_tree",
                  "out_tree", "out_avals")
@@ -770,7 +769,7 @@ class CustomCall(Bodied, abstract=True):
 
     def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
         """The params of an equation: all of `kept` are the rules, under the users' names."""
-        kept = {k: Rule(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
+        kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
         return {**params, "call_olympuspr": body, **kept}
 
     def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

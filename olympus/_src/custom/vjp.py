@@ -30,13 +30,13 @@ from ..types.avals import is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from .rules import (
     Batched,
-    Call,
     Chosen,
     CustomCall,
     Ruled,
     Rules,
     Shifted,
     SymbolicZero,
+    UserRules,
     WithFailure,
     at,
     check_pair,
@@ -133,7 +133,7 @@ class custom_vjp(Ruled[P, R]):
 #
 # Rules here: (primals, perturbed) -> (outs, residuals, bwd), with bwd(residuals, cotangents of
 # outs) -> cotangents of primals.
-class _VjpCall(Call):
+class _VjpRules(UserRules):
     """One call of a decorated function."""
 
     __slots__ = ()
@@ -454,7 +454,7 @@ class CustomLin(Primitive):
     multiple_results = foreign = True
     # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
     # of a cast would sum again.
-    spread = staticmethod(tags.body)
+    spread = staticmethod(tags.by_body)
 
     def _forward(self, name: str) -> TypeError:
         return TypeError(f"custom_vjp {name}: can't apply forward-mode autodiff (jvp) to a "
@@ -511,4 +511,4 @@ class CustomLin(Primitive):
 
 custom_vjp_call_p = CustomVjpCall("custom_vjp_call")
 custom_lin_p = CustomLin("custom_lin")
-custom_vjp._prim, custom_vjp._call = custom_vjp_call_p, _VjpCall
+custom_vjp._prim, custom_vjp._kind = custom_vjp_call_p, _VjpRules

@@ -71,22 +71,22 @@ class custom_vmap(CustomFunction[P, R]):
                                  f"{name_of(self.fun)} using def_vmap. Define it before the first "
                                  "call.")
         leaves, tree = tree_flatten(self.resolve(args, kwargs))
-        call = _VmapCall(self, tree)
+        own = _UserRule(self, tree)
         # Nothing is traced, so nothing is mapped: the function runs as Python.
         if ctx.trace is ThreadState.trace:
-            out = call.run(*leaves)
+            out = own.run(*leaves)
         else:
             # What the function closes over becomes an operand: traces see all that it depends on.
             body = stage_body(self.fun, tree, list(map(typeof, leaves)))
-            call.out_tree = body.out_tree
-            rule = _Shifted(call, len(body.consts)) if body.consts else call
-            out = ctx.trace.process_custom(custom_vmap_call_p, Program(body.program), rule,
+            own.out_tree = body.out_tree
+            rule = _Shifted(own, len(body.consts)) if body.consts else own
+            out = ctx.trace.process_custom(custom_vmap_call_p, _Staged(body.program), rule,
                                            (*body.consts, *leaves), {"name": name_of(self.fun)})
-        return tree_unflatten(call.out_tree, out)
+        return tree_unflatten(own.out_tree, out)
 
 
 # Rules wrap each other as the call travels:
-#   _VmapCall         the user's rule
+#   _UserRule         the user's rule
 #   _Shifted          behind operands that the function closes over
 #   _Differentiated   of (f, df), _Tangent of df alone, _Cotangent of its transpose
 #   _Within           under a vmap that the rule does not apply to
@@ -123,8 +123,8 @@ class _Asked(threading.local):
 _asked = _Asked()
 
 
-class _VmapCall(_VmapRule):
-    """One call of a decorated function: `run` is the flat function."""
+class _UserRule(_VmapRule):
+    """The user's rule in one call of a decorated function: `run` is the flat function."""
 
     __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "sealed")
 
@@ -423,7 +423,7 @@ def _moving(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     return tuple(map(has_tangent, closed.out_avals))
 
 
-class Program:
+class _Staged:
     """A staged function."""
 
     __slots__ = ("closed",)
@@ -454,7 +454,7 @@ class CustomVmapCall(CustomCall):
         closed = fun.closed
         nonzero = tuple([type(t) is not Zero for t in tangents])
         given = [t for t in tangents if type(t) is not Zero]
-        both = Program(differentiated_program(closed, nonzero))
+        both = _Staged(differentiated_program(closed, nonzero))
         out = ctx.trace.process_custom(self, both, _Differentiated(rules, closed, nonzero),
                                        (*primals, *given), params)
         k = len(closed.out_avals)
@@ -466,7 +466,7 @@ class CustomVmapCall(CustomCall):
         if type(rules) is _Differentiated:
             n = len(rules.nonzero)
             if not any(map(tape.owns, args[:n])):
-                outs = tape.process_custom(self, Program(rules.program), rules.rule, args[:n],
+                outs = tape.process_custom(self, _Staged(rules.program), rules.rule, args[:n],
                                            params)
                 tangent = tangent_program(rules.program, rules.nonzero)
                 rule = _Tangent(rules.rule, rules.program, rules.nonzero)
@@ -480,7 +480,7 @@ class CustomVmapCall(CustomCall):
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         rules, rest = self.unpack(params)
-        return ctx.trace.process_custom(self, Program(params["call_olympuspr"]), rules,
+        return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
@@ -494,7 +494,7 @@ class CustomVmapCall(CustomCall):
         kind, make = (_Tangent, tangent_program) if type(rules) is _Cotangent else \
             (_Cotangent, cotangent_program)
         out = ctx.trace.process_custom(
-            self, Program(make(rules.program, rules.nonzero)),
+            self, _Staged(make(rules.program, rules.nonzero)),
             kind(rules.rule, rules.program, rules.nonzero),
             (*args[:n], *map(instantiate, cts)), rest)
         return [*[None] * n, *out]
@@ -507,7 +507,7 @@ class CustomVmapCall(CustomCall):
             # The rule does not apply to this axis, but may to one further out: it is kept, within.
             if any(mapped) or (name is not None and program_uses_axis(fun.closed, name)):
                 body, _ = batch_program(fun.closed, trace.axis, dims, True)
-                fun, rules = Program(body), _Within(rules, trace.axis, dims)
+                fun, rules = _Staged(body), _Within(rules, trace.axis, dims)
             out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
             return out, [0 if type(rules) is _Within else None] * len(out)
         # The rule is the user's, and runs in the trace below vmap, on whole arrays.

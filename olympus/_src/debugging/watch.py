@@ -43,9 +43,9 @@ class Operation:
     __slots__ = ("primitive", "params", "operands", "source", "time", "results", "transposed")
 
     def __init__(self, primitive: Primitive, params: dict[str, Any], operands: Sequence[Any],
-                 where: Any, time: int, results: Sequence[Any]) -> None:
+                 line: Any, time: int, results: Sequence[Any]) -> None:
         self.primitive, self.params, self.operands = primitive, params, operands
-        self.source, self.time, self.results = where, time, results
+        self.source, self.time, self.results = line, time, results
         self.transposed = ctx.transposed
 
     @property
@@ -83,14 +83,14 @@ class WatchTracer(Tracer):
 class WatchTrace(Trace):
     """Evaluates each operation, and shows it to the observer."""
 
-    __slots__ = ("observer", "times", "where")
+    __slots__ = ("observer", "times", "source")
     parent: Trace
 
     def __init__(self, parent: Trace, observer: Observer) -> None:
         super().__init__(parent)
         self.watched, self.observer = True, observer
         self.times: Counter[Any] = Counter()
-        self.where: Any = None      # the line of the equation of a program that is run
+        self.source: Any = None     # the line of the equation of a program that is run
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
@@ -105,9 +105,9 @@ class WatchTrace(Trace):
         try:
             found = self.parent.process(prim, tuple(values), params)
             outs = list(found) if prim.multiple_results else [found]
-            where = self.where or source.user_frame()
-            key = prim, where
-            operation = Operation(prim, params, args, where, self.times[key], outs)
+            line = self.source or source.user_frame()
+            key = prim, line
+            operation = Operation(prim, params, args, line, self.times[key], outs)
             self.times[key] += 1
             beside = self.observer.saw(operation)
         finally:
@@ -123,13 +123,13 @@ class WatchTrace(Trace):
     def run(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
         """Run a program, each operation under its own line."""
         def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-            outer = self.where
+            outer = self.source
             if eqn.source is not source.CALLERS:
-                self.where = eqn.source or outer
+                self.source = eqn.source or outer
             try:
                 return eqn.primitive.bind_eqn(ins, eqn.params)
             finally:
-                self.where = outer
+                self.source = outer
 
         return evaluate(closed.olympuspr, closed.consts, args, step)
 

@@ -23,8 +23,8 @@ from ..types.sharding import NamedSharding, check_reduced, replica_ids, unreduce
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
-__all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "layout_of", "parts_of", "put_array",
-           "put_numpy", "refuse_masked_arrays", "register_holder", "share_numpy", "stored"]
+__all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "layout_of", "parts_of", "put_array",
+           "put_numpy", "refuse_masked_arrays", "register_wrapper", "share_numpy", "stored"]
 
 _markup: Any = lazy_module("olympus._src.base.markup")
 _pictures: Any = lazy_module("olympus._src.types.pictures")
@@ -91,8 +91,8 @@ def parts_of(aval: Any, sharding: Any) -> Parts:
                              "without unreduced, and use olympus.reshard.")
     listed = sharding._internal_device_list
     own = list(listed.addressable_device_list)
-    held = dict(zip(listed, lib.shard_slices(sharding, aval.shape), strict=True))
-    indices = [(*held[d], ...) for d in own]
+    slices = dict(zip(listed, lib.shard_slices(sharding, aval.shape), strict=True))
+    indices = [(*slices[d], ...) for d in own]
     different = {tuple([s.start for s in index[:-1]]) for index in indices}
     copies = not aval.size or len(different) < len(own) and not sharding.is_fully_replicated
     return Parts(aval.at(sharding), indices, own, copies)
@@ -140,12 +140,12 @@ def share_numpy(name: str, value: np.ndarray, device: Any = None) -> Any:
     return shared
 
 
-HOLDERS: set[type] = set()      # classes of values that hold an array: keys, tokens
+WRAPPERS: set[type] = set()     # classes of values that wrap an array: keys, tokens
 
 
-def register_holder(kind: type) -> None:
-    """Let compiled calls take values of a class that has `dtype` and holds a `_base_array`."""
-    HOLDERS.add(kind)
+def register_wrapper(kind: type) -> None:
+    """Let compiled calls take values of a class that has `dtype` and wraps a `_base_array`."""
+    WRAPPERS.add(kind)
     register_dispatch_node(kind, lambda x: ((x._base_array,), x.dtype),
                            lambda dtype, arrays: dtype.wrap(arrays[0]))
 
@@ -163,7 +163,7 @@ def refuse_masked_arrays() -> None:
 
 def stored(x: Any) -> Any:
     """What a device holds of an array, key or token: the array; of float0, bools in its place."""
-    if type(x) in HOLDERS:
+    if type(x) in WRAPPERS:
         return x._base_array
     if isinstance(x, np.ndarray) and dtypes.is_float0(x.dtype):
         return array_from_numpy(np.zeros(x.shape, np.bool_))

@@ -169,9 +169,9 @@ def _linked(b: Any, exported: Any) -> Linked:
     key = id(exported), sizes
     found = module.imported.get(key)
     if found is None:
-        source = read_module(exported.mlir_module_serialized)
-        deep = levels(source)
-        linked = link(module.module, module.symbol, source, f"call_exported_{exported.fun_name}")
+        taken = read_module(exported.mlir_module_serialized)
+        deep = levels(taken)
+        linked = link(module.module, module.symbol, taken, f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
         found = module.imported[key] = linked, exported, deep
     module.nest.reach(b.eqn, found[2])

@@ -33,10 +33,10 @@ def _names(site: Site) -> tuple[int, list[str]]:
 def decode_sites(data: bytes) -> tuple[Site, ...]:
     """The same, read."""
     return tuple([Site(
-        kind, what, where, tuple([Field(tuple(shape), dtypes.as_dtype(dtype), size)
+        kind, what, line, tuple([Field(tuple(shape), dtypes.as_dtype(dtype), size)
                                   for shape, dtype, size in fields]),
         _told(kind, told), tuple([(run, word) for run, word in around]))
-        for kind, what, where, fields, told, around in json.loads(data)])
+        for kind, what, line, fields, told, around in json.loads(data)])
 
 
 def _told(kind: str, told: Any) -> Any:

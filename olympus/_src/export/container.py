@@ -25,9 +25,9 @@ _FRAME = struct.Struct("<8sIQ32s")
 _LENGTH = struct.Struct("<I")
 
 
-def _checksum(version: int, body: Any) -> bytes:
+def _checksum(version: int, content: Any) -> bytes:
     digest = hashlib.blake2b(_LENGTH.pack(version), digest_size=32)
-    digest.update(body)
+    digest.update(content)
     return digest.digest()
 
 
@@ -38,8 +38,9 @@ def pack(metadata: Any, blobs: list[bytes]) -> bytearray:
         spans.append((at, len(blob)))
         at += len(blob)
     text = json.dumps({"blobs": spans, "metadata": metadata}, separators=(",", ":")).encode()
-    body = b"".join([_LENGTH.pack(len(text)), text, *blobs])
-    return bytearray(_FRAME.pack(MAGIC, VERSION, len(body), _checksum(VERSION, body)) + body)
+    content = b"".join([_LENGTH.pack(len(text)), text, *blobs])
+    frame = _FRAME.pack(MAGIC, VERSION, len(content), _checksum(VERSION, content))
+    return bytearray(frame + content)
 
 
 def unpack(artifact: Any) -> tuple[Any, list[bytes]]:
@@ -56,21 +57,21 @@ def unpack(artifact: Any) -> tuple[Any, list[bytes]]:
         raise ValueError(f"deserialize: the artifact is truncated: {len(view)} bytes given; more "
                          f"than {_FRAME.size} are required; copy it again.")
     _, version, length, checksum = _FRAME.unpack_from(view)
-    body = view[_FRAME.size:]
-    if len(body) != length:
-        what = "is truncated" if len(body) < length else "has bytes behind its end"
+    content = view[_FRAME.size:]
+    if len(content) != length:
+        what = "is truncated" if len(content) < length else "has bytes behind its end"
         raise ValueError(f"deserialize: the artifact {what}: {len(view)} bytes given; "
                          f"{_FRAME.size + length} are required; copy it again.")
-    if _checksum(version, body) != checksum:
+    if _checksum(version, content) != checksum:
         raise ValueError("deserialize: the artifact is damaged: its checksum is not that of its "
                          "contents; copy it again, or write it anew.")
     if version > VERSION:
         raise ValueError(f"deserialize: the artifact is newer than this Olympus: its format is "
                          f"{version}; {VERSION} at most is read; update Olympus.")
-    size, = _LENGTH.unpack_from(body)
+    size, = _LENGTH.unpack_from(content)
     try:
-        written = json.loads(bytes(body[_LENGTH.size:_LENGTH.size + size]))
-        blobs = body[_LENGTH.size + size:]
+        written = json.loads(bytes(content[_LENGTH.size:_LENGTH.size + size]))
+        blobs = content[_LENGTH.size + size:]
         return written["metadata"], [bytes(blobs[at:at + n]) for at, n in written["blobs"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"deserialize: the artifact is malformed ({error}); write it anew."

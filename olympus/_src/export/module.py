@@ -157,10 +157,10 @@ def check_single(what: str, name: str, exported: Any) -> None:
 
 def read_all() -> None:
     """The part of `check_in_child` in the child: read the modules that come by standard input."""
-    source = sys.stdin.buffer
-    while head := source.read(_LENGTH.size):
+    stream = sys.stdin.buffer
+    while head := stream.read(_LENGTH.size):
         try:
-            read_module(source.read(*_LENGTH.unpack(head)))
+            read_module(stream.read(*_LENGTH.unpack(head)))
         except ValueError as error:
             print(error, end="")
             sys.exit(_MALFORMED)

@@ -58,7 +58,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.count: list[int] = [0] if outer is None else outer.count
-        self.known: dict[Any, str] = {}     # (shape, dtype, digest of the bits) -> constant
+        self.constant_names: dict[Any, str] = {}    # by (shape, dtype, digest of the bits)
 
     def name(self) -> str:
         """A name that no value has."""
@@ -68,9 +68,9 @@ class Graph:
     def constant(self, x: np.ndarray) -> str:
         """The name of a constant."""
         key = x.shape, x.dtype, hashlib.sha256(x.tobytes()).digest()
-        found = self.known.get(key)
+        found = self.constant_names.get(key)
         if found is None:
-            found = self.known[key] = self.name()
+            found = self.constant_names[key] = self.name()
             self.constants[found] = x
         return found
 

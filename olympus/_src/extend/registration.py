@@ -375,9 +375,9 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
     7.0
     """
     aval = typeof(val) if aval is None else aval
-    known = (const_lowering or {}).get((id(val), aval))
-    if known is not None:
-        return known
+    chosen = (const_lowering or {}).get((id(val), aval))
+    if chosen is not None:
+        return chosen
     value = np.asarray(val).astype(aval.dtype)
     return ir.Operation.create("stablehlo.constant", [tensor_type(aval)], [],
                                     {"value": constant_attr(value)}).result

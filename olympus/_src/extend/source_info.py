@@ -230,14 +230,14 @@ def user_context(traceback: Any, name_stack: Any = None) -> Iterator[None]:
     scope = name_stack._scope() if isinstance(name_stack, NameStack) else name_stack
     with _within(ctx.scope if scope is None else scope):
         trace = ctx.trace
-        if traceback is None or not hasattr(trace, "where"):
+        if traceback is None or not hasattr(trace, "source"):
             yield
             return
-        outer, trace.where = trace.where, traceback
+        outer, trace.source = trace.source, traceback
         try:
             yield
         finally:
-            trace.where = outer
+            trace.source = outer
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:

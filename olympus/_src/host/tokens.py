@@ -8,12 +8,12 @@ from typing import Any
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
-from ..devices.array import register_holder
+from ..devices.array import register_wrapper
 from ..types.avals import Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
-register_holder(Token)
+register_wrapper(Token)
 
 
 class CreateToken(Primitive):

@@ -91,7 +91,7 @@ class Site(NamedTuple):
 
     kind: one of `KINDS`.
     what: the operation's name, or the user's message.
-    where: the user's line.
+    source: the user's line.
     fields: what the first words are.
     told: what else is known of it, by kind: the structure of the message's fields; the shape of the
       value that has a NaN; (axes, shape) of what is indexed.
@@ -100,7 +100,7 @@ class Site(NamedTuple):
 
     kind: str
     what: str
-    where: Any
+    source: Any
     fields: tuple[Field, ...] = ()
     told: Any = None
     around: tuple[tuple[str, int], ...] = ()
@@ -229,7 +229,7 @@ class Check(Primitive):
         if debug:
             return []
         raise ValueError(
-            f"check: {source.summarize(sites[0].where)} is compiled in a program that is not "
+            f"check: {source.summarize(sites[0].source)} is compiled in a program that is not "
             "checked, from which nothing can be raised; a function that is checked is required "
             "around it; write olympus.jit(checks={'user'}), the decorator, at the outermost jit, "
             "or experimental.checkify.checkify(f), which returns the error. (Cannot abstractly "
@@ -336,7 +336,7 @@ class Checks:
         self.sites: list[Site] = []
         self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed
         self.width = 0
-        self.where: Any = None      # the line of the equation
+        self.source: Any = None     # the line of the equation
         self.left = False           # whether a check was left out
 
     def body(self, closed: ClosedOlympuspr) -> Checked | None:
@@ -347,7 +347,7 @@ class Checks:
         """Take code and words off the results of what has these sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
-        self.sites += [site._replace(where=self.where) if site.where is source.CALLERS else site
+        self.sites += [site._replace(source=self.source) if site.source is source.CALLERS else site
                        for site in sites]
         self.width = maximum(self.width, typeof(words).shape[0])
         return outs
@@ -356,7 +356,7 @@ class Checks:
               ) -> None:
         """The equation fails if so, of these values."""
         code = select(failed, _int(1), _int(0))
-        site = Site(kind, what, self.where, fields_of(values), told)
+        site = Site(kind, what, self.source, fields_of(values), told)
         self.took([code, _no_words(0)] if self.quick else [code, words_of(values)],
                   [] if self.quick else [site])
 
@@ -373,7 +373,7 @@ class Checks:
     def step(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
         """Run one equation with its checks, in its scope, at its line."""
         trace, scope = ctx.trace, ctx.scope
-        start, self.where = len(trace.eqns), eqn.source
+        start, self.source = len(trace.eqns), eqn.source
         if eqn.ctx is not None and eqn.ctx is not ROOT:
             ctx.scope = scope.extend(*eqn.ctx.names)
         try:
@@ -549,7 +549,7 @@ def explained(site: Site, words: np.ndarray) -> str:
 
 def place_of(site: Site) -> str:
     """The user's line, as text; a site of an artifact has no other."""
-    return site.where if isinstance(site.where, str) else source.summarize(site.where)
+    return site.source if isinstance(site.source, str) else source.summarize(site.source)
 
 
 def _headline(site: Site, values: Sequence[np.ndarray]) -> str:

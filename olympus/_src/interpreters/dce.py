@@ -66,9 +66,9 @@ def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
     used_out = tuple(used_out)
 
     def drop() -> tuple[ClosedOlympuspr | None, list[bool]]:
-        source = closed.olympuspr
-        pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
-        same = len(pr.eqns) == len(source.eqns) and all(map(operator.is_, pr.eqns, source.eqns))
+        whole = closed.olympuspr
+        pr, used_consts, used_in = dce_program(whole, used_out, keep_inputs)
+        same = len(pr.eqns) == len(whole.eqns) and all(map(operator.is_, pr.eqns, whole.eqns))
         if same and all(used_out) and len(pr.invars) == len(used_in):
             # None stands for the program itself, which in its own cache would be a reference cycle.
             return None, used_in    # nothing dropped: the same program object

@@ -50,21 +50,21 @@ class JetTracer(Tracer):
     (None, None)
     """
 
-    __slots__ = ("primal", "source", "place")
+    __slots__ = ("primal", "maker", "place")
 
-    def __init__(self, trace: JetTrace, primal: Any, source: Any, place: int = 0) -> None:
+    def __init__(self, trace: JetTrace, primal: Any, maker: Any, place: int = 0) -> None:
         self._trace = trace
         self.aval = typeof(primal)
-        # `source` is an application, or the tower of the derivative (Zero: a constant's).
-        self.primal, self.source, self.place = primal, source, place
+        # `maker` is an application, or the tower of the derivative (Zero: a constant's).
+        self.primal, self.maker, self.place = primal, maker, place
 
     @property
     def slope(self) -> Any:
         """The tower of the derivative, a Zero, or None if it has not been made."""
-        source = self.source
-        if type(source) is not _Application:
-            return source
-        return None if source.slopes is None else source.slopes[self.place]
+        maker = self.maker
+        if type(maker) is not _Application:
+            return maker
+        return None if maker.slopes is None else maker.slopes[self.place]
 
     def concrete(self) -> Any:
         primal = self.primal
@@ -121,8 +121,8 @@ class JetTrace(Trace):
         else:
             primal = self.below(prim, [a.primal if self.mine(a) else a for a in args], params)
             several = primal if prim.multiple_results else [primal]
-            source = _Application(next(self.numbers), prim, args, params, several)
-            out = [JetTracer(self, x, source, i) for i, x in enumerate(several)]
+            maker = _Application(next(self.numbers), prim, args, params, several)
+            out = [JetTracer(self, x, maker, i) for i, x in enumerate(several)]
             out = out if prim.multiple_results else out[0]
         if key is not None:
             self.made[key] = args, out
@@ -181,8 +181,8 @@ class JetTrace(Trace):
                 prim, fun, rules, tuple([a.primal if self.mine(a) else a for a in args]), params)
         finally:
             ctx.trace = self
-        source = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
-        return [JetTracer(self, x, source, i) for i, x in enumerate(primals)]
+        maker = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
+        return [JetTracer(self, x, maker, i) for i, x in enumerate(primals)]
 
     def derivatives(self, towers: Sequence[Any]) -> list[list[Any]]:
         """The derivatives of each, from the first to that of the trace's order."""
@@ -203,28 +203,28 @@ class JetTrace(Trace):
         left = list(towers)
         while left:
             x = left.pop()
-            if self.mine(x) and x.slope is None and x.source.number not in needed:
-                needed[x.source.number] = x.source
-                left += x.source.args
-        for _, source in sorted(needed.items()):
-            source.slopes = self.slopes(source)
+            if self.mine(x) and x.slope is None and x.maker.number not in needed:
+                needed[x.maker.number] = x.maker
+                left += x.maker.args
+        for _, maker in sorted(needed.items()):
+            maker.slopes = self.slopes(maker)
 
-    def slopes(self, source: _Application) -> list[Any]:
+    def slopes(self, maker: _Application) -> list[Any]:
         """The first derivatives of an application's results, by its jvp rule on towers."""
-        prim = source.prim
+        prim = maker.prim
         tangents = [x.slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
-                    for x in source.args]
+                    for x in maker.args]
         if all(type(t) is Zero for t in tangents):
-            return [Zero(a) for a in source.avals]
+            return [Zero(a) for a in maker.avals]
         if prim.jvp is None:
             raise missing_rule(prim, "differentiated; it has no derivative; apply "
                                "olympus.lax.stop_gradient to its operands, or give a rule in "
                                "olympus.experimental.jet.jet_rules.")
-        if source.rules is not None:
-            found = prim.jvp(*source.rules, source.args, tangents, **source.params)
+        if maker.rules is not None:
+            found = prim.jvp(*maker.rules, maker.args, tangents, **maker.params)
         else:
-            found = prim.jvp(source.args, tangents, **source.params)
-        slopes = pair(prim, "jvp", "tangents", found, source.args, source.params)[1]
+            found = prim.jvp(maker.args, tangents, **maker.params)
+        slopes = pair(prim, "jvp", "tangents", found, maker.args, maker.params)[1]
         return list(slopes) if prim.multiple_results else [slopes]
 
 

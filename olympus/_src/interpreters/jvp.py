@@ -136,7 +136,7 @@ class JVPTrace(Trace):
                 tangents.append(None)
         parent = ctx.trace = self.parent
         record = self.record
-        where = None if record is None else record.where
+        line = None if record is None else record.source
         try:
             if not active:
                 return parent.process(prim, args, params)
@@ -149,7 +149,7 @@ class JVPTrace(Trace):
                             for x, t in zip(primals, tangents, strict=True)]
                 # All that a rule of our own binds is of one line, which is looked for once.
                 if own and record is not None:
-                    record.where = where or user_frame()
+                    record.source = line or user_frame()
                 # Above a tape the tangents are its unknowns. An ordinary rule needs nothing
                 # special: what it binds of primals runs, what touches a tangent is recorded. A body
                 # must be cut in two.
@@ -167,7 +167,7 @@ class JVPTrace(Trace):
         finally:
             ctx.trace = self
             if record is not None:
-                record.where = where
+                record.source = line
         if prim.multiple_results:
             return list(map(self.wrap, *pair(prim, "jvp", "tangents", found, args, params)))
         if type(found) is not tuple or len(found) != 2:
@@ -182,18 +182,18 @@ class JVPTrace(Trace):
         # to the rule a tracer that it closes over would be a constant, and its derivative lost
         # without a word. `check_usable` refuses it.
         ctx.trace, self.waits_for, record = self.parent, (prim, params), self.record
-        where = None if record is None else record.where
+        line = None if record is None else record.source
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
             if record is not None:
-                record.where = None     # the rule has lines of its own
+                record.source = None     # the rule has lines of its own
             # Rules of ours take arrays: users' may return numbers.
             found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
             if record is not None:
-                record.where = where
+                record.source = line
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
 
 

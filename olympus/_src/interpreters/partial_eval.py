@@ -97,7 +97,7 @@ class TapeTrace(StagingTrace):
                 finally:
                     ctx.trace = self
         if not isinstance(prim, Higher):
-            known = self.root.where if self.root else self.where
+            known = self.root.source if self.root else self.source
             return StagingTrace.process(self, prim, args, params,
                                         known or (ASK if self.watched else None))
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
@@ -132,7 +132,7 @@ class TapeTrace(StagingTrace):
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
-        known = self.root.where if self.root else self.where
+        known = self.root.source if self.root else self.source
         return super().process(prim, args, params, known or (ASK if self.watched else None))
 
     def append(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[TapeTracer]:
@@ -210,8 +210,8 @@ class Split:
 
     def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """The residuals, in the order that `unknown` takes them."""
-        sources = {"input": known_args, "computed": computed}
-        return [sources[r.kind][r.index] for r in self.residuals]
+        by_kind = {"input": known_args, "computed": computed}
+        return [by_kind[r.kind][r.index] for r in self.residuals]
 
 
 def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],

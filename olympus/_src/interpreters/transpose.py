@@ -119,7 +119,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     # What our rules bind comes from the forward operation's line, where the tape has it, else from
     # the user's that asks for the transpose, looked for once. What users define has its own lines.
     record, around = recorder(ctx.trace), ctx.transposed
-    outer, here = (record.where, record.where or user_frame()) if record else (None, None)
+    outer, here = (record.source, record.source or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
@@ -144,7 +144,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.where = (not prim.foreign and eqn.source) or (here if own else outer)
+                record.source = (not prim.foreign and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
@@ -153,7 +153,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     finally:
         ctx.transposed = around
         if record is not None:
-            record.where = outer
+            record.source = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 

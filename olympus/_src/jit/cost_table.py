@@ -90,11 +90,11 @@ def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
     """The lines of a program with what they cost on a platform."""
     found: dict[tuple[str, int, str], Cost] = {}
     texts = {}
-    for where, cost in Costs(platform).program(closed.olympuspr).items():
-        place = None if where is None else source.location(where)
+    for line, cost in Costs(platform).program(closed.olympuspr).items():
+        place = None if line is None else source.location(line)
         key = ("<unknown>", 0, "") if place is None else (place.file, place.line, place.function)
         found[key] = found.get(key, _NOTHING).plus(cost)
-        texts[key] = source.source_line(where)
+        texts[key] = source.source_line(line)
     rows = [CostLine(*key, *cost, texts[key]) for key, cost in found.items() if any(cost)]
     return CostTable(sorted(rows, key=lambda r: (-r.flops, -r.bytes_accessed, r.file, r.line)))
 
@@ -103,7 +103,7 @@ class Costs:
     """Costs of programs on a platform; equal operations are asked for once."""
 
     def __init__(self, platform: str | None) -> None:
-        self.platform, self.known, self.programs = platform, Memo(4096), Memo(4096)
+        self.platform, self.operations, self.programs = platform, Memo(4096), Memo(4096)
 
     def program(self, pr: Olympuspr) -> Lines:
         """The cost of each line of a program and of those inside it."""
@@ -132,16 +132,16 @@ class Costs:
         if prim.name == "cond":
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
         times = params["length"] if prim.name == "scan" else 1
-        return {where or eqn.source: cost.times(times) for where, cost in _sum(bodies).items()}
+        return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
         try:
-            found = self.known.get(key)
+            found = self.operations.get(key)
         except TypeError:       # a param without a hash
             return self._asked(eqn)
         if found is None:
-            found = self.known[key] = self._asked(eqn)
+            found = self.operations[key] = self._asked(eqn)
         return found
 
     def _asked(self, eqn: OlympusprEqn) -> Cost:
@@ -174,6 +174,6 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
 def _sum(parts: Iterable[Lines]) -> Lines:
     total: Lines = {}
     for part in parts:
-        for where, cost in part.items():
-            total[where] = total.get(where, _NOTHING).plus(cost)
+        for line, cost in part.items():
+            total[line] = total.get(line, _NOTHING).plus(cost)
     return total

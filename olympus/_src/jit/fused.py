@@ -23,7 +23,7 @@ from ..base.typing import F
 from ..core import templates
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
-from ..devices.array import HOLDERS
+from ..devices.array import WRAPPERS
 from ..runtime.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..types import dtypes
 from ..types.tree import tree_leaves
@@ -117,11 +117,11 @@ def named(fun: F) -> F:
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
-        body = (fun if numpy_dtype_promotion.value == "standard"
-                and numpy_rank_promotion.value == "allow" else inside)
+        chosen = (fun if numpy_dtype_promotion.value == "standard"
+                  and numpy_rank_promotion.value == "allow" else inside)
         try:
-            return (templates.call(trace, body, args, kwargs)
-                    if trace.recorded else body(*args, **kwargs))
+            return (templates.call(trace, chosen, args, kwargs)
+                    if trace.recorded else chosen(*args, **kwargs))
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise
@@ -185,7 +185,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: Any
              ) -> Any:
         trace = ctx.trace
-        if (trace is BASE and (type(x) is ArrayImpl or type(x) in HOLDERS)
+        if (trace is BASE and (type(x) is ArrayImpl or type(x) in WRAPPERS)
                 and (not rest or rest_static or _ARRAYS.issuperset(map(type, rest)))
                 and not (seen and kwargs and not kwargs.keys().isdisjoint(seen))):
             # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.

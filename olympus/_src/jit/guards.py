@@ -78,7 +78,7 @@ class Captures:
     def same(self) -> bool:
         """Whether every place holds the object that it held: no values are compared."""
         try:
-            for get, keys, was in self._found.held:
+            for get, keys, was in self._found.expected:
                 if not all(map(operator.is_, map(get, keys), was)):
                     return False
             return all(read() == was for read, was in self._found.equal)
@@ -159,7 +159,7 @@ class _Leaf(NamedTuple):
     value: Any      # for messages; what can change is copied
 
 
-class _Held:
+class _ByValue:
     """A key of an object that is compared when another one takes its place."""
 
     __slots__ = ("value",)
@@ -169,7 +169,7 @@ class _Held:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Held) or type(self.value) is not type(other.value):
+        if not isinstance(other, _ByValue) or type(self.value) is not type(other.value):
             return False
         x, y = self.value, other.value
         if x is y or isinstance(x, Tracer):
@@ -200,7 +200,7 @@ class _Walk:
     """One walk from a function to all that it reads.
 
     Attributes:
-      held: (get, keys, values): each `get(key)` is to be the object that it was.
+      expected: (get, keys, values): each `get(key)` is to be the object that it was.
       equal: (read, value): what is read is to be equal.
       leaves: values by place, for a comparison where an object is another one.
       opaque: what cannot be compared, with the reason.
@@ -210,18 +210,18 @@ class _Walk:
     def __init__(self, names: set[str]) -> None:
         self.attributes = names
         self.names: set[str] = set()
-        self.held: list[tuple[Callable[[Any], Any], Sequence[Any], tuple[Any, ...]]] = []
+        self.expected: list[tuple[Callable[[Any], Any], Sequence[Any], tuple[Any, ...]]] = []
         self.equal: list[tuple[Callable[[], Any], Any]] = []
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
         self._seen: dict[int, Any] = {}
 
-    def hold(self, get: Callable[[Any], Any], keys: Sequence[Any]) -> tuple[Any, ...]:
+    def expect(self, get: Callable[[Any], Any], keys: Sequence[Any]) -> tuple[Any, ...]:
         """The values of keys; each is to stay the object that it is."""
         values = tuple(map(get, keys))
         if keys:
-            self.held.append((get, keys, values))
+            self.expected.append((get, keys, values))
         return values
 
     def leaf(self, place: _Place, key: Any, value: Any) -> None:
@@ -244,7 +244,7 @@ class _Walk:
     def function(self, f: types.FunctionType, place: _Place) -> None:
         """A function: what its code reads, if it is the user's, and what it closes over."""
         users, name = _of_user(f.__code__, f.__globals__), f.__qualname__
-        self.hold(functools.partial(getattr, f), _IN_FUNCTION)
+        self.expect(functools.partial(getattr, f), _IN_FUNCTION)
         if users:
             self.leaf(place, f.__code__, f)
             self.home = self.home or f.__module__
@@ -252,7 +252,7 @@ class _Walk:
             self.names |= attributes
             there = tuple(n for n in globals_read if n in f.__globals__)
             tail = "" if f.__module__ == self.home else f" of {f.__module__}"
-            self.hold(f.__globals__.get, globals_read)
+            self.expect(f.__globals__.get, globals_read)
             for n in there:
                 self.value(f.__globals__[n], _Place(f"the global {n}", tail))
             parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
@@ -260,7 +260,7 @@ class _Walk:
                          *(f.__kwdefaults__ or {}).items()]:
                 self.value(x, _Place(f"the default {n}", f" of {name}"))
         cells = [(n, c) for n, c in zip(f.__code__.co_freevars, f.__closure__ or ()) if _filled(c)]
-        values = self.hold(_CELL, tuple(c for _, c in cells))
+        values = self.expect(_CELL, tuple(c for _, c in cells))
         for (n, _), x in zip(cells, values, strict=True):
             if users or callable(x):
                 self.value(x, _Place(f"the closure cell {n}", f" of {name}"))
@@ -294,7 +294,7 @@ class _Walk:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         if not isinstance(x, tuple):
             self.equal.append((functools.partial(len, x), len(x)))
-        for i, item in enumerate(self.hold(x.__getitem__, range(len(x)))):
+        for i, item in enumerate(self.expect(x.__getitem__, range(len(x)))):
             self.value(item, place.within(f"[{i}]"))
         return None
 
@@ -304,7 +304,7 @@ class _Walk:
         self.equal.append((functools.partial(len, x), len(x)))
         self.leaf(place.within(" (its keys)"), tuple(map(bit_key, x)), list(x))
         keys = tuple(x)
-        for key, item in zip(keys, self.hold(x.get, keys), strict=True):
+        for key, item in zip(keys, self.expect(x.get, keys), strict=True):
             self.value(item, place.within(f"[{clipped(key)}]"))
         return None
 
@@ -323,7 +323,7 @@ class _Walk:
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def constant(self, x: Any, place: _Place) -> None:
-        self.leaf(place, _Held(x), x)
+        self.leaf(place, _ByValue(x), x)
 
     def hide(self, x: Any, place: _Place, why: str) -> None:
         """What is known by its identity only."""
@@ -333,19 +333,19 @@ class _Walk:
     # What has attributes
 
     def module(self, x: types.ModuleType, place: _Place) -> None:
-        self.leaf(place, _Held(x), x)
+        self.leaf(place, _ByValue(x), x)
         if _module_of_user(x):
             self.named(vars(x), place)
 
     def named(self, names: Any, place: _Place) -> None:
         """The attributes of these that code reads."""
         keys = tuple(sorted(k for k in self.attributes if k in names))
-        for key, item in zip(keys, self.hold(names.get, keys), strict=True):
+        for key, item in zip(keys, self.expect(names.get, keys), strict=True):
             self.value(item, place.within(f".{key}"))
 
     def cls(self, x: type, place: _Place) -> None:
         if not _class_of_user(x):
-            return self.leaf(place, _Held(x), x)
+            return self.leaf(place, _ByValue(x), x)
         self.leaf(place, x.__qualname__, x)
         for base in x.__mro__:
             if _class_of_user(base):
@@ -363,15 +363,15 @@ class _Walk:
                 if callable(item):
                     self.value(item, place.within(f".{name}"))
             if readable or type(x).__hash__ not in (None, object.__hash__) or _of_library(x):
-                return self.leaf(place, _Held(x), x)
+                return self.leaf(place, _ByValue(x), x)
         if not readable:
             return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
         self.value(type(x), place)
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
         if hasattr(x, "__dict__"):
-            self.hold(vars(x).get, tuple(sorted(names)))
+            self.expect(vars(x).get, tuple(sorted(names)))
         slots = tuple(sorted(names & state.keys() - getattr(x, "__dict__", {}).keys()))
-        self.hold(functools.partial(getattr, x), slots)
+        self.expect(functools.partial(getattr, x), slots)
         for name in sorted(names & state.keys()):
             self.value(state[name], place.within(f".{name}"))
         return None

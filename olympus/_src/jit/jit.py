@@ -49,7 +49,7 @@ from ..types.tree import UNSPECIFIED, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
 from .program import Program, anew, programs_of, shares_programs, trace_program
-from .signature import WHOLE, Call, Item, Signature
+from .signature import WHOLE, Arguments, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 if TYPE_CHECKING:
@@ -357,50 +357,51 @@ class JitFunction:
 
     # From arguments to a program
 
-    def program(self, call: Call) -> Program:
+    def program(self, arguments: Arguments) -> Program:
         """The traced program of a call, from the cache or new."""
-        found = self.programs.get(call.key)
+        found = self.programs.get(arguments.key)
         if found is not None:
             return found
         if config.no_tracing.value:
             raise RuntimeError(
                 f"jit: re-tracing function {self.name} for types "
-                f"[{', '.join(map(str, call.avals))}], but 'no_tracing' is set; call it with these "
-                "types before.")
+                f"[{', '.join(map(str, arguments.avals))}], but 'no_tracing' is set; call it with "
+                "these types before.")
         if config.log_compiles.value:
             code = getattr(unwrapped(self.signature.fun), "__code__", None)
             LOGGER.warning("Compiling %s with global shapes and types [%s]%s.", self.name,
-                           ", ".join(map(str, call.avals)),
+                           ", ".join(map(str, arguments.avals)),
                            f", written at {source.written_at(code)}" if code else "")
         if not self.library:
-            self._note_trace(call)
+            self._note_trace(arguments)
         with anew() if self.purity else nullcontext():
-            program = trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
+            program = trace_program(
+                self.signature, arguments, self.keep_unused, self.options, self.hold)
         if self.purity:
             self.purity.keep()
         if not program.tracers:
-            self.programs[call.key] = program
+            self.programs[arguments.key] = program
         return program
 
-    def _note_trace(self, call: Call) -> None:
+    def _note_trace(self, arguments: Arguments) -> None:
         """Count the traces of this function, and say what `recompiles` has to say of many."""
         self.traces += 1
         if self.max_traces is not None and self.traces > self.max_traces:
-            _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, call),
+            _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, arguments),
                                    self.traces, self.max_traces, self.on_retrace)
         code = getattr(unwrapped(self.signature.fun), "__code__", None)
         if code is None or source.is_internal(code.co_filename):
             return
         made = _made.get(code, 0)
         if config.explain_cache_misses.value and (self.programs or made):
-            _recompiles.log_again(_recompiles.explain(self.signature, self.programs, call), code)
+            _recompiles.log_again(
+                _recompiles.explain(self.signature, self.programs, arguments), code)
         if self.traces == 1:
             _made[code] = made = made + 1
         if made > _MANY or len(self.programs) >= _MANY:
-            _recompiles.warn_of_many(self.signature, code, made, self.programs, call,
-                                     _MANY)
+            _recompiles.warn_of_many(self.signature, code, made, self.programs, arguments, _MANY)
 
-    def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
+    def _placement(self, arguments: Arguments, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
         where = list(map(sharding_of, leaves))
         if self.device is not None:
@@ -409,48 +410,48 @@ class JitFunction:
                                  "manager should not be used with jit when backend or device is "
                                  "also specified as an argument to jit; leave one out.")
             where = [None] * len(leaves)
-        for i, wanted in enumerate(self.signature.input_shardings(call)):
+        for i, wanted in enumerate(self.signature.input_shardings(arguments)):
             if wanted is None:
                 continue
-            self._check_memory(call, i, wanted)
+            self._check_memory(arguments, i, wanted)
             given = where[i]
             if given is not None and not is_abstract(given) and (
-                    not given.is_equivalent_to(wanted, call.avals[i].ndim)):
-                name = self.signature.leaf_names(call)[i]
+                    not given.is_equivalent_to(wanted, arguments.avals[i].ndim)):
+                name = self.signature.leaf_names(arguments)[i]
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg: "
                     f"argument {name} of {self.name} is committed to {given}; in_shardings has "
-                    f"{wanted} for arg shape {call.avals[i].str_short()}; move it with "
+                    f"{wanted} for arg shape {arguments.avals[i].str_short()}; move it with "
                     "device_put.")
             where[i] = wanted
-        found = placement_of(where, self.device, lambda i: self._argument(call, i),
+        found = placement_of(where, self.device, lambda i: self._argument(arguments, i),
                              current_mesh() if self.on_mesh else None)._replace(
-            layouts=self._layouts(call, leaves))
+            layouts=self._layouts(arguments, leaves))
         if not self.signature.donates:
             return found
         return found._replace(memories=tuple(map(memory_of, leaves)))
 
-    def _check_memory(self, call: Call, i: int, wanted: Any) -> None:
+    def _check_memory(self, arguments: Arguments, i: int, wanted: Any) -> None:
         """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
-        leaf = call.leaves[i]
+        leaf = arguments.leaves[i]
         have, kind = memory_of(leaf), demanded_memory(wanted)
         if have != kind and getattr(leaf, "sharding", None) is not None:
             raise ValueError(
                 f"jit: Memory kinds passed to olympus.jit does not match memory kind on the "
                 f"respective arg. Got jit memory kind: {wanted.memory_kind}, arg memory kind: "
-                f"{have or wanted.default_memory_kind} for arg type: {call.avals[i]}; argument "
-                f"{self.signature.leaf_names(call)[i]} of {self.name} must be there; move it with "
-                "device_put.")
+                f"{have or wanted.default_memory_kind} for arg type: {arguments.avals[i]}; "
+                f"argument {self.signature.leaf_names(arguments)[i]} of {self.name} must be "
+                "there; move it with device_put.")
 
-    def _argument(self, call: Call, i: int) -> str:
+    def _argument(self, arguments: Arguments, i: int) -> str:
         """What to call the leaf number `i` of the arguments."""
-        name = self.signature.leaf_names(call)[i]
-        return f"argument {name} of {self.name} with shape {call.avals[i].str_short()} and"
+        name = self.signature.leaf_names(arguments)[i]
+        return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
-    def _layouts(self, call: Call, leaves: Sequence[Any]) -> tuple[str | None, ...]:
+    def _layouts(self, arguments: Arguments, leaves: Sequence[Any]) -> tuple[str | None, ...]:
         """How a call's arguments lie in memory when its program takes them."""
         found = layouts_of(leaves)
-        wanted = self.signature.input_layouts(call)
+        wanted = self.signature.input_layouts(arguments)
         if not any(wanted):
             return found
         taken = list(found or (None,) * len(leaves))
@@ -460,7 +461,7 @@ class JitFunction:
             have, taken[i] = taken[i], demanded_layout(layout)
             if have != taken[i] and type(leaves[i]) is not ShapeDtypeStruct and (
                     sharding_of(leaves[i]) is not None):
-                name = self.signature.leaf_names(call)[i]
+                name = self.signature.leaf_names(arguments)[i]
                 raise ValueError(
                     f"jit: Layout passed to jit does not match the layout on the respective arg: "
                     f"argument {name} of {self.name} is committed to {leaves[i].format}; "
@@ -513,18 +514,20 @@ class JitFunction:
         if key is not None and (program := self.programs.get(key)) is not None:
             outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
             return tree_unflatten(program.out_tree, outs), None, False
-        call = self.signature.call(args, kwargs)
-        if self.library and Literal in map(type, call.leaves):
-            return self._with_arrays(call), None, False
-        if not call.cacheable and self.direct and ctx.trace is ThreadState.trace and not ctx.axes:
-            told = self.signature.told(call, args, kwargs)
+        arguments = self.signature.arguments(args, kwargs)
+        if self.library and Literal in map(type, arguments.leaves):
+            return self._with_arrays(arguments), None, False
+        if (not arguments.cacheable and self.direct and ctx.trace is ThreadState.trace
+                and not ctx.axes):
+            told = self.signature.told(arguments, args, kwargs)
             if told is not None:
                 return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
                 or debugging() or config.debug_key_reuse.value):
-            program = self.program(call)
+            program = self.program(arguments)
         else:
-            program = self.persistent.program(call, self._placement(call, call.leaves))
+            program = self.persistent.program(
+                arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
         if ctx.trace is not ThreadState.trace or program.tracers:
@@ -533,7 +536,7 @@ class JitFunction:
                     f"jit: compiler_options={self.options} given to {self.name}, which is part of "
                     "another program. `compiler_options` can only be passed to top-level "
                     "`olympus.jit`; give them to the outermost.")
-            operands = (*program.tracers, *call.leaves)
+            operands = (*program.tracers, *arguments.leaves)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:
@@ -545,18 +548,18 @@ class JitFunction:
                 outs = [constrain("jit device", x, here) for x in outs]
             return tree_unflatten(program.out_tree, outs), None, False
         try:
-            arrays = [argument_array(x) for x in call.leaves]
+            arrays = [argument_array(x) for x in arguments.leaves]
         except TypeError:
-            raise self._without_value(call) from None
+            raise self._without_value(arguments) from None
         if self.library:
             check_deleted(self.name, arrays)
         else:
             self._check_donated(program, arrays)
-        placement = self._placement(call, arrays)
+        placement = self._placement(arguments, arrays)
         try:
             executable = program.executable(placement)
         except devices.IncompatibleDevicesError as error:
-            raise self._explained(error, call, arrays) from None
+            raise self._explained(error, arguments, arrays) from None
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
@@ -567,7 +570,7 @@ class JitFunction:
                 self.persistent.check_run(program, outs)
         except lib.XlaRuntimeError as error:
             replaced = self.persistent is not None and self.persistent.replaced(
-                call, program, error)
+                arguments, program, error)
             if not replaced or any(x.is_deleted() for x in flat):
                 raise
             return self._miss(args, kwargs)
@@ -575,7 +578,7 @@ class JitFunction:
         for x, donated in zip(flat, program.donated):
             if donated and x.is_deleted():
                 x.delete()      # C++ passes arrays that were deleted so on to us, who explain
-        if not call.cacheable or self.device is not None or ctx.axes:
+        if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         path = executable.fastpath(out_tree, flat)
@@ -608,26 +611,27 @@ class JitFunction:
                         list(self.signature.static_argnames), object(), dispatch_registry,
                         shard_fallback)
 
-    def _without_value(self, call: Call) -> TypeError:
+    def _without_value(self, arguments: Arguments) -> TypeError:
         """What to raise where an argument has a type and no value."""
-        i = next(i for i, x in enumerate(call.leaves) if type(x) is ShapeDtypeStruct)
+        i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
         return TypeError(
-            f"jit: Argument '{self.signature.leaf_names(call)[i]}' of shape "
-            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus type: "
-            "it has no value; pass an array, or lower the function for it.")
+            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "
+            f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
+            "type: it has no value; pass an array, or lower the function for it.")
 
-    def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:
+    def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Any]
+                   ) -> Exception:
         """With the name of an argument that is on other devices than the program."""
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
         what = "explicit output sharding" if self.device is not None else (
-            self._argument(call, bound[0]) if bound else "arguments")
+            self._argument(arguments, bound[0]) if bound else "arguments")
         return ValueError(str(error).replace(f"an argument of {self.name}", what))
 
-    def _with_arrays(self, call: Call) -> Any:
+    def _with_arrays(self, arguments: Arguments) -> Any:
         """The call of a library function with literals on the device, which C++ knows."""
-        leaves = list(map(placed, call.leaves))
-        dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
-        return self.compiled()(*call.merged(dynamic), **kwargs, **call.static_kwargs)
+        leaves = list(map(placed, arguments.leaves))
+        dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
+        return self.compiled()(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
 
     def _as_told(self, args: list[Any], kwargs: dict[str, Any], items: list[Item]) -> Any:
         """The call with static tuples by which C++ will know it, and not by the user's.
@@ -649,8 +653,9 @@ class JitFunction:
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
-        call = self.signature.call(args, kwargs)
-        return Traced(self.program(call), self.name, self._placement(call, call.leaves))
+        arguments = self.signature.arguments(args, kwargs)
+        return Traced(self.program(arguments), self.name,
+                      self._placement(arguments, arguments.leaves))
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """`trace(…).lower()`."""
@@ -669,7 +674,8 @@ class JitFunction:
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
-        return _recompiles.explain(self.signature, self.programs, self.signature.call(args, kwargs))
+        return _recompiles.explain(self.signature, self.programs,
+                                   self.signature.arguments(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
@@ -680,7 +686,7 @@ class JitFunction:
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
         self._look()
-        program = self.program(self.signature.call(args, kwargs))
+        program = self.program(self.signature.arguments(args, kwargs))
         return tree_unflatten(program.out_tree, program.out_structs)
 
 

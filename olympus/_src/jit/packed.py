@@ -43,18 +43,18 @@ def pack(program: Program, executable: Executable) -> bytes:
 
 
 def unpack(data: bytes, placement: Placement | None = None, key: str | None = None,
-           where: Sequence[Any] = ()) -> tuple[Program, Executable]:
+           devices: Sequence[Any] = ()) -> tuple[Program, Executable]:
     """The program and the executable that were packed.
 
     Args:
       data: what `pack` returned.
       placement: where it runs; where it ran if None.
       key: under which the executable is known in this process.
-      where: devices in place of those that it ran on.
+      devices: devices in place of those that it ran on.
     """
     written = io.BytesIO(data)
     ran_on = pickle.load(written)
-    moved = dict(zip(ran_on, where, strict=True)) if where else {}
+    moved = dict(zip(ran_on, devices, strict=True)) if devices else {}
     (types, in_tree, out_tree, arg_names, donated, kept, interface, packed_placement, size, digest,
      lapack, code) = _Unpickler(data[written.tell():], moved).load()
     placed: Placement = placement or packed_placement
@@ -125,15 +125,15 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
     """
     ran_on = pickle.load(io.BytesIO(serialized))
     owner = devices.client(backend) if backend is None or isinstance(backend, str) else backend
-    where = () if execution_devices is None else tuple(execution_devices)
-    if where and len(where) != len(ran_on):
-        raise ValueError(f"deserialize_and_load: execution_devices {where} given for a program of "
+    chosen = () if execution_devices is None else tuple(execution_devices)
+    if chosen and len(chosen) != len(ran_on):
+        raise ValueError(f"deserialize_and_load: execution_devices {chosen} given for a program of "
                          f"{len(ran_on)} devices; as many are required.")
-    if any(d.client is not owner for d in where):
-        raise ValueError(f"deserialize_and_load: execution_devices {where} given; Execution devices"
-                         f" belong to a client other than `backend`, {owner.platform}; name their "
-                         "backend.")
-    program, executable = unpack(serialized, where=where)
+    if any(d.client is not owner for d in chosen):
+        raise ValueError(f"deserialize_and_load: execution_devices {chosen} given; Execution "
+                         f"devices belong to a client other than `backend`, {owner.platform}; name "
+                         "their backend.")
+    program, executable = unpack(serialized, devices=chosen)
     program.in_tree, program.out_tree = in_tree, out_tree
     return Compiled(program, executable)
 

@@ -28,7 +28,7 @@ from ..runtime import disk_cache
 from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, anew, trace_program
-from .signature import Call, Signature
+from .signature import Arguments, Signature
 from .stable_key import StableKey, UnstableError, code_of_users, options_of_now, software
 
 __all__ = ["PersistentPrograms"]
@@ -50,37 +50,37 @@ class PersistentPrograms:
         #: Programs from the disk that were not run yet, and what they were found by.
         self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
 
-    def program(self, call: Call, placement: Placement) -> Program:
+    def program(self, arguments: Arguments, placement: Placement) -> Program:
         """The program of a call, which has its executable: known, from the disk, or made."""
-        here = call.key, placement
+        here = arguments.key, placement
         found = self.programs.get(here)
         if found is None:
-            found = self.programs[here] = self._find(call, placement)
+            found = self.programs[here] = self._find(arguments, placement)
         return found
 
-    def _find(self, call: Call, placement: Placement) -> Program:
+    def _find(self, arguments: Arguments, placement: Placement) -> Program:
         name = disk_cache.entry_name(self.signature.name)
         directory = disk_cache.current(asked=True)
         if directory is None:
             if not config.compilation_cache_dir.value:
                 source.warn(f"jit persist=True: {self.signature.name} is compiled for this process "
                             "only: no directory is set; set olympus_compilation_cache_dir.")
-            return self._trace(call)
-        stable = self._key(call, placement)
+            return self._trace(arguments)
+        stable = self._key(arguments, placement)
         client, key, entry = devices.client(placement.platform), "", None
         try:
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
             entry = directory.get(key)
             if entry is not None:
-                program = self._loaded(entry[0], key, call, placement)
+                program = self._loaded(entry[0], key, arguments, placement)
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
             if entry is not None:       # what cannot be read now may be whole
                 directory.drop(key)
             disk_cache.warn_or_raise(directory, "reading", name, error)
-        return self._made(call, placement, stable, directory, key)
+        return self._made(arguments, placement, stable, directory, key)
 
     def check_run(self, program: Program, outs: Sequence[Any]) -> None:
         """Raise what the first run of a program from an entry raises, and not later."""
@@ -88,24 +88,25 @@ class PersistentPrograms:
             lib.block_until_ready(list(map(stored, outs)))
             self.untried.pop(program, None)
 
-    def replaced(self, call: Call, program: Program, error: Exception) -> bool:
+    def replaced(self, arguments: Arguments, program: Program, error: Exception) -> bool:
         """Whether a program failed since its entry lacks code, and another one takes its place."""
         found = self.untried.pop(program, None)
         if found is None or not lib.lacks_code(error):
             return False
         placement, stable, directory, key = found
         directory.drop(key)
-        self.programs.pop((call.key, placement), None)
+        self.programs.pop((arguments.key, placement), None)
         disk_cache.warn_or_raise(directory, "running", disk_cache.entry_name(program.name), error)
-        self.programs[call.key, placement] = self._made(call, placement, stable, directory, key)
+        self.programs[arguments.key, placement] = self._made(
+            arguments, placement, stable, directory, key)
         return True
 
-    def _made(self, call: Call, placement: Placement, stable: StableKey,
+    def _made(self, arguments: Arguments, placement: Placement, stable: StableKey,
               directory: disk_cache.Directory, key: str) -> Program:
         """The program of a call, traced, compiled and written, if the machine has given a key."""
         start = time.monotonic()
-        program, entered = _watched(lambda: self._compiled(call, placement))
-        self._check(call, placement, stable, entered)
+        program, entered = _watched(lambda: self._compiled(arguments, placement))
+        self._check(arguments, placement, stable, entered)
         try:
             data = self._packed(program, placement)
             if key:
@@ -115,43 +116,43 @@ class PersistentPrograms:
             disk_cache.warn_or_raise(directory, "writing", name, error)
         return program
 
-    def _trace(self, call: Call) -> Program:
-        return trace_program(self.signature, call, self.keep_unused, self.options, self.hold)
+    def _trace(self, arguments: Arguments) -> Program:
+        return trace_program(self.signature, arguments, self.keep_unused, self.options, self.hold)
 
-    def _compiled(self, call: Call, placement: Placement) -> Program:
-        program = self._trace(call)
+    def _compiled(self, arguments: Arguments, placement: Placement) -> Program:
+        program = self._trace(arguments)
         if program.tracers:
             raise UnstableError(f"jit persist=True: {self.signature.name} closes over values that "
                                 "are being traced; pass them as arguments.")
         program.executable(placement)
         return program
 
-    def _key(self, call: Call, placement: Placement) -> StableKey:
+    def _key(self, arguments: Arguments, placement: Placement) -> StableKey:
         """All that the program of a call depends on, besides the machine."""
         try:
-            return self._key_of(call, placement)
+            return self._key_of(arguments, placement)
         except RecursionError:
             raise UnstableError(
                 f"jit persist=True: {self.signature.name} reads values that are nested too deep, "
                 "or a set that has itself in it; flatter ones are required; pass them as "
                 "arguments.") from None
 
-    def _key_of(self, call: Call, placement: Placement) -> StableKey:
+    def _key_of(self, arguments: Arguments, placement: Placement) -> StableKey:
         key, signature = StableKey(), self.signature
-        key.note(software(), self.keep_unused, self.hold, call.arity)
+        key.note(software(), self.keep_unused, self.hold, arguments.arity)
         key.add(signature.fun, signature.name)
         key.add((signature.key, self.options), f"an option of {signature.name}")
-        key.add(call.in_tree, "the structure of the arguments")
-        for aval in call.avals:
+        key.add(arguments.in_tree, "the structure of the arguments")
+        for aval in arguments.avals:
             key.note(repr(aval), aval.weak_type, str(aval.memory_space), sorted(aval.vma))
             key.add(aval.sharding if aval.sharded else None, "the sharding of an argument")
-        key.add((call.statics, call.static_kwargs), "the static arguments")
+        key.add((arguments.statics, arguments.static_kwargs), "the static arguments")
         key.add(tuple(placement), "the placement of the arguments")
         context = current_context()
         key.add((*context.options, *options_of_now(), context.axes), "an option")
         return key
 
-    def _check(self, call: Call, placement: Placement, stable: StableKey,
+    def _check(self, arguments: Arguments, placement: Placement, stable: StableKey,
                entered: set[types.CodeType]) -> None:
         """UnstableError where the key did not see what was run."""
         name = self.signature.name
@@ -161,7 +162,7 @@ class PersistentPrograms:
                 f"was entered while {name} was traced, and is not reached from it by names, "
                 "attributes or closures; what another process would run is not known; call it by "
                 "its name, or leave out persist.")
-        if self._key(call, placement).hexdigest() != stable.hexdigest():
+        if self._key(arguments, placement).hexdigest() != stable.hexdigest():
             raise UnstableError(
                 f"jit persist=True: a value that {name} reads changed while it was traced; a "
                 "function that changes nothing is required; return the value instead.")
@@ -175,9 +176,10 @@ class PersistentPrograms:
                                 " compiled; it lives in its process; leave out persist.")
         return pack(program, executable)
 
-    def _loaded(self, data: bytes, key: str, call: Call, placement: Placement) -> Program:
+    def _loaded(self, data: bytes, key: str, arguments: Arguments, placement: Placement) -> Program:
         program, executable = unpack(data, placement, key)
-        if tuple(program.closed.in_avals) != tuple(call.avals) or program.in_tree != call.in_tree:
+        if (tuple(program.closed.in_avals) != tuple(arguments.avals)
+                or program.in_tree != arguments.in_tree):
             raise ValueError("the entry is of another call")
         program.keep_unused, program.options = self.keep_unused, self.options
         program.executables[placement] = executable

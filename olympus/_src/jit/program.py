@@ -30,7 +30,7 @@ from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .arguments import check_results
-from .signature import Call, Signature
+from .signature import Arguments, Signature
 
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
@@ -151,16 +151,16 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
     return aliases, usable
 
 
-def trace_program(signature: Signature, call: Call, keep_unused: bool,
+def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
                   options: dict[str, Any] | None, hold: str | None) -> Program:
     """Run the function on tracers of the call's types."""
-    ins = signature.input_shardings(call)
+    ins = signature.input_shardings(arguments)
 
     def flat(*leaves: Any) -> tuple[list[Any], Any]:
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
-        dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
-        out = signature.fun(*call.merged(dynamic), **kwargs, **call.static_kwargs)
+        dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
+        out = signature.fun(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
         outs, out_tree = tree_flatten(out)
         check_results("jit", signature.fun, out, outs)
         out_shardings = signature.output_shardings(out_tree)
@@ -170,9 +170,9 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
         out_layouts = signature.output_layouts(out_tree, list(map(typeof, outs)), paths)
         return outs, (out_tree, paths, out_shardings, out_layouts)
 
-    noted, name, names = Noted(flat), signature.name, signature.leaf_names(call)
+    noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
-        closed = stage(noted, call.avals, DebugInfo(name, names))
+        closed = stage(noted, arguments.avals, DebugInfo(name, names))
     if signature.library:
         _leave_line_open(closed.olympuspr, source.user_frame())
     out_tree, paths, out_shardings, out_layouts = noted.found
@@ -184,8 +184,8 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
         _warn_of_constants(name, closed.consts)
     dump("olympuspr", name, lambda: str(closed))
     return Program(
-        closed, tracers, call.in_tree, out_tree, ("",) * len(tracers) + names,
-        (False,) * len(tracers) + signature.donated(call), name, keep_unused, options,
+        closed, tracers, arguments.in_tree, out_tree, ("",) * len(tracers) + names,
+        (False,) * len(tracers) + signature.donated(arguments), name, keep_unused, options,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 
@@ -202,10 +202,10 @@ def _leave_line_open(pr: Any, here: Any) -> None:
 def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
-    held = sum(getattr(c, "nbytes", 0) for c in consts)
-    if held >= most >= 0:
+    total = sum(getattr(c, "nbytes", 0) for c in consts)
+    if total >= most >= 0:
         sizes = ", ".join(str(typeof(c)) for c in consts[:5])
-        source.warn(f"jit: {name} closes over arrays of {held:,} bytes ({sizes}), which are part "
+        source.warn(f"jit: {name} closes over arrays of {total:,} bytes ({sizes}), which are part "
                     "of each program that is compiled of it; pass them as arguments, or raise "
                     "olympus_captured_constants_warn_bytes.")
 

@@ -60,9 +60,9 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
 
     @wraps(f)
     def ordered(*args: Any, **kwargs: Any) -> Any:
-        call = info.signature.call(args, kwargs)
-        program = info.program(call)
-        operands = [*program.tracers, *call.leaves]
+        arguments = info.signature.arguments(args, kwargs)
+        program = info.program(arguments)
+        operands = [*program.tracers, *arguments.leaves]
         if strict_in_out:
             _join(operands, [i for i, name in enumerate(program.arg_names)
                              if re.split(r"\W", name)[0] not in left_out])

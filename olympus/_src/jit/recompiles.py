@@ -17,7 +17,7 @@ from ..base import config, source
 from ..base.errors import RetraceError, RetraceWarning
 from ..base.logs import LOGGER
 from ..core.context import Context
-from .signature import Call, Signature
+from .signature import Arguments, Signature
 
 __all__ = ["CacheInfo", "Difference", "Explanation", "check_limit", "explain",
            "log_again", "over_limit", "warn_of_many"]
@@ -95,25 +95,27 @@ class CacheInfo(NamedTuple):
 
 # What differs ------------------------------------------------------------------------------------
 
-def differences(signature: Signature, programs: Sequence[Any], call: Call) -> list[Difference]:
+def differences(signature: Signature, programs: Sequence[Any], arguments: Arguments
+                ) -> list[Difference]:
     """How a call differs from the most similar of the keys that there are programs for."""
     if not programs:
         return []
-    near = max(programs, key=lambda key: _likeness(key, call.key))
+    near = max(programs, key=lambda key: _likeness(key, arguments.key))
     in_tree, avals, arity, static, context = near
-    before = Call()
+    before = Arguments()
     before.in_tree, before.arity = in_tree, arity
     before.leaves = list(range(in_tree.num_leaves))
     before.statics = {where: None for where, _ in static if isinstance(where, int)}
     old = dict(zip(signature.leaf_names(before), avals, strict=True))
-    new = dict(zip(signature.leaf_names(call), call.avals, strict=True))
+    new = dict(zip(signature.leaf_names(arguments), arguments.avals, strict=True))
     found = [Difference(name, _shown(new.get(name)), _shown(old.get(name)),
                         _remedy(new.get(name), old.get(name)))
              for name in dict.fromkeys([*new, *old]) if new.get(name) != old.get(name)]
-    if not found and call.in_tree != in_tree:
-        found.append(Difference("the structure of the arguments", str(call.in_tree), str(in_tree),
-                                "Use one class of container, with equal static fields."))
-    return found + _statics(signature, call, dict(static)) + _around(call.key[4], context)
+    if not found and arguments.in_tree != in_tree:
+        found.append(Difference(
+            "the structure of the arguments", str(arguments.in_tree), str(in_tree),
+            "Use one class of container, with equal static fields."))
+    return found + _statics(signature, arguments, dict(static)) + _around(arguments.key[4], context)
 
 
 def _likeness(key: tuple[Any, ...], other: tuple[Any, ...]) -> float:
@@ -140,9 +142,10 @@ def _remedy(new: Any, old: Any) -> str:
     return "Put the arrays on the same mesh and in the same memory before the call."
 
 
-def _statics(signature: Signature, call: Call, before: dict[int | str, Any]) -> list[Difference]:
-    now = dict(call.key[3])
-    given = {**call.statics, **call.static_kwargs}
+def _statics(signature: Signature, arguments: Arguments, before: dict[int | str, Any]
+             ) -> list[Difference]:
+    now = dict(arguments.key[3])
+    given = {**arguments.statics, **arguments.static_kwargs}
     return [Difference(
         f"the static argument {signature.argument_name(where)}",
         repr(given[where]) if where in now else "absent",
@@ -179,11 +182,11 @@ def check_limit(max_traces: Any, on_retrace: Any) -> None:
                          "the Explanation is required.")
 
 
-def explain(signature: Signature, programs: Mapping[Any, Any], call: Call) -> Explanation:
+def explain(signature: Signature, programs: Mapping[Any, Any], arguments: Arguments) -> Explanation:
     """Whether there is a program for the call, and else what differs."""
-    hit = call.key in programs
+    hit = arguments.key in programs
     return Explanation(signature.name, hit,
-                       () if hit else differences(signature, list(programs), call))
+                       () if hit else differences(signature, list(programs), arguments))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: Any) -> None:
@@ -210,7 +213,7 @@ _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces wer
 
 
 def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[Any, Any],
-                 call: Call, many: int) -> None:
+                 arguments: Arguments, many: int) -> None:
     """Say once for each place that functions are made anew, or that shapes never repeat."""
     if code in _told:
         return
@@ -221,20 +224,20 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
             f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
             "also one of the same code.\n  Make it and jit it once, outside of the loop or "
             "function around it;\n  pass what changes as an argument.", RetraceWarning)
-    elif (leaf := _never_the_same(list(programs), call, many)) is not None:
+    elif (leaf := _never_the_same(list(programs), arguments, many)) is not None:
         _told.add(code)
         source.warn(
             f"{where} is traced for the {len(programs) + 1}th shape of "
-            f"{signature.leaf_names(call)[leaf]}, now {call.avals[leaf].str_short()}.\n  Each "
-            "shape is a program of its own.\n  Pad to a few sizes, or export once with a symbolic "
-            "size (olympus.export.symbolic_shape).", RetraceWarning)
+            f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
+            "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "
+            "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
 
 
-def _never_the_same(programs: Sequence[Any], call: Call, many: int) -> int | None:
+def _never_the_same(programs: Sequence[Any], arguments: Arguments, many: int) -> int | None:
     """The argument's leaf that had another shape in each of the programs, if there is one."""
-    alike = [key[1] for key in programs if key[0] == call.in_tree]
-    for i, aval in enumerate(call.avals):
-        seen = Counter(getattr(avals[i], "shape", None) for avals in [*alike, call.avals])
+    alike = [key[1] for key in programs if key[0] == arguments.in_tree]
+    for i, aval in enumerate(arguments.avals):
+        seen = Counter(getattr(avals[i], "shape", None) for avals in [*alike, arguments.avals])
         if len(alike) >= many and len(seen) == len(alike) + 1 and getattr(aval, "shape", None):
             return i
     return None

@@ -1,6 +1,7 @@
 """The arguments of a jitted function: static, donated and dynamic, flattened and named.
 
-`Signature` is a function with what was said of its arguments and results; `Call` is one call of it.
+`Signature` is a function with what was said of its arguments and results; `Arguments` are those of
+one call of it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from .arguments import abstract, parameter_name, parameters_of, too_large
 
-__all__ = ["WHOLE", "Call", "Signature", "indices"]
+__all__ = ["WHOLE", "Arguments", "Signature", "indices"]
 
 
-class Call:
+class Arguments:
     """One call's arguments, flattened: what tracing and the program's key are made of."""
 
     __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
@@ -168,39 +169,39 @@ class Signature:
             key.append((name, type(x), x))
         return tuple(key), leaves
 
-    def call(self, args: tuple, kwargs: dict[str, Any]) -> Call:
+    def arguments(self, args: tuple, kwargs: dict[str, Any]) -> Arguments:
         """Flatten a call: dynamic leaves with their avals, static values, and the key."""
-        call = Call()
+        arguments = Arguments()
         if self.static_argnums or self.static_argnames:
             statics = self._positions("static", self.static_argnums, len(args))
             dynamic = tuple([a for i, a in enumerate(args) if i not in statics])
-            call.statics = {i: args[i] for i in statics if i < len(args)}
-            call.static_kwargs = {k: kwargs[k] for k in self.static_argnames if k in kwargs}
-            kwargs = {k: v for k, v in kwargs.items() if k not in call.static_kwargs}
+            arguments.statics = {i: args[i] for i in statics if i < len(args)}
+            arguments.static_kwargs = {k: kwargs[k] for k in self.static_argnames if k in kwargs}
+            kwargs = {k: v for k, v in kwargs.items() if k not in arguments.static_kwargs}
         else:
-            dynamic, call.statics, call.static_kwargs = args, {}, {}
-        call.arity = len(args)
-        call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
+            dynamic, arguments.statics, arguments.static_kwargs = args, {}, {}
+        arguments.arity = len(args)
+        arguments.leaves, arguments.in_tree = tree_flatten((dynamic, kwargs))
         try:
-            call.avals = tuple([abstract(x) for x in call.leaves])
+            arguments.avals = tuple([abstract(x) for x in arguments.leaves])
         except (TypeError, OverflowError):
-            raise self._leaf_error(call, kwargs, dynamic) from None
+            raise self._leaf_error(arguments, kwargs, dynamic) from None
         if self.in_shardings is not None:
-            call.avals = tuple(map(_in_memory, call.leaves, call.avals,
-                                   self.input_shardings(call)))
-        static_key, call.cacheable = (), True
-        if call.statics or call.static_kwargs:
-            static_key, call.cacheable = self._static_key(call)
-        call.key = (call.in_tree, call.avals, call.arity, static_key,
-                    current_context())
-        return call
+            arguments.avals = tuple(map(_in_memory, arguments.leaves, arguments.avals,
+                                        self.input_shardings(arguments)))
+        static_key, arguments.cacheable = (), True
+        if arguments.statics or arguments.static_kwargs:
+            static_key, arguments.cacheable = self._static_key(arguments)
+        arguments.key = (arguments.in_tree, arguments.avals, arguments.arity, static_key,
+                         current_context())
+        return arguments
 
-    def _static_key(self, call: Call) -> tuple[tuple, bool]:
-        exact = self._exact(call.statics, call.static_kwargs)
-        call.statics, call.static_kwargs = [
+    def _static_key(self, arguments: Arguments) -> tuple[tuple, bool]:
+        exact = self._exact(arguments.statics, arguments.static_kwargs)
+        arguments.statics, arguments.static_kwargs = [
             {where: _given(value) for where, value in values.items()}
-            for values in (call.statics, call.static_kwargs)]
-        items = [*call.statics.items(), *sorted(call.static_kwargs.items())]
+            for values in (arguments.statics, arguments.static_kwargs)]
+        items = [*arguments.statics.items(), *sorted(arguments.static_kwargs.items())]
         for where, value in items:
             try:
                 hash(value)
@@ -215,13 +216,13 @@ class Signature:
     def _exact(self, *statics: dict[Any, Any]) -> bool:
         return all(_exact(x, self.library) for values in statics for x in values.values())
 
-    def told(self, call: Call, args: Sequence[Any], kwargs: dict[str, Any]
+    def told(self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
              ) -> tuple[list[Any], dict[str, Any], list[Item]] | None:
         """The arguments as C++ is to know them, and the items in them; None if it still cannot."""
         items: list[Item] = []
         statics, static_kwargs = [
             {where: _told(value, items) for where, value in values.items()}
-            for values in (call.statics, call.static_kwargs)]
+            for values in (arguments.statics, arguments.static_kwargs)]
         if not self._exact(statics, static_kwargs):
             return None
         return ([statics.get(i, x) for i, x in enumerate(args)], {**kwargs, **static_kwargs},
@@ -231,11 +232,11 @@ class Signature:
         """The parameter that an argument is for, given by position or keyword."""
         return parameter_name(self.parameters, position)
 
-    def leaf_names(self, call: Call) -> tuple[str, ...]:
+    def leaf_names(self, arguments: Arguments) -> tuple[str, ...]:
         """A name for each dynamic leaf: the parameter and the path below it."""
-        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
+        dynamic, kwargs = tree_unflatten(arguments.in_tree, arguments.leaves)
         names = []
-        for position, arg in zip(call.positions, dynamic):
+        for position, arg in zip(arguments.positions, dynamic):
             base = self.argument_name(position)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
         for key in sorted(kwargs):
@@ -243,8 +244,9 @@ class Signature:
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
         return tuple(names)
 
-    def _leaf_error(self, call: Call, kwargs: dict[str, Any], dynamic: tuple) -> Exception:
-        trees = [(self.argument_name(i), a) for i, a in zip(call.positions, dynamic)]
+    def _leaf_error(self, arguments: Arguments, kwargs: dict[str, Any], dynamic: tuple
+                    ) -> Exception:
+        trees = [(self.argument_name(i), a) for i, a in zip(arguments.positions, dynamic)]
         trees += [(self.argument_name(key), a) for key, a in kwargs.items()]
         for name, arg in trees:
             for path, leaf in tree_flatten_with_path(arg)[0]:
@@ -263,38 +265,38 @@ class Signature:
                         "static_argnames), or put it into the aux data of a pytree node.")
         return TypeError(f"jit: an argument of {self.name} is not an array")
 
-    def donated(self, call: Call) -> tuple[bool, ...]:
+    def donated(self, arguments: Arguments) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused."""
         if not self.donates:
-            return (False,) * len(call.leaves)
-        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
-        donated = self._positions("donate", self.donate_argnums, call.arity)
-        if both := donated & call.statics.keys():
+            return (False,) * len(arguments.leaves)
+        dynamic, kwargs = tree_unflatten(arguments.in_tree, arguments.leaves)
+        donated = self._positions("donate", self.donate_argnums, arguments.arity)
+        if both := donated & arguments.statics.keys():
             raise _static_and_donated(self.argument_name(min(both)), self.name)
         flags: list[bool] = []
-        for position, arg in zip(call.positions, dynamic):
+        for position, arg in zip(arguments.positions, dynamic):
             flags += [position in donated] * len(tree_flatten(arg)[0])
         for key in sorted(kwargs):
             flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
         return tuple(flags)
 
-    def input_shardings(self, call: Call) -> list[Any]:
+    def input_shardings(self, arguments: Arguments) -> list[Any]:
         """The sharding that each leaf must have, or None; empty where nothing is demanded."""
         if self.in_shardings is None:
             return []
-        positional, keywords = call.in_tree.children()
+        positional, keywords = arguments.in_tree.children()
         if keywords.num_leaves:
             raise ValueError(f"jit: keyword arguments of {self.name} given; jit does not support "
                              "kwargs when in_shardings is specified; make dynamic arguments "
                              "positional.")
         return _shardings_of_leaves("in_shardings", positional, self.in_shardings)
 
-    def input_layouts(self, call: Call) -> list[Any]:
+    def input_layouts(self, arguments: Arguments) -> list[Any]:
         """The `Layout` that each leaf must have, or None; empty where nothing is demanded."""
         if not self.has_formats:
             return []
-        layouts = self._layouts("in_shardings", call.in_tree.children()[0], self.in_shardings)
-        _check_layouts("arguments", layouts, call.avals, self.leaf_names(call))
+        layouts = self._layouts("in_shardings", arguments.in_tree.children()[0], self.in_shardings)
+        _check_layouts("arguments", layouts, arguments.avals, self.leaf_names(arguments))
         return layouts
 
     def output_shardings(self, out_tree: Any) -> list[Any]:

@@ -164,10 +164,10 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
 
     @wraps(f)
     def marked(*args: Any, **kwargs: Any) -> Any:
-        call = info.signature.call(args, kwargs)
-        program = info.program(call)
-        outs = xla_metadata_call_p.bind(*program.tracers, *call.leaves, olympuspr=program.closed,
-                                        **meta)
+        arguments = info.signature.arguments(args, kwargs)
+        program = info.program(arguments)
+        outs = xla_metadata_call_p.bind(*program.tracers, *arguments.leaves,
+                                        olympuspr=program.closed, **meta)
         return tree_unflatten(program.out_tree, outs)
 
     return marked

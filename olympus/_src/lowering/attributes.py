@@ -278,20 +278,20 @@ def number_attr(key: tuple[type, Any, Any], value: Any) -> Any:
     return found
 
 
-def location(name: str, where: Any) -> Any:
-    """A named location, at the user's line if `where` (code, offset) is given."""
+def location(name: str, line: Any) -> Any:
+    """A named location, at the user's line if `line` (code, offset) is given."""
     # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
-    key = (name, None) if where is None else (name, id(where[0]), where[1])
+    key = (name, None) if line is None else (name, id(line[0]), line[1])
     found = _locations.get(key)
     if found is None:
         ir = mlir.ir
         with mlir.context():
             child = ir.Location.unknown()
-            if where is not None and where is not source.CALLERS:
-                at = source.location(where)
+            if line is not None and line is not source.CALLERS:
+                at = source.location(line)
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
             found = ir.Location.name(name, childLoc=child) if name else child
         _grown.bytes += _ITEM
-        found = _locations[key] = found, where
+        found = _locations[key] = found, line
     return found[0]

@@ -22,7 +22,7 @@ from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec
-from . import dims
+from . import dimensions
 from .attributes import (
     attr,
     call_aliases,
@@ -101,8 +101,8 @@ class Builder(Emitter):
                                   ip=ir.InsertionPoint(module.module.body))
             fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
         self.region(fn, 0, types * 2, combine, "func.return")
-        pads = dims.operand(self, tuple(padding))
-        operands = [*xs, *inits, *[dims.sizes_of(self, p) for p in params], pads]
+        pads = dimensions.operand(self, tuple(padding))
+        operands = [*xs, *inits, *[dimensions.sizes_of(self, p) for p in params], pads]
         return list(self.raw("stablehlo.custom_call", operands, {
             "call_target_name": ir.StringAttr.get("stablehlo.dynamic_reduce_window"),
             "api_version": attr("1 : i32"),
@@ -122,7 +122,7 @@ class Builder(Emitter):
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
         module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
-        plain = block.sizes is None and self.where is None
+        plain = block.sizes is None and self.marks is None
         key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
         op = module.reductions.get(key)
         if op is not None:
@@ -252,7 +252,8 @@ class Builder(Emitter):
             return list(out) if prim.multiple_results else [out]
 
         assert self.block.sizes is not None    # the number of the platform is among them
-        index = self.convert(self.block.sizes.values[dims.PLATFORM_INDEX], make_aval((), INT32))
+        number = self.block.sizes.values[dimensions.PLATFORM_INDEX]
+        index = self.convert(number, make_aval((), INT32))
         outs = self.case(index, [functools.partial(emit, p) for p in module.platforms],
                          [tensor_type(a) for a in avals_out])
         return outs if prim.multiple_results else outs[0]
@@ -311,7 +312,7 @@ class Builder(Emitter):
             out = ir.Operation.create("stablehlo.reshape", [flat], [self.spread_row(row, aval)],
                                       None, None, 0, self.loc, self.block.ip).result
         else:
-            out = dims.slice_at(self, x, index, one, flat, aval)
+            out = dimensions.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
     def spread_row(self, x: Any, aval: Any, rows: int = 1) -> Any:
@@ -328,7 +329,7 @@ class Builder(Emitter):
             row = ir.Operation.create("stablehlo.reshape", [one], [value], None, None, 0, self.loc,
                                       self.block.ip).result
         else:
-            row = dims.as_row(self, value, one)
+            row = dimensions.as_row(self, value, one)
         row = self.spread_row(row, aval)
         out = ir.Operation.create(
             "stablehlo.dynamic_update_slice", [x.type],
@@ -368,7 +369,7 @@ class Builder(Emitter):
         if config is not None:
             attributes["backend_config"] = call_config(config)
         if self.block.sizes is not None and not all(map(is_static, shapes)):
-            more, indices = dims.shape_operands(self, len(operands), shapes)
+            more, indices = dimensions.shape_operands(self, len(operands), shapes)
             operands, attributes = [*operands, *more], {**attributes, **indices}
             aliases = None      # refinement demands equal types on the way
             if layouts is not None:
@@ -483,7 +484,7 @@ class Builder(Emitter):
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
                 return list(body(*args))
-            args, parts, in_specs, body = dims.into_region(
+            args, parts, in_specs, body = dimensions.into_region(
                 self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
                 token = self.take_token()
@@ -525,9 +526,9 @@ class Builder(Emitter):
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
                     marks: dict[str, str]) -> list[Any]:
         """Call a program of which XLA is told more than of the rest."""
-        self.where = dictionary(marks)
+        self.marks = dictionary(marks)
         symbol, types = self.function(closed, name)
-        return list(self.raw("func.call", [*self.dim_args, *args],
+        return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
     def hold(self, x: Any, aval: Any) -> Any:
@@ -587,7 +588,7 @@ class Builder(Emitter):
         # Where they are computed: a hold behind the call would leave them to their readers within.
         held, self.held = self.held, ()
         symbol, types = self.function(closed, name, held)
-        return list(self.raw("func.call", [*self.dim_args, *args],
+        return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
     @property
@@ -598,17 +599,17 @@ class Builder(Emitter):
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str) -> list[Any]:
         """Call a program that XLA:CPU may not mix with what is around the call."""
-        around = self.where
+        around = self.marks
         marks = {} if around is None else {a.name: a.attr.value for a in around}
         self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.source)
         with self.module.aside():
             return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
     @property
-    def dim_args(self) -> list[Any]:
+    def dimension_args(self) -> list[Any]:
         """What private functions get besides: the values of the dimension variables."""
         sizes = self.block.sizes
-        return [] if sizes is None else [sizes.values[name] for name in self.module.dim_names]
+        return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
 
     def spread(self, x: Any, aval: Any) -> Any:
         """A result, cut as its type says."""
@@ -626,7 +627,7 @@ class Builder(Emitter):
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
         symbol, types = self.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
-        op = self.ops("stablehlo.composite", [*self.dim_args, *args], {
+        op = self.ops("stablehlo.composite", [*self.dimension_args, *args], {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
             "decomposition": mlir.ir.FlatSymbolRefAttr.get(symbol),
             **({"composite_attributes": mlir.ir.DictAttr.get(given)} if given else {})}, types)
@@ -640,7 +641,7 @@ class Builder(Emitter):
         """
         path = f"{self.eqn.ctx.path}{part}/" if part else self.eqn.ctx.path
         inner = Builder(self.module, self.block, self.prefix + path, self.loc, self.line)
-        inner.where = self.where
+        inner.marks = self.marks
         return lower_equations(inner, closed, args)
 
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
@@ -658,7 +659,7 @@ class Builder(Emitter):
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
         with module.holding("off"):
-            if len(closed.eqns) <= LONG or self.where is not None or not module.calls_rules:
+            if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
             symbol, types = self.function(closed, eqn.primitive.name, line=None)
             return list(self.raw("func.call", xs, {
@@ -701,10 +702,10 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
     # Of all dimensions' values, main is given the platform only.
-    sized = module.dim_names
+    sized = module.dimension_names
     if tokens and not wrapped:
-        sized = [n for n in sized if n == dims.PLATFORM_INDEX]
-    ins = [tensor_type(module.dim_aval)] * len(sized) + threads + ins
+        sized = [n for n in sized if n == dimensions.PLATFORM_INDEX]
+    ins = [tensor_type(module.dimension_aval)] * len(sized) + threads + ins
     loc = location(prefix, None)
     names = (*sized, *closed.olympuspr.debug_info.arg_names)
     locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else [loc] * len(ins)
@@ -712,10 +713,10 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
                             ir.InsertionPoint(module.module.body))
     b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
     sizes, given_tokens, args = cut(list(block.arguments), len(sized), ordered)
-    if module.dim_names:
+    if module.dimension_names:
         given = dict(zip(sized, sizes, strict=True))
-        b.block.sizes = (dims.Sizes(given) if solution is None or wrapped else
-                         dims.emit_solution(b, solution, args))
+        b.block.sizes = (dimensions.Sizes(given) if solution is None or wrapped else
+                         dimensions.emit_solution(b, solution, args))
         b.block.sizes.values.update(given)
     if tokens:
         args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
@@ -739,30 +740,31 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     """
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
-    around, open_platform, own = b.where, b.module.platform is None, b.line is OWN
+    around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held = b.module.held(closed, results)
-    scope: Any = None       # of the equation before, what XLA is told there, and by primitive its
-    where, known = around, dict[Any, Any]()     # name there, its rule, whether there are recipes
+    scope: Any = None                   # of the equation before
+    marks = around                      # what XLA is told there
+    by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
             scope = eqn.ctx
-            where = around if scope.compute_type is None and scope.metadata is None else (
+            marks = around if scope.compute_type is None and scope.metadata is None else (
                 marks_of(scope, around))
-            known = {}
-        b.where = where
+            by_primitive = {}
+        b.marks = marks
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
-        prim, outvars, found = eqn.primitive, eqn.outvars, known.get(eqn.primitive)
+        prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
-            found = known[prim] = (
+            found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                where is None and block.sizes is None and has_recipes(b.module, prim))
+                marks is None and block.sizes is None and has_recipes(b.module, prim))
         name, lower, single = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
@@ -806,7 +808,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
-    b.where = around
+    b.marks = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

@@ -67,7 +67,7 @@ class ModuleContext:
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
                  "host_calls", "result_memories", "given", "manual", "uneven_sizes",
-                 "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
+                 "rules", "imported", "refined", "constrained", "dimension_names", "dimension_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
@@ -83,8 +83,9 @@ class ModuleContext:
         self.by_others = False      # whether rules of others emitted a part
         self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
         self.refined = False    # whether shapes are to be made static before it is compiled
-        self.dim_names: list[str] = []      # variables of symbolic dimensions
-        self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
+        self.dimension_names: list[str] = []    # variables of symbolic dimensions
+        # Of their values: one type, whatever a rule enables.
+        self.dimension_aval = scalar_aval(int)
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
@@ -241,12 +242,13 @@ class ModuleContext:
         if isinstance(mesh, Mesh):
             return mesh
         within = () if self.manual is None else (self.manual.mesh,)
-        known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
-        for found in known:
+        candidates = [m for m in (*within, *self.given, *self.meshes, current_mesh())
+                      if m is not None]
+        for found in candidates:
             if found.shape_tuple == mesh.shape_tuple and (
                     isinstance(found, Mesh) or self._may_lack_devices(found)):
                 return found
-        for found in known:     # the same devices, by other names
+        for found in candidates:    # the same devices, by other names
             if isinstance(found, Mesh) and found.size == mesh.size:
                 return mesh_of(mesh, found.device_tuple)
         if self._may_lack_devices(mesh):

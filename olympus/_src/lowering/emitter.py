@@ -15,7 +15,7 @@ from ..base.lib import mlir
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
-from . import dims
+from . import dimensions
 from .attributes import (
     attr,
     constant_attr,
@@ -46,7 +46,7 @@ class Block:
 
     __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
 
-    def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
+    def __init__(self, ip: Any, sizes: dimensions.Sizes | None = None) -> None:
         self.ip, self.sizes = ip, sizes
         self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
         # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
@@ -62,7 +62,7 @@ class Emitter:
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
-                 "where", "held", "line", "emitted")
+                 "marks", "held", "line", "emitted")
 
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
                  line: Any = OWN) -> None:
@@ -71,7 +71,7 @@ class Emitter:
         self.avals_in: Sequence[Any] = ()
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
-        self.where: Any = None      # what XLA is told of where operations run; None: as others
+        self.marks: Any = None      # what XLA is told of where operations run; None: as others
         self.held: tuple[int, ...] = ()     # which results of the equation are to be held
         self.emitted: Any = None    # what `op` did last: result, name, operands, attributes, type
 
@@ -93,7 +93,7 @@ class Emitter:
         b = type(self)(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
-        b.eqn, b.where = self.eqn, self.where
+        b.eqn, b.marks = self.eqn, self.marks
         return b
 
     # Types and attributes
@@ -119,8 +119,8 @@ class Emitter:
         """
         if types is None:
             avals = self.avals_out if avals is None else avals
-            if self.block.sizes is not None and name in dims.DYNAMIC:
-                found = dims.DYNAMIC[name](self, operands, attributes, avals)
+            if self.block.sizes is not None and name in dimensions.DYNAMIC:
+                found = dimensions.DYNAMIC[name](self, operands, attributes, avals)
                 if found is not None:
                     return found
             types = [tensor_type(a) for a in avals]
@@ -129,22 +129,22 @@ class Emitter:
     def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
             types: Sequence[Any], regions: int = 0) -> Any:
         """Emit an operation as it is."""
-        if self.where is not None:
-            attributes = {FRONTEND: self.where, **(attributes or {})}
+        if self.marks is not None:
+            attributes = {FRONTEND: self.marks, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
     def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
            aval: Any = None) -> Any:
         """Emit an operation of one result and return that; its aval defaults to the equation's."""
-        if self.block.sizes is not None and name in dims.DYNAMIC:
+        if self.block.sizes is not None and name in dimensions.DYNAMIC:
             return self.ops(name, operands, attributes,
                             avals=[self.avals_out[0] if aval is None else aval]).result
         if aval is None:
             aval = self.avals_out[0]
         kind = known_type(aval) or tensor_type(aval)
-        if self.where is not None:
-            attributes = {FRONTEND: self.where, **(attributes or {})}
+        if self.marks is not None:
+            attributes = {FRONTEND: self.marks, **(attributes or {})}
         out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                        self.block.ip).result
         self.emitted = out, name, operands, attributes, kind
@@ -172,14 +172,14 @@ class Emitter:
     def _scalar(self, key: Any, value: Any, aval: ShapedArray) -> Any:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
-            size = dims.size(self, value)
+            size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
         return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
 
     def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
         """A rank-1 array of ints, which may be dimensions."""
-        return dims.vector(self, values, dtype)
+        return dimensions.vector(self, values, dtype)
 
     def full(self, aval: ShapedArray, value: Any) -> Any:
         """An array with every element equal to `value`."""

@@ -100,17 +100,17 @@ def fresh_symbols() -> Callable[[str], str]:
     return symbol
 
 
-def link(target: Any, symbol: Callable[[str], str], source: Any, name: str) -> Linked:
+def link(target: Any, symbol: Callable[[str], str], module: Any, name: str) -> Linked:
     """Move the functions and meshes of a module into another.
 
     Args:
       target: the module that they go to.
       symbol: makes a symbol that `target` does not have of a name.
-      source: the module, of the same MLIR context; nothing remains in it.
+      module: what is moved, of the same MLIR context; nothing remains in it.
       name: for what is its main function.
     """
     ir = mlir.ir
-    moved = list(source.body.operations)
+    moved = list(module.body.operations)
     names = list(map(_symbol_of, moved))
     renamed = {old: symbol(name if old == "main" else old) for old in names}
     changed = [old for old, new in renamed.items() if old != new]
@@ -118,7 +118,7 @@ def link(target: Any, symbol: Callable[[str], str], source: Any, name: str) -> L
     for steps in ([(old, f"{old}::") for old in changed],
                   [(f"{old}::", renamed[old]) for old in changed]):
         for step in steps:
-            ir.SymbolTable.replace_all_symbol_uses(*step, source.operation)
+            ir.SymbolTable.replace_all_symbol_uses(*step, module.operation)
     for op, old in zip(moved, names, strict=True):
         op.attributes["sym_name"] = ir.StringAttr.get(renamed[old])
         op.operation.detach_from_parent()

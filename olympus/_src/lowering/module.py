@@ -21,7 +21,7 @@ from ..types.symbolic import symbols
 from .attributes import attr, location, module_context
 from .builder import Builder, emit_function
 from .context import ModuleContext, emit_header, names_devices
-from .dims import PLATFORM_INDEX, emit_solution, unknown_variable
+from .dimensions import PLATFORM_INDEX, emit_solution, unknown_variable
 from .emitter import Block
 from .holds import cut_sizes
 from .uneven import uneven_sizes
@@ -96,15 +96,15 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
     inner, results = emit_function(module, closed, name, "public", prefix, solution, ordered,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dim_names)
-    first = int(PLATFORM_INDEX in module.dim_names)     # it is given
+    kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dimension_names)
+    first = int(PLATFORM_INDEX in module.dimension_names)     # it is given
     ins = [*kind.inputs[:first], *kind.inputs[count:]]
     main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
                               ir.InsertionPoint(inner))
     b = Builder(module, Block(ir.InsertionPoint(block)), "", loc)
     index, tokens, args = cut(list(block.arguments), first, ordered)
     values = {} if solution is None else emit_solution(b, solution, args).values
-    given = [*index, *[values[name] for name in module.dim_names[first:]], *tokens, *args]
+    given = [*index, *[values[name] for name in module.dimension_names[first:]], *tokens, *args]
     callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
     out = b.ops("func.call", given, callee, list(kind.results))
     ir.Operation.create("func.return", [], list(out.results), None, None, 0, loc, b.block.ip)
@@ -116,7 +116,7 @@ def _solution(module: ModuleContext, closed: ClosedOlympuspr, arg_names: Sequenc
     """How the sizes of arguments give the dimension variables; None where all sizes are numbers."""
     if arg_names:
         solution = solve([getattr(a, "shape", ()) for a in closed.in_avals], arg_names.__getitem__)
-        module.dim_names += sorted(solution.variables)
+        module.dimension_names += sorted(solution.variables)
         module.refined = True
         return solution
     strange = set().union(*[symbols(d) for a in closed.out_avals
@@ -183,7 +183,8 @@ def _context_of(program: Lowering) -> ModuleContext:
     context = ModuleContext(None if platforms else program.platform, name, program.rules)
     if platforms:
         _check_donation(name, program.donated, platforms)
-        context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
+        context.platforms, context.refined = platforms, True
+        context.dimension_names = [PLATFORM_INDEX]
     context.deviceless = program.deviceless
     context.given = [s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
     _decide_holds(context, program)
@@ -261,7 +262,7 @@ def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
                                           program.ordered)
         demanded, laid_out = _demands(context, program, results)
         of_tokens = [attr("{olympus.token = true}")] * (program.ordered or 0)
-        of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dim_names]
+        of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dimension_names]
         index, own = bool(program.platforms), of_tokens + _arg_attrs(
             context, program, demanded, laid_out)
         paths = program.result_paths or [""] * len(closed.out_avals)

@@ -28,18 +28,18 @@ def _still_open(*args: Any, **params: Any) -> Any:
 class Mark:
     """Where a block ends and what it knows, so that what a rule had begun can be taken back."""
 
-    __slots__ = ("block", "last", "known")
+    __slots__ = ("block", "last", "counts")
 
     def __init__(self, block: Any) -> None:
         self.block, ops = block, block.ip.block.operations
         self.last = len(ops)
         assert block.sizes is not None
         tables = block.scalars, block.repeated, block.sizes.values, block.sizes.vectors
-        self.known = [(table, len(table)) for table in tables]
+        self.counts = [(table, len(table)) for table in tables]
 
     def restore(self) -> None:
         for op in list(self.block.ip.block.operations)[self.last:][::-1]:
             op.operation.erase()
-        for table, count in self.known:
+        for table, count in self.counts:
             for key in list(table)[count:]:
                 del table[key]

@@ -138,7 +138,7 @@ def _mapped(what: str, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_sp
     def mapped(*args: Any) -> Any:
         try:
             manual = _manual_axes(what, mesh, axis_names, check, _mapped_axes(args))
-            return _Call(what, fun, manual, args, in_specs, out_specs).run()
+            return _Application(what, fun, manual, args, in_specs, out_specs).run()
         except Exception as error:
             filter_traceback(error)
             raise
@@ -190,8 +190,8 @@ def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set
     return Manual(mesh, names, check)
 
 
-class _Call:
-    """One call of a mapped function: what messages speak of."""
+class _Application:
+    """A mapped function and what it is applied to: what messages speak of."""
 
     def __init__(self, what: str, fun: Callable[..., Any], manual: Manual, args: tuple,
                  in_specs: Any, out_specs: Any) -> None:

@@ -53,7 +53,7 @@ __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
 
 # Types that operators take; every other operand may have an operator of its own, or is refused by
 # Python. Subclasses and tracers are added as they are met.
-_known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
+_accepted: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
 
 
 # No operators of these take arrays; Python repeats sequences by an integer.
@@ -65,7 +65,7 @@ def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
             or kind in FOREIGN_AVALS or array_method(kind) is not None):
-        _known.add(kind)
+        _accepted.add(kind)
         return True
     return False
 
@@ -73,7 +73,7 @@ def _meet(kind: type) -> bool:
 def _binary(fun: Any, public: Any, swapped: bool) -> Any:
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
-        if kind in _known or _meet(kind):
+        if kind in _accepted or _meet(kind):
             try:
                 return fun(other, self) if swapped else fun(self, other)
             except FAILURES as error:

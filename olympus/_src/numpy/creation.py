@@ -16,7 +16,7 @@ from ..core import tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
-from ..devices.array import HOLDERS, array_from_numpy, share_numpy
+from ..devices.array import WRAPPERS, array_from_numpy, share_numpy
 from ..jit.fused import begin_with, named
 from ..jit.jit import make_jit
 from ..lax import arithmetic, slicing
@@ -168,7 +168,7 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
         return _from_scalar(x, dtype, device)
     if kind is Literal:
         return to_array(convert(x, dtype) if dtype is not None else x)
-    if isinstance(x, Tracer) or kind is ArrayImpl or kind in HOLDERS:
+    if isinstance(x, Tracer) or kind is ArrayImpl or kind in WRAPPERS:
         return _from_array(x, dtype, copy)
     if kind not in _PLAIN and (given := array_method(x)) is not None:
         return _to_array(given(), dtype, copy, device)

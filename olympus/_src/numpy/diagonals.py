@@ -64,11 +64,11 @@ def _is_traced(k: Any) -> bool:
     return isinstance(k, Tracer) and k.concrete() is None
 
 
-def _band(name: str, shape: Any, k: Any, dtype: Any, holds: Callable[[Any, Any], Any]) -> Any:
-    return convert(holds(*_shifted(name, shape, k)), dtype)
+def _band(name: str, shape: Any, k: Any, dtype: Any, condition: Callable[[Any, Any], Any]) -> Any:
+    return convert(condition(*_shifted(name, shape, k)), dtype)
 
 
-_known_band = fused(_band, static=("name", "shape", "k", "dtype", "holds"))
+_known_band = fused(_band, static=("name", "shape", "k", "dtype", "condition"))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",

@@ -58,18 +58,18 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     """Decorator for a function of one array; `composite` as of `eager_binary`."""
     if fun is None:
         return functools.partial(eager_unary, composite=composite)
-    body, name = fun, fun.__name__
-    compiled = make_jit(body, {}, library=True)
+    plain, name = fun, fun.__name__
+    compiled = make_jit(plain, {}, library=True)
 
     def at_once(x: Any, /) -> Any:
         trace = ctx.trace
         if trace.recorded:
-            return templates.call(trace, body, (x,), {})
-        return compiled(x) if type(x) is float or _passes(x, trace is not BASE) else body(x)
+            return templates.call(trace, plain, (x,), {})
+        return compiled(x) if type(x) is float or _passes(x, trace is not BASE) else plain(x)
 
-    otherwise = at_once if composite else body
+    otherwise = at_once if composite else plain
 
-    @functools.wraps(body)
+    @functools.wraps(plain)
     def call(x: Any, /, *rest: Any, **options: Any) -> Any:
         if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
             try:
@@ -106,10 +106,10 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     """
     if fun is None:
         return functools.partial(eager_binary, composite=composite, wraps=wraps)
-    body, name = fun, fun.__name__
-    compiled = make_jit(body, {}, library=True)
+    plain, name = fun, fun.__name__
+    compiled = make_jit(plain, {}, library=True)
 
-    @functools.wraps(body)
+    @functools.wraps(plain)
     def call(x: Any, y: Any, /, *rest: Any, **options: Any) -> Any:
         trace = ctx.trace
         try:
@@ -119,23 +119,23 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                 if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
                     pair = _operands(x, y, wraps)
                     if pair is None:
-                        return body(x, y)
+                        return plain(x, y)
                     x, y = pair
                 return compiled(x, y)
             if composite:
                 if trace.recorded:
-                    return templates.call(trace, body, (x, y), {})
+                    return templates.call(trace, plain, (x, y), {})
                 pair = _operands(x, y, wraps, traced=True)
                 if pair is not None:
                     return compiled(*pair)
-            return body(x, y)
+            return plain(x, y)
         except FAILURES as error:
             check_deleted(name, (x, y))
             begin_with(call, error)
             raise
 
     call.compiled, call.wraps = compiled, wraps
-    call.while_tracing = call if composite else body
+    call.while_tracing = call if composite else plain
     return call
 
 

@@ -727,11 +727,11 @@ def _insert_traced(arr: Any, places: Any, values: Any, *, axis: int) -> Any:
     front = ufuncs.minimum(ufuncs.maximum(promote.choose(places < 0, places + n, places), 0), n)
     which = creation.iota(np.int32, count)
     before, order = sort_key_val(front, which)
-    held = write("set", creation.full((n + count,), -1, np.int32), before + which, order)
-    mine = held < 0
+    inserted = write("set", creation.full((n + count,), -1, np.int32), before + which, order)
+    mine = inserted < 0
     rank = cumulative.cumsum(promote.convert(mine, dtypes.as_dtype("int32")), 0) - 1
-    source = promote.choose(mine, rank, n + held)
-    return take(concatenate([arr, values], axis), source, axis, mode="clip")
+    taken = promote.choose(mine, rank, n + inserted)
+    return take(concatenate([arr, values], axis), taken, axis, mode="clip")
 
 
 complete_docstrings(globals(), {

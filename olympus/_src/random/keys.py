@@ -19,7 +19,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import ctx, typeof
-from ..devices.array import Shard, register_holder
+from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
@@ -265,7 +265,7 @@ def _comparable(x: object) -> bool:
     return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
 
-register_holder(PRNGKeyArray)
+register_wrapper(PRNGKeyArray)
 
 
 # Primitives --------------------------------------------------------------------------------------

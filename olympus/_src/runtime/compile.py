@@ -95,7 +95,7 @@ class Executables:
     MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
 
     def __init__(self) -> None:
-        self.known: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
+        self.by_digest: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
         self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
@@ -107,7 +107,7 @@ class Executables:
         noted = self.programs.get(program)
         if noted is None:
             return None
-        loaded = self.known.get(noted[0])
+        loaded = self.by_digest.get(noted[0])
         if loaded is None:
             return None
         self.use(loaded)
@@ -117,7 +117,7 @@ class Executables:
         """Put an executable in front of the recent ones, and let go of the last."""
         key = loaded.key
         with self._lock:
-            self.known[key] = loaded
+            self.by_digest[key] = loaded
             if self.recent.pop(key, None) is None:
                 self.bytes += loaded.bytes
             self.recent[key] = loaded
@@ -131,14 +131,14 @@ class Executables:
             if self.recent.pop(loaded.key, None) is not None:
                 self.bytes -= loaded.bytes
 
-    def held(self) -> int:
+    def total_bytes(self) -> int:
         """The bytes of all, those that only programs hold too."""
-        return sum(loaded.bytes for loaded in list(self.known.values()))
+        return sum(loaded.bytes for loaded in list(self.by_digest.values()))
 
     def cache_clear(self) -> None:
         """Hold none any more, and find none of those that programs hold."""
         with self._lock:
-            self.known.clear()
+            self.by_digest.clear()
             self.recent.clear()
             self.bytes = 0
 
@@ -250,7 +250,7 @@ class Executable:
                 if self.effects:
                     add_pending(token, ordered)
                 if self.hosts:
-                    lib.hold_while_running(token, self.hosts)
+                    lib.keep_while_running(token, self.hosts)
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
@@ -350,14 +350,14 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
 
     parameters, results = lib.shardings(xla)
     # What is cut as an argument is called what that is.
-    known: dict[Any, NamedSharding] = {}
+    by_tiling: dict[Any, NamedSharding] = {}
     for s, t, a in zip(given, parameters, ins):
         if s is not None and demanded_memory(s) is None and s.mesh.device_tuple == devices:
-            known.setdefault((physical_aval(a).ndim, t), s)
+            by_tiling.setdefault((physical_aval(a).ndim, t), s)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
              for s, t, a in zip(given, parameters, ins)],
-            [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in known else
-             known[a.ndim, t] if kind is None else known[a.ndim, t].with_memory_kind(kind)
+            [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in by_tiling else
+             by_tiling[a.ndim, t] if kind is None else by_tiling[a.ndim, t].with_memory_kind(kind)
              # No results are one empty tuple, of some sharding.
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
@@ -440,9 +440,10 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
     check_process(f"compiling {context.name}")
-    if context.dim_names:
-        raise ValueError(f"compile: {context.name} of symbolic sizes {context.dim_names} given; "
-                         "XLA compiles for numbers; export it, and call the export at any size.")
+    if context.dimension_names:
+        raise ValueError(
+            f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
+            "compiles for numbers; export it, and call the export at any size.")
     if context.refined:
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
@@ -455,7 +456,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         chosen = tuple(context.chosen_outputs) if others else ()
     if digest and not hosts:
         key = (digest, devices, _settings(options), chosen)
-        found = _executables.known.get(key)
+        found = _executables.by_digest.get(key)
         if found is not None:
             _executables.use(found)
             return found
@@ -530,7 +531,7 @@ def release(executable: Executable) -> None:
 
 def compiled_programs() -> list[Loaded]:
     """All executables of this process that somebody holds."""
-    return list(_executables.known.values())
+    return list(_executables.by_digest.values())
 
 
 def drop_programs() -> None:
@@ -550,11 +551,11 @@ def _make_room(name: str) -> None:
 
     Each compiled program takes about ten; XLA's compiler ends the process where it gets no more.
     """
-    held = _executables.held()
-    if held > _MOST_BYTES:
+    total = _executables.total_bytes()
+    if total > _MOST_BYTES:
         drop_programs()
         LOGGER.warning("compile: compiled programs took about %d MB; they are dropped, and "
-                       "compiled again when next needed.", held >> 20)
+                       "compiled again when next needed.", total >> 20)
     try:
         most = int(_MOST_MAPPINGS.read_text())
         taken = _MAPPINGS.read_bytes().count(b"\n")

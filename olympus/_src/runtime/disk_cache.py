@@ -344,9 +344,9 @@ def _libraries(path: str) -> str:
     stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in found]
     directory, key = Directory(path, named=False), f"jaxlib-{stable_digest(stats)}"
     with contextlib.suppress(OSError, ValueError):
-        known = directory.get(key)
-        if known is not None:
-            return known[0].decode("ascii")
+        entry = directory.get(key)
+        if entry is not None:
+            return entry[0].decode("ascii")
     digest = stable_digest(_contents(found))
     data = digest.encode()
     _write(directory, key, len(data), lambda: directory.put(key, data, 0.0))

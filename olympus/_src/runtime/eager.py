@@ -27,7 +27,7 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
-from ..devices.array import HOLDERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
+from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.sharding import NamedSharding
@@ -109,7 +109,7 @@ def argument_array(x: Any) -> Any:
     Arrays of float0 stay NumPy's; compiled calls make do with bools.
     """
     kind = type(x)
-    if kind is ArrayImpl or kind in HOLDERS:
+    if kind is ArrayImpl or kind in WRAPPERS:
         return x
     if kind is Literal:
         return placed(x)
@@ -216,13 +216,13 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
                    lambda args: prim.by_groups(in_groups(args), **params))
 
 
-def _called(name: str, staged: Callable[[list[Any]], ClosedOlympuspr], several: bool, users: bool,
-            by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
+def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], several: bool,
+            users: bool, by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
     """The C++ callable of a program for operands of any types.
 
     Args:
       name: what is called.
-      staged: the program for operands of given avals.
+      program_for: the program for operands of given avals.
       several: whether it has a list of results.
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
@@ -245,7 +245,7 @@ def _called(name: str, staged: Callable[[list[Any]], ClosedOlympuspr], several: 
         placement = placement_of(list(map(sharding_of, values)), named=lambda i: (
             f"argument {i} of {name} with shape {avals[i].str_short()} and"))._replace(
                 layouts=layouts_of(values))
-        closed = staged(avals)
+        closed = program_for(avals)
         checked = _failures.checked(closed) if notes_failures() else None
         executable = compile_program(closed if checked is None else checked.program, name,
                                      placement)

@@ -73,9 +73,9 @@ def note(code: Any, words: Any, sites: Sequence[Site], library: bool) -> None:
     """
     _state.settle(wait=False)
     if sites and not _state.failed:
-        where = source.user_frame()
+        line = source.user_frame()
         _state.noted.append((code, words, [
-            site._replace(where=where) if library or site.where is source.CALLERS else site
+            site._replace(source=line) if library or site.source is source.CALLERS else site
             for site in sites]))
 
 

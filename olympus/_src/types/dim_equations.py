@@ -127,15 +127,15 @@ def _spelled(shape: Sequence[Any]) -> str:
 
 
 class _Solver:
-    """Takes equations in one after the other; `known` says so far what the variables are."""
+    """Takes equations in one after the other; `obtained` says so far what the variables are."""
 
     def __init__(self, found: Solution, specs: str) -> None:
         self.found, self.specs = found, specs
-        self.known: list[Any] = [" Obtained dimension variables: "]
+        self.obtained: list[Any] = [" Obtained dimension variables: "]
 
     def require(self, equal: bool, left: Any, right: Any, *pieces: Any) -> None:
         self.found.conditions.append(Condition(
-            equal, left, right, (*pieces, self.specs, *self.known, f". {_DOCS}")))
+            equal, left, right, (*pieces, self.specs, *self.obtained, f". {_DOCS}")))
 
     def use(self, equation: _Equation) -> bool:
         """Whether the equation gave a variable or a condition; else others must come first."""
@@ -158,7 +158,7 @@ class _Solver:
                 "specification. Division had remainder ", remainder,
                 f" when computing the value of '{var}'.")
         self.found.variables[var] = value
-        self.known += [f"'{var}' = ", value,
+        self.obtained += [f"'{var}' = ", value,
                        f" from specification '{wanted}' for dimension {name} (= ", size, "), "]
         self.require(False, value, 1, "Input shapes do not match the polymorphic shapes "
                      f"specification. Expected value >= 1 for dimension variable '{var}'.")

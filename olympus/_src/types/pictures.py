@@ -21,14 +21,14 @@ def device_grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str]
 
     The last axis of the shape goes to the right, all before it down.
     """
-    held: dict[tuple[Any, int], list[Any]] = {}
+    devices_at: dict[tuple[Any, int], list[Any]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
         *row, column = (0, *[s.start or 0 for s in index])
-        held.setdefault((tuple(row), column), []).append(device)
+        devices_at.setdefault((tuple(row), column), []).append(device)
     rows, columns = [{start: n for n, start in enumerate(sorted(set(starts)))}
-                     for starts in zip(*held, strict=True)]
-    return ({(rows[i], columns[j]): _label(found) for (i, j), found in held.items()}, len(rows),
-            len(columns))
+                     for starts in zip(*devices_at, strict=True)]
+    return ({(rows[i], columns[j]): _label(found) for (i, j), found in devices_at.items()},
+            len(rows), len(columns))
 
 
 def _label(devices: Sequence[Any]) -> str:

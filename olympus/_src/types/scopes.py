@@ -39,7 +39,7 @@ class Constraint(NamedTuple):
 
     text: str
     equal: bool
-    value: Any      # before the rule that an equality makes
+    value: Any      # before the rewriting that an equality causes
 
 
 class Facts:
@@ -346,17 +346,17 @@ class SymbolicScope:
             raise ValueError(f"SymbolicScope: {len(constraints_str)} constraints given; at most "
                              f"{_MOST_CONSTRAINTS} are allowed; leave out those that follow from "
                              "others.")
-        self.rules: dict[Term, tuple[Any, int]] = {}
+        self.rewrites: dict[Term, tuple[Any, int]] = {}
         self.multiples: dict[Term, int] = {}     # of which number a term is known to be one
         self.constraints: list[Constraint] = []
         self.facts = Facts()
-        self.where, self.given = source.user_frame(), tuple(constraints_str)
+        self.source, self.given = source.user_frame(), tuple(constraints_str)
         for text in constraints_str:
             self._constrain(text)
         self.facts.close()
 
     def __str__(self) -> str:
-        lines = [f"{id(self)} created at {source.format_source(self.where)}"]
+        lines = [f"{id(self)} created at {source.format_source(self.source)}"]
         if self.constraints:
             lines[0] += " with constraints:"
             lines += [f"  {c.text}" for c in self.constraints]
@@ -405,11 +405,11 @@ class SymbolicScope:
                 f"Invalid equality constraint: {text}. The left-hand-side must be of the form "
                 "`term * coefficient`.")
         (term, k), = left.terms
-        if term in self.rules:
+        if term in self.rewrites:
             raise ValueError(
                 f"Invalid equality constraint: {text}. Found multiple equality constraints with "
                 f"the same left-hand-side: {term}; write one of them the other way round.")
-        self.rules[term] = right, k
+        self.rewrites[term] = right, k
         self._note(Constraint(text, True, value))
         factor = term.factor
         if (factor is not None and k == 1 and factor.name == "mod" and right.__class__ is int

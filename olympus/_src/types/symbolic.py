@@ -112,7 +112,7 @@ ONE = Term(())
 class Scope(Protocol):
     """What dimensions ask the `SymbolicScope` that they live in."""
 
-    rules: dict[Term, tuple[Any, int]]
+    rewrites: dict[Term, tuple[Any, int]]
     multiples: dict[Term, int]
 
     def order(self, d: Any) -> int | None: ...
@@ -165,7 +165,7 @@ class Dimension(SymbolicDim):
         if self.key == other.key:
             return True
         # Rules may lead to one value by two ways.
-        return bool(self.scope.rules) and difference(self, other) == 0
+        return bool(self.scope.rewrites) and difference(self, other) == 0
 
     def __str__(self) -> str:
         text = " ".join([_spell(*entry) for entry in self.terms])
@@ -355,9 +355,9 @@ def terms_of(x: Any) -> tuple[tuple[Term, int], ...]:
 
 
 def dimension(terms: Mapping[Term, int], scope: Scope) -> Any:
-    """The dimension with these terms, by the scope's rules; an int where it is constant."""
+    """The dimension with these terms, by the scope's equalities; an int where it is constant."""
     found = [entry for entry in terms.items() if entry[1]]
-    if scope.rules:
+    if scope.rewrites:
         found = _rewritten(found, scope)
     if not found:
         return 0
@@ -375,10 +375,10 @@ def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, 
     while pending:
         term = pending.pop(0)
         k = known.get(term, 0)
-        rule = _rule_for(term, k, scope.rules) if k else None
-        if rule is None:
+        rewrite = _rewrite_for(term, k, scope.rewrites) if k else None
+        if rewrite is None:
             continue
-        left, (value, factor), rest = rule
+        left, (value, factor), rest = rewrite
         if (term, left) in used:
             continue
         used.add((term, left))      # type: ignore[arg-type]
@@ -390,13 +390,13 @@ def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, 
     return [entry for entry in known.items() if entry[1]]
 
 
-def _rule_for(term: Term, k: int, rules: dict[Term, tuple[Any, int]]) -> Any:
-    """A rule for a term or one of its powers: (its left side, (right side, k), what is left)."""
+def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[Any, int]]) -> Any:
+    """A rewrite of a term or one of its powers: (its left side, (right side, k), what is left)."""
     parts = [term] if len(term.powers) < 2 else [term, *[Term((p,)) for p in term.powers]]
     for left in parts:
-        rule = rules.get(left)
-        if rule is not None and k % rule[1] == 0:
-            return left, rule, term.times(left, -1)
+        rewrite = rewrites.get(left)
+        if rewrite is not None and k % rewrite[1] == 0:
+            return left, rewrite, term.times(left, -1)
     return None
 
 
@@ -555,7 +555,7 @@ def evaluate(d: Any, env: Mapping[str, Any], extremes: Mapping[str, Callable[...
     """The value of a dimension where its variables have those of `env`; KeyError for unknown ones.
 
     Values are whatever has `+`, `*`, `//` and `%`; `extremes` has functions "max" and "min" of
-    them. A variable without value that the scope has a rule for is what the rule says.
+    them. A variable without value that the scope rewrites is what it is rewritten to.
     """
     if not isinstance(d, Dimension):
         return d
@@ -575,9 +575,9 @@ def _factor_value(factor: Factor, scope: Scope, env: Mapping[str, Any],
                   extremes: Mapping[str, Callable[..., Any]]) -> Any:
     if not factor.operands:
         if factor.name not in env:
-            rule = scope.rules.get(Term(((factor, 1),)))
-            if rule is not None and rule[1] == 1:
-                return evaluate(rule[0], env, extremes)
+            rewrite = scope.rewrites.get(Term(((factor, 1),)))
+            if rewrite is not None and rewrite[1] == 1:
+                return evaluate(rewrite[0], env, extremes)
         return env[factor.name]
     x, y = [evaluate(operand, env, extremes) for operand in factor.operands]
     if factor.name in ("max", "min"):

@@ -101,7 +101,7 @@ from olympus._src.base.lib.guards import (
 from olympus._src.base.lib.host import (
     HostFunction,
     WeakCall,
-    hold_while_running,
+    keep_while_running,
     raised_by_host,
     runtime_error,
     set_explain_collective,
@@ -159,7 +159,7 @@ def install_config_slots(enable_x64: Any, disable_jit: Any, post_hook: Any) -> N
 __all__ = [
     "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
     "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
-    "HostFunction", "WeakCall", "WholeArray", "hold_while_running", "LoadedExecutable",
+    "HostFunction", "WeakCall", "WholeArray", "keep_while_running", "LoadedExecutable",
     "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
     "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
     "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks", "block_until_ready",

@@ -159,14 +159,14 @@ def is_readable(array: Any) -> bool:
     """Whether the parts in this process are the whole value of an array."""
     if _all_devices(array).is_fully_addressable:
         return True
-    held = _held(array)
-    if not held:
+    here = _slices_here(array)
+    if not here:
         return False
     every = shard_slices(array._sharding, tuple(array.aval.shape))
-    return len({_starts(index) for index in held}) == len({_starts(index) for index in every})
+    return len({_starts(index) for index in here}) == len({_starts(index) for index in every})
 
 
-def _held(array: Any) -> list[tuple[slice, ...]]:
+def _slices_here(array: Any) -> list[tuple[slice, ...]]:
     """Which part of an array each of its devices in this process holds."""
     devices = _all_devices(array)
     here = set(devices.addressable_device_list)
@@ -287,7 +287,7 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
             return array._single_device_array_to_np_array_did_copy()[0]
     parts = _parts_to_numpy(array)
     whole = np.empty(aval.shape, aval.dtype)
-    for index, part in zip(_held(array), parts, strict=True):
+    for index, part in zip(_slices_here(array), parts, strict=True):
         whole[index] = part
     whole.flags.writeable = False
     return whole

@@ -61,7 +61,7 @@ _running: queue.Queue[tuple[Any, Any]] = queue.Queue()
 _waiting: list[threading.Thread] = []
 
 
-def hold_while_running(token: Any, functions: Any) -> None:
+def keep_while_running(token: Any, functions: Any) -> None:
     """Keep the functions that a started program calls until it has ended."""
     with _lock:
         if not _waiting or not _waiting[0].is_alive():      # the first time, or after a fork

@@ -37,7 +37,7 @@ from ...types import dtypes
 from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 from ...types.tree_paths import keystr
 from .dormand_prince import Fun
-from .pairs import RK45
+from .runge_kutta import RK45
 from .steps import Equation, Settings, at_time, is_going, start, step
 
 __all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "solved_at"]

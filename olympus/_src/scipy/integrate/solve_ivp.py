@@ -32,8 +32,8 @@ from ...types import dtypes
 from ...types.tree import tree_leaves
 from .events import Ends, Event, Signs, crossed, located, read_events, values_of
 from .odeint import like, solved_at
-from .pairs import DOP853, RK23, RK45
 from .radau import RADAU
+from .runge_kutta import DOP853, RK23, RK45
 from .steps import Equation, Method, Progress, Settings, horner, is_going, start, step
 
 __all__ = ["OdeResult", "OdeSolution", "solve_ivp"]

@@ -88,12 +88,12 @@ def is_dynamic(x: Any) -> bool:
 
 
 def _scalar(b: Any, name: str, xs: Sequence[Any]) -> Any:
-    return b.op(f"stablehlo.{name}", xs, None, b.module.dim_aval)
+    return b.op(f"stablehlo.{name}", xs, None, b.module.dimension_aval)
 
 
 def size(b: Any, d: Any) -> Any:
     """The value of a dimension, of the dtype of ints; computed once per block."""
-    dtype = b.module.dim_aval.dtype
+    dtype = b.module.dimension_aval.dtype
     if not isinstance(d, SymbolicDim):
         return b.scalar(int(d), dtype)
     values = {} if b.block.sizes is None else b.block.sizes.values
@@ -105,7 +105,7 @@ def size(b: Any, d: Any) -> Any:
 
 
 def _sum(b: Any, d: Dimension) -> Any:
-    dtype, total = b.module.dim_aval.dtype, None
+    dtype, total = b.module.dimension_aval.dtype, None
     for term, k in d.terms:
         factors = [_factor(b, f, d) for f, power in term.powers for _ in range(power)]
         if k != 1 or not factors:
@@ -140,7 +140,7 @@ def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
 
 def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
     """Quotient or remainder as of Python, from those that round to zero."""
-    kind = b.module.dim_aval
+    kind = b.module.dimension_aval
     quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
     if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
         return quotient if factor.name == "floordiv" else remainder
@@ -158,7 +158,7 @@ def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
 
 def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> Any:
     """A tensor of rank 1 of ints and dimensions."""
-    dtype = b.module.dim_aval.dtype if dtype is None else dtype
+    dtype = b.module.dimension_aval.dtype if dtype is None else dtype
     if is_static(values):
         aval = make_aval((len(values),), dtype)
         return b.op("stablehlo.constant", [], {
@@ -184,7 +184,7 @@ def sizes_of(b: Any, shape: Sequence[Any]) -> Any:
 
 def _own_sizes(b: Any, x: Any) -> list[Any]:
     """The sizes of an MLIR value as scalars of the dtype of ints."""
-    kind = b.module.dim_aval
+    kind = b.module.dimension_aval
     found = []
     for i, n in enumerate(x.type.shape):
         if not x.type.is_dynamic_dim(i):
@@ -206,9 +206,9 @@ def emit_solution(b: Any, solution: Solution, args: Sequence[Any]) -> Sizes:
         if not is_symbolic_dim(condition.left) and not is_symbolic_dim(condition.right):
             continue
         left, right = size(b, condition.left), size(b, condition.right)
-        holds = b.compare("EQ" if condition.equal else "GE", left, right, "SIGNED", flag)
+        satisfied = b.compare("EQ" if condition.equal else "GE", left, right, "SIGNED", flag)
         text, inputs = condition.message()
-        b.custom_call("shape_assertion", [holds, *[size(b, d) for d in inputs]], [], {
+        b.custom_call("shape_assertion", [satisfied, *[size(b, d) for d in inputs]], [], {
             "has_side_effect": attr("true"), "api_version": attr("1 : i32"),
             "error_message": mlir.ir.StringAttr.get(text)})
     return Sizes(values)
@@ -265,12 +265,12 @@ def operand(b: Any, attribute: Any) -> Any:
         if isinstance(attribute, mlir.ir.DenseI64ArrayAttr):
             return vector(b, list(attribute))
         return b.constant(np.array(attribute), make_aval(
-            tuple(attribute.type.shape), b.module.dim_aval.dtype))
+            tuple(attribute.type.shape), b.module.dimension_aval.dtype))
     if not any(isinstance(entry, tuple) for entry in attribute):
         return vector(b, attribute)
     flat = vector(b, [d for pair in attribute for d in pair])
     return b.op("stablehlo.reshape", [flat], None,
-                make_aval((len(attribute), 2), b.module.dim_aval.dtype))
+                make_aval((len(attribute), 2), b.module.dimension_aval.dtype))
 
 
 def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
@@ -278,7 +278,7 @@ def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[A
     if not isinstance(sizes, tuple):
         return None
     x, *starts = xs
-    kind = b.module.dim_aval
+    kind = b.module.dimension_aval
     aval = make_aval((len(sizes),), kind.dtype)
     at = _stacked(b, [s if s.type == tensor_type(kind) else b.convert(s, kind) for s in starts],
                   kind.dtype)
@@ -292,7 +292,7 @@ def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[A
 def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
     """`lengths` elements from `at`; written as start + length, which refinement looks for."""
     rank = len(x.type.shape)
-    aval = make_aval((rank,), b.module.dim_aval.dtype)
+    aval = make_aval((rank,), b.module.dimension_aval.dtype)
     end = b.op("stablehlo.add", [at, lengths], None, aval)
     return b.raw("stablehlo.real_dynamic_slice", [x, at, end, vector(b, [1] * rank)], {},
                  [tensor_type(avals[0])])
@@ -300,7 +300,7 @@ def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
 
 def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any, aval: Any) -> Any:
     """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
-    kind = b.module.dim_aval
+    kind = b.module.dimension_aval
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
     index = index if index.type == tensor_type(kind) else b.convert(index, kind)
     zero = b.scalar(0, kind.dtype)
@@ -315,7 +315,7 @@ def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any, aval: Any) -> Any:
 
 def as_row(b: Any, x: Any, row: Any) -> Any:
     """x with an axis of size 1 in front; its type."""
-    kind = b.module.dim_aval
+    kind = b.module.dimension_aval
     lengths = _stacked(b, [b.scalar(1, kind.dtype), *_own_sizes(b, x)], kind.dtype)
     return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result
 
