@@ -485,15 +485,17 @@ def handed_on(pr: Any, results: tuple[bool, ...] | None = None) -> set[Any]:
 def _handed_on(pr: Any, results: Iterable[Any]) -> set[Any]:
     found = set(variables(results))
     for eqn in reversed(pr.eqns):
-        name, out = eqn.primitive.name, eqn.outvars[0] if eqn.outvars else None
+        name = eqn.primitive.name
         if name in CALLS:
             (_, body, its), = eqn.primitive.applied(eqn.params, eqn.invars)
             inside = handed_on(body.olympuspr, tuple([v in found for v in eqn.outvars]))
             found.update(variables([v for v, x in zip(its, body.invars, strict=True)
                                     if x in inside]))
-        elif (name in HANDS_ON and _has_nan(out.aval) and not definitely_equal(out.aval.size, 0)
-                and (name not in MOVES or out in found) and eqn.params.get("y") != 0):
-            found.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
+        elif name in HANDS_ON and eqn.params.get("y") != 0:     # x ** 0 is 1
+            out, = eqn.outvars
+            if (_has_nan(out.aval) and not definitely_equal(out.aval.size, 0)
+                    and (name not in MOVES or out in found)):
+                found.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
     return found
 
 

@@ -474,6 +474,9 @@ class JitFunction:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
+            if ctx.trace is ThreadState.trace and config.notes_failures() and (
+                    self.noted is not None):
+                return self._noting(self.noted, args, kwargs), None, False
             if (self.guards or config.jit_guards.value) != "off" and self._look():
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
@@ -507,8 +510,6 @@ class JitFunction:
             lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        if ctx.trace is ThreadState.trace and config.notes_failures() and self.noted is not None:
-            return self._noting(self.noted, args, kwargs), None, False
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
