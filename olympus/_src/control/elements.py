@@ -30,7 +30,7 @@ class Unchecked(Call):
     """A call of what is checked already."""
 
     def checked(self, checks: Any, args: Any, params: Any) -> None:
-        """Nothing."""
+        """None: it is bound as it is."""
 
 
 unchecked_call_p = Unchecked("unchecked_call")

@@ -211,9 +211,9 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
     @wraps(fun, attributes=True)
     @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
-        at_once = ctx.trace is not ThreadState.trace
-        error, out = (compiled if at_once else quick)(*args, **kwargs)
-        if at_once or error._sites or quick is compiled:
+        traced = ctx.trace is not ThreadState.trace
+        error, out = (compiled if traced else quick)(*args, **kwargs)
+        if traced or error._sites or quick is compiled:
             check_error(error)
         elif error._code:
             check_error(compiled(*args, **kwargs)[0])

@@ -174,7 +174,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     with timed(name, log="tracing", event="olympuspr_trace"):
         closed = stage(noted, arguments.avals, DebugInfo(name, names))
     if signature.library:
-        _leave_line_open(closed.olympuspr, source.user_frame())
+        _leave_line_open(closed.olympuspr, source.user_frame(), set())
     out_tree, paths, out_shardings, out_layouts = noted.found
     closed.olympuspr.debug_info = DebugInfo(name, names, paths)
     if config.enable_checks.value:
@@ -189,14 +189,17 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 
-def _leave_line_open(pr: Any, here: Any) -> None:
+def _leave_line_open(pr: Any, here: Any, seen: set[int]) -> None:
     """Take the line `here` from a library's program, which serves calls in other lines, too."""
+    seen.add(id(pr))
     for eqn in pr.eqns:
         if eqn.source == here:
             eqn.source = source.CALLERS
         for name in eqn.primitive.programs or ():
             for body in programs_in(eqn.params[name]):
-                _leave_line_open(getattr(body, "olympuspr", body), here)
+                body = getattr(body, "olympuspr", body)
+                if id(body) not in seen:
+                    _leave_line_open(body, here, seen)
 
 
 def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
