@@ -13,12 +13,13 @@ from ._src.random.keys import (
 )
 from ._src.random.gamma import gamma, loggamma, random_gamma_p
 from ._src.random.from_gamma import ball, beta, chisquare, dirichlet, f, generalized_normal, t
-from ._src.random.counts import logseries, negative_binomial, poisson, zipf
-from ._src.random.directions import vonmises
+from ._src.random.poisson import negative_binomial, poisson
+from ._src.random.vonmises import vonmises
 from ._src.random.multivariate import multivariate_normal, orthogonal
 from ._src.random.noncentral import noncentral_chisquare, noncentral_f
-from ._src.random.trials import binomial, multinomial
-from ._src.random.urns import hypergeometric, multivariate_hypergeometric
+from ._src.random.binomial import binomial, multinomial
+from ._src.random.hypergeometric import hypergeometric, multivariate_hypergeometric
+from ._src.random.zipf import logseries, zipf
 
 __all__ = [
     "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",

@@ -270,23 +270,24 @@ def spell(worst: float) -> str:
 
 HEADER = """# Accuracy
 
-The largest error found, in units in the last place (ULP) of the exact result, of each elementwise
-function of `olympus.lax` and of many of `olympus.scipy.special`, on CPU. `tools/accuracy.py` writes
-this page; `tests/test_accuracy.py` measures some rows again and fails where they are worse.
+This page lists the largest error found, in units in the last place (ULP) of the exact result, of
+each elementwise function of `olympus.lax` and of many of `olympus.scipy.special`, on CPU.
+`tools/accuracy.py` writes the page; `tests/test_accuracy.py` measures some rows again and fails
+where they are worse.
 
-* *points*: of float64, compared with mpmath at 40 digits. The other dtypes are compared with NumPy
-  or SciPy in float64, whose own errors are below 0.001 ULP of float32 (for `igamma_grad_a` and
-  `random_gamma_grad`, which SciPy lacks, with Olympus's float64), at as many points as were asked
-  for; float16 and bfloat16 at all 65536 numbers if there is one operand.
+* *points*: the number of points in float64, where results are compared with mpmath at 40 digits.
+  The other dtypes are compared with NumPy or SciPy in float64, whose own errors are below 0.001 ULP
+  of float32 (for `igamma_grad_a` and `random_gamma_grad`, which SciPy lacks, with Olympus's
+  float64). Functions of one operand are measured at all 65536 numbers of float16 and bfloat16.
 * Half of the points are uniform near zero, half uniform in logarithm over the range of the dtype,
   within the function's natural domain. Subnormal operands and results are left out: XLA on CPU
   takes subnormal numbers for zero.
-* *kinds*: of combinations of ±0, ±1, ±inf, NaN and the smallest and largest subnormal and normal
-  numbers, how many have a result that is NaN or infinite and should not be, or the reverse. Most
-  are subnormal operands taken for zero (`1 / x`, `log(x)`), and `igamma` and `betainc` at
-  infinities, where SciPy has no limit.
-* Rows of `special` have a tenth of the points, in the ranges of `tests/test_scipy_special.py`; the
-  largest errors are next to zeros of the functions.
+* *kinds*: the number of wrong kinds of results (NaN or infinite where the result should be finite,
+  or the reverse) at combinations of ±0, ±1, ±inf, NaN and the smallest and largest subnormal and
+  normal numbers. Most are subnormal operands taken for zero (`1 / x`, `log(x)`), and `igamma` and
+  `betainc` at infinities, where SciPy has no limit.
+* Rows of `special` have a tenth of the points, in the ranges of `tests/test_scipy_special.py`.
+  Their largest errors are next to zeros of the functions.
 * An error of `inf` is a result that is NaN or infinite where the exact one is a normal number.
 
 | function | points | float16 | kinds | bfloat16 | kinds | float32 | kinds | float64 | kinds |

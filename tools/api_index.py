@@ -73,10 +73,14 @@ def summary(value: Any) -> str:
 
 OPTIONS_HEAD = """# Options
 
-Each option is read and set by name: `olympus.config.update("olympus_enable_x64", True)` for the
-process, the variable `OLYMPUS_ENABLE_X64=1` for a process from its start; those that `olympus` has
-a name for are context managers, too: `with olympus.enable_x64():`. Written by `tools/api_index.py`
-from `_src/base/config.py`.
+This page lists every option with its default. There are three ways to set one:
+
+- for the process, `olympus.config.update("olympus_enable_x64", True)`;
+- from the start of a process, the variable `OLYMPUS_ENABLE_X64=1`;
+- for a block, if `olympus` has a name for the option, `with olympus.enable_x64():`.
+
+`olympus.config.olympus_enable_x64` reads an option. `tools/api_index.py` writes this page from
+`_src/base/config.py`.
 
 | option | default | what it does |
 |---|---|---|
@@ -84,7 +88,7 @@ from `_src/base/config.py`.
 IDLE_HEAD = """
 ## Options of JAX's that change nothing here
 
-They are accepted. A value that asks for something else than what is done is warned of, once.
+Olympus accepts these options. A value that asks for other behaviour gives one warning.
 
 | option | default | why |
 |---|---|---|

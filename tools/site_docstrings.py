@@ -1,5 +1,8 @@
-"""What mkdocstrings shows of our docstrings: the examples, which stand bare there, as code."""
+"""What mkdocstrings shows of our docstrings: what help() shows, the examples as code."""
 
+import contextlib
+import inspect
+import pkgutil
 import re
 
 import griffe
@@ -12,9 +15,17 @@ def fenced(text: str) -> str:
     return EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text)
 
 
+def told(obj: griffe.Object) -> str:
+    """The docstring as help() shows it: with what the source says once for a family."""
+    if obj.is_function or obj.is_class:
+        with contextlib.suppress(ImportError, AttributeError):
+            return inspect.getdoc(pkgutil.resolve_name(obj.path)) or obj.docstring.value
+    return obj.docstring.value
+
+
 class Examples(griffe.Extension):
     """Puts the examples of every docstring into blocks, before its sections are read."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         if obj.docstring:
-            obj.docstring.value = fenced(obj.docstring.value)
+            obj.docstring.value = fenced(told(obj))

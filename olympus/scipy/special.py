@@ -7,7 +7,7 @@ from .._src.scipy.special.bessel import (
 )
 from .._src.scipy.special.bessel_real import airy, iv, ive, jv, kv, kve, yv
 from .._src.scipy.special.carlson import ellipeinc, ellipj, ellipkinc, elliprc, elliprd, elliprf
-from .._src.scipy.special.counting import (
+from .._src.scipy.special.combinatorics import (
     bernoulli, binom, comb, factorial, multigammaln, perm, poch, zeta, zetac,
 )
 from .._src.scipy.special.distributions import (

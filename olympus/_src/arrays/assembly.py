@@ -31,7 +31,7 @@ Index = tuple[slice, ...]
 def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
                              data_callback: Callable[[Index], ArrayLike],
                              dtype: DTypeLike | None = None) -> Array:
-    """An array whose parts a function gives, each when it is put on its device.
+    """Make an array of the parts that a function returns, one for each device.
 
     No process needs to hold the whole array: a part may be read from a file, say.
 
@@ -97,7 +97,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
 def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding,
                                          arrays: Sequence[Array], *,
                                          dtype: DTypeLike | None = None) -> Array:
-    """An array of several devices from those of one device each, without a copy.
+    """Join arrays on one device each to an array over several devices, without a copy.
 
     Args:
       shape: of the whole array.
@@ -114,7 +114,6 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     array, or with two, and for wrong shapes and dtypes. That devices which hold the same part were
     given equal values is not checked.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> sharding = NamedSharding(olympus.make_mesh((1,), ("x",)), P("x"))
     >>> part = olympus.device_put(onp.arange(4), olympus.devices()[0])
@@ -167,7 +166,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 @api_boundary
 def make_array_from_process_local_data(sharding: Sharding | Device, local_data: PyTree,
                                        global_shape: PyTree = None) -> PyTree:
-    """An array of the devices of all processes, of which each process gives its own rows.
+    """Make an array over the devices of all processes, each of which gives its own rows.
 
     Args:
       sharding: how the whole array is cut over devices, or one device.
@@ -188,8 +187,8 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
     >>> import numpy as np, olympus
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> sharding = NamedSharding(olympus.make_mesh((1,), ("batch",)), P("batch"))
-    >>> olympus.make_array_from_process_local_data(sharding, np.ones((4, 2), "float32")).shape
-    (4, 2)
+    >>> print(olympus.make_array_from_process_local_data(sharding, np.arange(4.0)))
+    [0. 1. 2. 3.]
     """
     what = "make_array_from_process_local_data"
     leaves, tree = tree_flatten(local_data)

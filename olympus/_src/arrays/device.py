@@ -48,15 +48,15 @@ _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs on
 @api_boundary
 def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
                donate: bool | PyTree = False, may_alias: bool | None | PyTree = None) -> PyTree:
-    """Put arrays on a device; returns at once.
+    """Put arrays on a device, and return without waiting for the transfer.
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device, a sharding or a `Format`, to which the results are committed, a
-        `PartitionSpec` of the mesh around, a `memory.Space` of the device where they are, or a
-        pytree of those that is a prefix of the structure of `x`; None leaves arrays where they are
-        and puts other values on the default device, uncommitted. A sharding's memory kind is where
-        on the device they are.
+      device: a device, a sharding or a `Format`, to which the results are committed; a
+        `PartitionSpec` of the ambient mesh; a `memory.Space` of the arrays' own device; or a pytree
+        of those that is a prefix of the structure of `x`. None leaves arrays where they are, and
+        puts other values on the default device, uncommitted. The memory kind of a sharding names
+        the memory of the device.
       src: where `x` is now; not needed.
       donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
@@ -65,14 +65,14 @@ def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
     Returns:
       A pytree of arrays of the structure of `x`.
 
-    Within a compiled program, the program runs on the devices named; the values may be in the
-    memories "device" and "pinned_host" of those.
-    Where a sharding is over all processes of a job, all must call this, with the same values.
-    TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
-    do not fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for
-    values that differ from process to process.
+    A compiled program with `device_put` inside runs on the devices named; values may be in their
+    memories "device" and "pinned_host". If a sharding is over all processes of a job, all must call
+    this, with the same values.
 
-    >>> import olympus
+    TypeError for leaves that are not arrays; ValueError for a wrong device, for shapes that do not
+    fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for values
+    that differ from process to process.
+
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
     {'a': Array(1., dtype=float32, weak_type=True)}
     """
@@ -294,7 +294,7 @@ def _in_memory(x: Any, memory: str | None) -> Any:
 
 @api_boundary
 def device_get(x: PyTree) -> PyTree:
-    """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
+    """Wait for the arrays of a pytree, and return NumPy arrays; other leaves stay as they are.
 
     Args:
       x: a pytree.
@@ -302,7 +302,6 @@ def device_get(x: PyTree) -> PyTree:
     Returns:
       The same structure; several copies run at once.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
@@ -313,7 +312,7 @@ def device_get(x: PyTree) -> PyTree:
 
 @api_boundary
 def block_until_ready(x: T) -> T:
-    """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
+    """Wait until the arrays of a pytree are computed, and return it; raise their errors.
 
     Args:
       x: a pytree; leaves that are not arrays are ignored.
@@ -321,7 +320,6 @@ def block_until_ready(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
     """
@@ -341,7 +339,6 @@ def copy_to_host_async(x: T) -> T:
     Returns:
       The same pytree.
 
-    >>> import olympus
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
     >>> x.tolist()
     [0, 1]
@@ -362,7 +359,7 @@ def _arrays(x: Any) -> list[Any]:
 def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
               axis_types: Sequence[AxisType] | None = None, *,
               devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of the first devices, as many as it takes.
+    """Make a mesh of the first devices, as many as its shape needs.
 
     Args:
       axis_sizes: how many devices each axis has.
@@ -375,7 +372,6 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
     ValueError if there are not enough.
 
-    >>> import olympus
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))
     Mesh('data': 1, 'model': 1, axis_types=(Explicit, Explicit))
     """
@@ -395,7 +391,7 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included.
+    """All arrays of a platform that are not deleted yet, including those that Olympus keeps.
 
     Args:
       platform: its name; None is the default backend's.
@@ -403,7 +399,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     Returns:
       A list of arrays, to look for what holds memory.
 
-    >>> import olympus
     >>> x = olympus.numpy.arange(3)
     >>> any(y is x for y in olympus.live_arrays())
     True
@@ -414,7 +409,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Drop every traced and compiled program; they are made anew when next needed.
 
-    >>> import olympus
     >>> olympus.clear_caches()
     """
     drop_programs()

@@ -78,7 +78,6 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     TypeError for leaves that are not arrays. The returned function raises ValueError for a vector
     of another length and, where the leaves' dtypes differ, TypeError for one of another dtype.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.flatten_util import ravel_pytree
     >>> vector, unravel = ravel_pytree({"a": onp.ones((2, 1)), "b": 3.0})
     >>> vector

@@ -100,7 +100,6 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
 
     TypeError for leaves that are not arrays; ValueError where no process or several are the source.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.broadcast_one_to_all({"seed": 3})
     {'seed': array(3)}
     """
@@ -131,7 +130,6 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
       A pytree of NumPy arrays. For an array that spans processes, which needs `tiled`, it is the
       whole value.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.process_allgather({"loss": 3.0})
     {'loss': array([3.])}
     """
@@ -171,7 +169,6 @@ def sync_global_devices(name: str) -> None:
     Args:
       name: of the place; AssertionError where processes wait at different ones.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("data is ready")
     """
     assert_equal(np.uint32(zlib.crc32(name.encode())),
@@ -188,7 +185,6 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
         are compared with those of the others. NaN equals NaN.
       fail_message: what the error begins with.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.assert_equal({"step": 3}, "steps differ")
     """
     leaves = [x.addressable_data(0) if type(x) is lib.ArrayImpl and not x.is_fully_addressable
@@ -231,7 +227,6 @@ def reached_preemption_sync_point(step_id: int) -> bool:
       A bool; False where there is no job. RuntimeError if `olympus_enable_preemption_service` was
       off when the job was joined.
 
-    >>> from olympus.experimental import multihost_utils
     >>> multihost_utils.reached_preemption_sync_point(0)
     False
     """
@@ -275,7 +270,6 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
       are not, all processes must give the same values.
 
     >>> import numpy as np, olympus
-    >>> from olympus.experimental import multihost_utils
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, olympus.P("x"))
     Array([0, 1, 2], dtype=int32)
@@ -312,7 +306,6 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
       A pytree of arrays over the part of the mesh that is of this process.
 
     >>> import numpy as np, olympus
-    >>> from olympus.experimental import multihost_utils
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> x = olympus.device_put(np.arange(3), olympus.NamedSharding(mesh, olympus.P("x")))
     >>> multihost_utils.global_array_to_host_local_array(x, mesh, olympus.P("x"))
@@ -377,8 +370,6 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     ProcessFailureError at the end of the block if some were lost in it. RuntimeError where there is
     no job, ValueError for no devices, or none of this process.
 
-    >>> import olympus
-    >>> from olympus.experimental import multihost_utils
     >>> with multihost_utils.live_devices(olympus.devices()) as alive:  # doctest: +SKIP
     ...     mesh = olympus.sharding.Mesh(alive, "x")
     """

@@ -86,10 +86,11 @@ class _Line:
     def __init__(self, args: Sequence[Any], eps: float | None) -> None:
         self.args = device_put(tuple(args))
         self.eps = _step(self.args) if eps is None else eps
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(0)      # a check that fails fails again
         wanted = tree_map(partial(_direction, rng), self.args)
         self.up = _moved(self.args, wanted, self.eps)
         self.down = _moved(self.args, wanted, -self.eps)
+        # The step that the rounded arguments did take, which is not quite the wanted one.
         self.tangents = tree_map(lambda x, t: np.asarray(t).astype(typeof(x).dtype)
                                  if has_tangent(typeof(x)) else t,
                                  self.args, _difference(self.up, self.down, self.eps))
@@ -136,7 +137,6 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_jvp(onp.sin, functools.partial(olympus.jvp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)
@@ -179,7 +179,6 @@ def check_vjp(f: Callable[..., PyTree],
     `equal_nan`.
 
     >>> import functools, olympus, olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_vjp(onp.sin, functools.partial(olympus.vjp, onp.sin), (0.5,))
     """
     line = _Line(args, eps)
@@ -234,8 +233,6 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
 
     AssertionError where they differ, ValueError for other modes or an order less than 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import test_util
     >>> test_util.check_grads(lambda x: x["a"] ** 3 * x["b"], ({"a": 1.5, "b": 0.5},), order=2)
     >>> test_util.check_grads(onp.floor, (0.9999,), order=1, eps=1e-3)
     Traceback (most recent call last):

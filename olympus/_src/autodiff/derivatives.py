@@ -84,6 +84,7 @@ class FlatFunction:
         out = self.call(leaves)
         if self.has_aux:
             out, aux = split_aux(self.what, self.fun, out)
+            # A tracer of this transformation in aux would outlive it.
             self.aux = without_tangents(aux)
         outs, self.out_tree = tree_flatten(out)
         check_results(self.what, self.fun, out, outs)
@@ -107,6 +108,7 @@ def without_tangents(aux: Any) -> Any:
     """Auxiliary data as the enclosing trace sees it; leaves may be anything."""
     trace = ctx.trace
     leaves, tree = tree_flatten(aux)
+    # Tracers of outer traces stay: an outer grad may differentiate aux.
     return tree.unflatten([x.primal if type(x) is JVPTracer and x._trace is trace else x
                            for x in leaves])
 
@@ -126,16 +128,19 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
                    ) -> tuple[list[Any], Linearized]:
     """Results of a flat function at the primals, and its derivative there as a program."""
     parent = ctx.trace
+    # The tape passes known values on to the caller's trace, where primals are as concrete as they
+    # would be without derivatives. Integers have symbolic zeros: rules record nothing for those.
     tape = TapeTrace(parent)
     tangents = [Zero(t) if is_float0(t) else tape.new_input(t)
                 for a in avals for t in (a.to_tangent_aval(),)]
     ctx.trace = tape
     try:
         outs, out_tangents = jvp_flat(under("jvp", fun), primals, tangents)
+        # Zeros are no outputs of the program; `active_out` says where they belong.
         program = tape.close([t for t in out_tangents if type(t) is not Zero])
     finally:
         ctx.trace = parent
-        tape.end()
+        tape.end()      # from now on the use of a tracer of the tape is an error: it leaked
     return outs, Linearized(program, avals, [typeof(x) for x in outs],
                             [type(t) is not Zero for t in tangents],
                             [type(t) is not Zero for t in out_tangents])
@@ -144,6 +149,7 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
 def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """Cotangents of all inputs, as arrays, from those of all outputs."""
     pr = lin.program.olympuspr
+    # One cotangent for each input of the program, that is for each active argument, in order.
     out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
                              [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
     return [instantiate(next(out), aval.to_cotangent_aval()) if active else
@@ -162,6 +168,7 @@ def instantiate(x: Any, aval: Any) -> Any:
     if aval.tagged:
         x = as_typed(x, aval)
     have = typeof(x)
+    # A strong gradient of a weak argument would give `x - rate * gradient` another dtype than x.
     return x if have.weak_type == aval.weak_type else cast(
         x, have.update(weak_type=aval.weak_type))
 
@@ -202,7 +209,6 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
       A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many the
       arguments.
 
-    >>> import olympus
     >>> olympus.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
@@ -231,7 +237,6 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
 
     TypeError for a result that is no real scalar, and for arguments of other dtypes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.grad(onp.tanh)(0.0)
     Array(1., dtype=float32, weak_type=True)
     """
@@ -250,6 +255,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             positions, chosen = select(what, fun, numbers, args)
             leaves, in_tree = tree_flatten(chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
+            # Before the function runs: it may take long, and its own errors would hide these.
             avals = check_arrays(what, fun, leaves, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
@@ -280,7 +286,7 @@ class ScalarFunction(FlatFunction):
 
     def check(self, out: Any, outs: Sequence[Any]) -> None:
         what, name = self.what, name_of(self.fun)
-        if len(outs) != 1 or outs[0] is not out:
+        if len(outs) != 1 or outs[0] is not out:    # a container of one array is no scalar
             hint = " pass has_aux=True for auxiliary results;" if isinstance(out, tuple) else ""
             found = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
             raise TypeError(f"{what}: {name} returned {found}. {ONLY_SCALARS} Instead,{hint} use "
@@ -360,7 +366,6 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
 
     TypeError for structures or dtypes that differ, ValueError for shapes that do.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jvp(onp.sin, (0.0,), (2.0,))[1]
     Array(2., dtype=float32, weak_type=True)
     """
@@ -371,6 +376,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
                         "jvp(f, (x,), (t,)).")
     leaves, tree = tree_flatten(primals)
     given, tangent_tree = tree_flatten(tangents)
+    # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
         places = "; ".join(explain_mismatch(tree, tangents)[:4])
         raise TypeError("jvp: primal and tangent arguments to olympus.jvp must have the same tree "
@@ -390,6 +396,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
 def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Tangents as forward mode takes them: symbolic zeros for integers."""
     moving = list(map(has_tangent, avals))
+    # The float0 arrays that users give for integers are never operands of anything.
     arrays = iter(as_arrays([t for t, moves in zip(tangents, moving) if moves]))
     return [instantiate(next(arrays), a) if moves else Zero(a.to_tangent_aval())
             for a, moves in zip(avals, moving)]
@@ -406,7 +413,7 @@ def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) 
     """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
     required = aval.to_tangent_aval()
     jvp = what == "jvp"
-    error = TypeError if jvp else ValueError
+    error = TypeError if jvp else ValueError    # as in JAX, whose programs catch these
     rule = ("primal and tangent arguments to olympus.jvp do not match" if jvp else
             "linearized function called on tangent values inconsistent with the original primal "
             "values")
@@ -453,6 +460,8 @@ class Meta:
 class LinearMap:
     """A derivative at a point. A pytree of the values it needs, so `jit` may return it."""
 
+    # The constants are the leaves: they are traced where the map is an argument of a jitted
+    # function. `meta` is the structure, so that maps of two calls of `vjp` are of two types.
     __slots__ = ("consts", "meta")
 
     def __init__(self, meta: Meta, consts: Sequence[Any]) -> None:
@@ -524,6 +533,8 @@ class Pullback(LinearMap):
                              "its result", meta.out_tree, out_ct, ValueError)
         for i, (aval, ct) in enumerate(zip(meta.lin.out_avals, cts)):
             self._check(i, aval, ct)
+        # A result without tangents has no part in the program; whatever its cotangent is, it is
+        # not looked at.
         active = iter(as_arrays([x for x, a in zip(cts, meta.lin.active_out) if a]))
         cts = [next(active) if a else None for a in meta.lin.active_out]
         return meta.in_tree.unflatten(pull_back(meta.lin, self.consts, cts))
@@ -599,9 +610,11 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     # The map may live long: values that only dead equations read are given back now.
     pr, used, _ = dce_program(lin.program.olympuspr, [True] * len(lin.program.olympuspr.outvars))
     consts = [c for c, u in zip(lin.program.consts, used, strict=True) if u]
-    # Not `dce_closed`, which keeps the constants with the program.
+    # Not `dce_closed`, which keeps the constants with the program. They are the map's leaves: a
+    # second reference in its structure would keep arrays alive that the user has dropped.
     lin.program = ClosedOlympuspr(pr, consts)
     lin.program.consts = []
+    # Which constants are arguments: by identity, which `flat_primals` keeps from being reused.
     place = {id(x): i for i, x in enumerate(flat_primals)}
     derivative = kind(Meta(lin, in_tree, flat.out_tree, name_of(fun),
                            [place.get(id(c)) for c in consts]), consts)
@@ -646,7 +659,6 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 
     ValueError from the pullback for a cotangent of another structure or type.
 
-    >>> import olympus, olympus.numpy as onp
     >>> value, pullback = olympus.vjp(onp.sin, 0.0)
     >>> pullback(2.0)
     (Array(2., dtype=float32, weak_type=True),)
@@ -663,6 +675,7 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
     if saveable_args is not True:
         saved, meta = _flags("saveable_args", saveable_args, primals), pullback.meta
+        # Without the reference, the caller may donate or delete the arguments meanwhile.
         kept = [c if i is None or saved[i] else NotSaved()
                 for c, i in zip(pullback.consts, meta.argument, strict=True)]
         pullback = LackingPullback(meta, kept)
@@ -684,6 +697,7 @@ def _flags(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
 def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]
                  ) -> Callable[..., PyTree]:
     """The function, without derivatives by some of the arguments' arrays."""
+    # Not by closing over them: the pullback returns a cotangent, here zeros, for each argument.
     @wraps(fun)
     def inner(*args: Any) -> Any:
         leaves, tree = tree_flatten(args)
@@ -719,7 +733,6 @@ def linearize(fun: Callable[..., PyTree], *primals: PyTree,
       `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)` takes
       tangents of the arguments' structures, shapes and dtypes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> value, derivative = olympus.linearize(onp.sin, 0.0)
     >>> derivative(2.0)
     Array(2., dtype=float32, weak_type=True)
@@ -741,7 +754,6 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
       `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
       `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
 
-    >>> import olympus
     >>> fwd, bwd = olympus.fwd_and_bwd(lambda x, y: x * y, argnums=0)
     >>> value, residuals = fwd(2.0, 3.0)
     >>> bwd(residuals, 1.0)
@@ -765,6 +777,7 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
         cts = residuals(cotangent)
         return cts if isinstance(numbers, tuple) else cts[0]
 
+    # Two programs: the residuals between them are the leaves of the pullback that `fwd` returns.
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
@@ -786,7 +799,6 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
 
     TypeError if an operation in it is not linear in what depends on the arguments.
 
-    >>> import olympus
     >>> olympus.linear_transpose(lambda x, y: 2 * x - y, 1.0, 1.0)(3.0)
     (Array(6., dtype=float32, weak_type=True), Array(-3., dtype=float32, weak_type=True))
     """
@@ -797,6 +809,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
     closed = stage(flat, avals, DebugInfo(name_of(fun)))
     out_avals, out_tree = closed.out_avals, flat.out_tree
+    # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
     found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") for a in (*avals, *out_avals)}
     if len(found) > 1 or found & {"bool", "other"}:

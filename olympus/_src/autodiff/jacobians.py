@@ -68,7 +68,6 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
       shape is that of the result followed by that of the argument. That of an integer result is
       zero, of its dtype.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
@@ -91,7 +90,6 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Returns:
       A function of the same arguments; its cost is that of as many gradients as `fun` has outputs.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
@@ -120,11 +118,11 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
       A function of the same arguments; for shapes s of the result and n of the argument, arrays of
       shape s + n + n.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.hessian(lambda x: x[0] * x[1])(onp.array([1.0, 2.0]))
     Array([[0., 1.],
            [1., 0.]], dtype=float32)
     """
+    # Forward over reverse: tangents of the backward pass need no second tape.
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
@@ -149,6 +147,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
                 return fun(*full, **kwargs)
 
             flat = FlatFunction(what, fun, call, has_aux)
+            # The function runs once, in either mode; only the linear program is mapped over units.
             _, lin = linearize_flat(flat, as_arrays(leaves), avals)
             _check_results(what, fun, lin.out_avals, flat.out_tree, holomorphic)
             result = flat.out_tree.unflatten(map(in_tree.unflatten, blocks(lin)))
@@ -189,6 +188,7 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
+    # Under a trace the operations become part of the caller's program.
     make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
     return make(tuple(avals)), sum(a.size for a in avals)
 
@@ -209,7 +209,7 @@ _made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by
 
 def _columns(lin: Linearized) -> list[list[Any]]:
     """Forward mode: the tangent program, mapped over the unit tangents."""
-    units, total = _units(lin.avals)
+    units, total = _units(lin.avals)    # none where the arguments have no elements
     program = lin.program
     outs, dims = batch_flat(
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
@@ -222,6 +222,7 @@ def _columns(lin: Linearized) -> list[list[Any]]:
 def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
+    # Zeros of the integer's own dtype, not of float0.
     if dtypes.scalar_kind(out.dtype) in "iu":
         return [_zeros(out, (), a.shape) for a in avals]
     if column is None:
@@ -255,6 +256,7 @@ def _rows(lin: Linearized) -> list[list[Any]]:
         for i, x, dim in zip(places, outs, dims):
             ins[i] = to_axis(x, dim, 0, total)
     sizes = [a.size for a in lin.out_avals]
+    # Reverse mode gives derivatives input by input; the result of users is output by output.
     by_input = [_stack(x, a, lin.out_avals, sizes) for x, a in zip(ins, lin.avals)]
     return [list(row) for row in zip(*by_input)] if by_input else [[] for _ in lin.out_avals]
 

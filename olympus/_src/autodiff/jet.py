@@ -67,7 +67,6 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
 
     Source: Griewank & Walther, "Evaluating Derivatives" (2008), chapter 13.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.jet import jet
     >>> value, derivatives = jet(onp.exp, (0.0,), ([1.0, 0.0, 0.0],))
     >>> print(value, *derivatives)
@@ -97,7 +96,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
 
     noted = Noted(flat)
     outs, found = jet_flat(noted, arrays, scaled, order)
-    if not factorial_scaled:
+    if not factorial_scaled:    # the interpreter's terms are derivatives
         found = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in found]
     return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 
@@ -195,7 +194,6 @@ def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[An
     Returns:
       (result, terms).
 
-    >>> from olympus import lax
     >>> from olympus.experimental.jet import zero_prop
     >>> print(zero_prop(lax.floor_p, [2.5], [[1.0]]))
     (Array(2., dtype=float32, weak_type=True), [Array(0., dtype=float32, weak_type=True)])
@@ -230,7 +228,6 @@ def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[
     Returns:
       (result, terms).
 
-    >>> from olympus import lax
     >>> from olympus.experimental.jet import linear_prop
     >>> print(linear_prop(lax.neg_p, [2.5], [[1.0]])[0])
     -2.5
@@ -248,7 +245,6 @@ def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
     Returns:
       nothing; `jet_rules` has the rule.
 
-    >>> from olympus import lax
     >>> from olympus.experimental.jet import def_deriv
     >>> from olympus.extend.core import Primitive
     >>> def_deriv(Primitive("own_sin"), lax.cos)
@@ -268,7 +264,6 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., Any], primals_in: Sequence[
     Returns:
       (result, terms).
 
-    >>> from olympus import lax
     >>> from olympus.experimental.jet import deriv_prop
     >>> print(deriv_prop(lax.sin_p, lax.cos, [0.0], [[1.0, 0.0, 0.0]], accuracy=None)[1][0])
     1.0
@@ -294,7 +289,6 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
     Returns:
       nothing; `jet_rules` has the rule.
 
-    >>> from olympus import lax
     >>> from olympus.experimental.jet import def_comp
     >>> from olympus.extend.core import Primitive
     >>> def_comp(Primitive("own_tan"), lambda x: lax.sin(x) / lax.cos(x))

@@ -45,11 +45,14 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
         return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]
 
+    # The cut that reverse mode makes, staged: nothing is computed, and what the unknown half reads
+    # has a variable in the known half, whose equation tells the origin.
     split = split_program(tangents, avals, [a for a, on in zip(t_avals, active) if on])
     known = split.known.olympuspr
     inputs = {v: f"from the argument {name}" for v, name in zip(known.invars, names)}
     inputs.update((v, "from a constant") for v in known.constvars)
     made = {v: eqn for eqn in known.eqns for v in eqn.outvars}
+    # The known half returns the results first, then the residuals that it computes.
     computed = known.outvars[len(known.outvars) - split.num_computed:]
     found = [(typeof(c), "from a constant") for c in split.unknown.consts]
     for v in split.residual_values(known.invars, computed):
@@ -79,7 +82,6 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     Returns:
       None.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.ad_checkpoint.print_saved_residuals(lambda x: onp.sin(x), 2.0)  # doctest: +ELLIPSIS
     f32[] output of cos from <doctest ...>:1:54 (<lambda>)
     """

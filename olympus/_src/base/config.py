@@ -124,7 +124,7 @@ class Override(contextlib.ContextDecorator):
 
 
 class Option(lib.Config):
-    """One option. `.value` is what holds in this thread now; calling it gives a context manager."""
+    """An option: `.value` is its current value in this thread; a call gives a context manager."""
 
     __slots__ = ("default", "doc", "fixed", "kind", "name")
 
@@ -174,8 +174,7 @@ class Option(lib.Config):
 
 
 class Guard(Option):
-    """What is done with transfers in one direction, or garbage: C++ looks it up in its own state.
-    """
+    """An option for transfers in one direction, or for garbage; C++ keeps its own copy of it."""
 
     __slots__ = ()
 
@@ -208,7 +207,7 @@ class Guard(Option):
 
 
 class Told(Option):
-    """An option of the process that something else is told of, when it is set and at the start."""
+    """An option of the process that another part is told of, when it is set and at the start."""
 
     __slots__ = ("_tell",)
 
@@ -244,7 +243,7 @@ class Told(Option):
 
 
 class Idle(Option):
-    """An option of JAX's that changes nothing here, which is said once."""
+    """An option of JAX that changes nothing here; the first other value warns."""
 
     __slots__ = ("_silent", "_told", "_why")
 
@@ -354,8 +353,8 @@ def _option(
 
 enable_x64 = _option(
     "olympus_enable_x64", False, _BOOL, trace_key=True,
-    doc="Use 64-bit types where they are asked for or are NumPy's default; otherwise narrow them "
-    "to 32 bits.")
+    doc="Use 64-bit types where they are requested or NumPy's default; otherwise narrow them to "
+    "32 bits.")
 jit_disabled = _option(
     "olympus_disable_jit", False, _BOOL, trace_key=True,
     doc="Run jitted functions and control flow as plain Python, for debugging.")
@@ -367,53 +366,52 @@ debug_infs = _option(
     doc="Raise FloatingPointError where an operation or a compiled call produces an infinity.")
 debug_key_reuse = _option(
     "olympus_debug_key_reuse", False, _BOOL, trace_key=True,
-    doc="Raise KeyReuseError where a random key is used that something has used before.")
+    doc="Raise KeyReuseError where a random key is used a second time.")
 error_checking_behavior_nan = _option(
     "olympus_error_checking_behavior_nan", "ignore", _choice("ignore", "raise"), trace_key=True,
-    doc="Whether operations that make a NaN are noted, for numpy.error.raise_if_error to raise.")
+    doc="'raise' notes operations that make a NaN, for `numpy.error.raise_if_error`.")
 error_checking_behavior_divide = _option(
     "olympus_error_checking_behavior_divide", "ignore", _choice("ignore", "raise"), trace_key=True,
-    doc="Whether divisions by zero are noted, for numpy.error.raise_if_error to raise.")
+    doc="'raise' notes divisions by zero, for `numpy.error.raise_if_error`.")
 error_checking_behavior_oob = _option(
     "olympus_error_checking_behavior_oob", "ignore", _choice("ignore", "raise"), trace_key=True,
-    doc="Whether indices outside of an array are noted, for numpy.error.raise_if_error to raise.")
+    doc="'raise' notes indices outside of an array, for `numpy.error.raise_if_error`.")
 enable_custom_prng = _option(
     "olympus_enable_custom_prng", False, _BOOL, trace_key=True,
     doc="Let `random.PRNGKey` make typed keys, as `random.key` does.")
 legacy_prng_key = _option(
     "olympus_legacy_prng_key", "allow", _choice("allow", "warn", "error"), trace_key=True,
-    doc="What functions of keys do with raw ones: take them, warn where a program is made of one, "
-    "or refuse.")
+    doc="How functions treat raw keys: 'allow' takes them, 'warn' warns where a program is traced "
+    "with one, 'error' refuses them.")
 log_compiles = _option(
     "olympus_log_compiles", False, _BOOL,
-    doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long "
-    "it took.")
+    doc="Log, at level WARNING, each function that is traced, lowered or compiled, with the time.")
 explain_cache_misses = _option(
     "olympus_explain_cache_misses", False, _BOOL,
     doc="Log, at level WARNING, why a jitted function had to be traced again.")
 jit_guards = _option(
     "olympus_jit_guards", "off", _choice("off", "warn", "error", "retrace"), trace_key=True,
-    doc="What is done where a global, a closure cell, a default, an attribute or a container that a"
-    " jitted function read when it was traced has changed; `jit(guards=…)` says it for one.")
+    doc="What a call does if a global, closure cell, default, attribute or container that the "
+    "jitted function read during tracing has changed; `jit(guards=…)` sets it for one function.")
 check_tracer_leaks = _option(
     "olympus_check_tracer_leaks", False, _BOOL, trace_key=True,
-    doc="Raise where a tracer is still referred to after its transformation has ended.")
+    doc="Raise where something still refers to a tracer after its transformation has ended.")
 enable_checks = _option(
     "olympus_enable_checks", False, _BOOL, trace_key=True,
-    doc="Type-check every program after it is made; slow, for developing Olympus.")
+    doc="Type-check every program after it is made; this is slow, for developing Olympus.")
 hold = _option(
     "olympus_hold", "auto", _choice("auto", "off", "report"), trace_key=True,
-    doc="'auto' lets XLA compute once, on CPU, what it would compute again in many readers: deep "
-    "programs compile in linear time. 'report' logs what that is and what it saves; "
-    "'off' leaves it to XLA.")
+    doc="'auto' makes XLA on CPU compute values with many readers once, so that deep programs "
+    "compile in linear time. 'report' also logs these values and what they save; 'off' leaves "
+    "them to XLA.")
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,
-    doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed "
-    "ones excepted.")
+    doc="'standard' promotes operands of different dtypes; 'strict' refuses them, except weakly "
+    "typed ones.")
 numpy_rank_promotion = _option(
     "olympus_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"), trace_key=True,
-    doc="What numpy functions do with operands of different ranks: broadcast, broadcast and warn, "
-    "or refuse.")
+    doc="How numpy functions treat operands of different ranks: 'allow' broadcasts, 'warn' "
+    "broadcasts and warns, 'raise' refuses.")
 auto_pcast = _option(
     "olympus_auto_pcast", True, _BOOL, trace_key=True,
     doc="Cast operands that vary along fewer axes of a mesh than others (`lax.pcast`); otherwise "
@@ -421,158 +419,158 @@ auto_pcast = _option(
 default_matmul_precision = _option(
     "olympus_default_matmul_precision", None, _optional(_choice(*_MATMUL_PRECISIONS)),
     trace_key=True,
-    doc="Precision of matrix products and convolutions that do not say theirs; None is the "
-    "platform's own.")
+    doc="Precision of matrix products and convolutions without a precision of their own; None is "
+    "the platform's.")
 default_device = _option(
     "olympus_default_device", None, _optional(_DEVICE), trace_key=True,
-    doc="Where uncommitted values are put and computed: a Device, a platform name, or None for "
-    "the first device.")
+    doc="The device of uncommitted values: a Device, a platform name, or None for the first "
+    "device.")
 platforms = _option(
     "olympus_platforms", None, _optional(_STRING),
-    doc="Platforms to start, separated by commas, the first being the default; None for what is "
+    doc="Platforms to start, separated by commas, the default one first; None starts all that are "
     "found.")
 traceback_filtering = _option(
     "olympus_traceback_filtering", "auto",
     _choice("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames"),
-    doc="How frames of Olympus itself are left out of the tracebacks that users see.")
+    doc="How tracebacks omit frames of Olympus itself; 'off' keeps them.")
 default_prng_impl = _option(
     "olympus_default_prng_impl", "threefry2x32", _choice(
         "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"),
     trace_key=True,
-    doc="The random generator that `random.key` and `random.PRNGKey` use unless told.")
+    doc="The default random generator of `random.key` and `random.PRNGKey`.")
 threefry_partitionable = _option(
     "olympus_threefry_partitionable", True, _BOOL, trace_key=True,
-    doc="Generate Threefry bits so that each element depends on its own index only, hence can be "
-    "sharded.")
+    doc="Generate Threefry bits so that each element depends only on its own index, which lets "
+    "devices generate their own parts.")
 softmax_custom_jvp = _option(
     "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True,
     doc="Differentiate `nn.softmax` by its own rule, which saves memory.")
 no_tracing = _option(
     "olympus_no_tracing", False, _BOOL,
-    doc="Refuse to trace a jitted function, so that a call of a new type is an error.")
+    doc="Refuse to trace jitted functions, so that a call with new types is an error.")
 no_execution = _option(
     "olympus_no_execution", False, _BOOL, jit_key=True,
-    doc="Refuse to run compiled programs: tracing, lowering and compiling are what is left.")
+    doc="Refuse to run compiled programs; tracing, lowering and compiling still work.")
 remove_size_one_mesh_axis_from_type = _option(
     "olympus_remove_size_one_mesh_axis_from_type", False, _BOOL, trace_key=True,
-    doc="Leave axes of one device out of what types say of a mesh.")
+    doc="Leave mesh axes of size 1 out of types.")
 no_collectives = _option(
     "olympus_no_collectives", False, _BOOL, trace_key=True,
-    doc="Refuse programs whose devices would communicate, when they are compiled.")
+    doc="Refuse to compile programs whose devices would communicate.")
 compatible = _option(
     "olympus_compatible", False, _BOOL, trace_key=True,
-    doc="Do as JAX does where Olympus does otherwise on purpose: indices known to be out of bounds "
-    "(with a warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
+    doc="Behave as JAX where Olympus differs on purpose: indices known to be out of bounds (with a "
+    "warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
     "`tree_transpose`. `olympus.as_jax` sets it.")
 random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True,
-    doc="Added to every integer seed that makes a random key.")
+    doc="An integer to add to every seed of a random key.")
 
 num_cpu_devices = _option(
     "olympus_num_cpu_devices", -1,
     Kind("-1 or a positive int", lambda value: _is_int(value) and (value == -1 or value > 0),
          _parse_int),
-    doc="How many devices the CPU backend has; -1 is as XLA_FLAGS says, or one. Set it before the "
-    "backend starts.")
+    doc="The number of devices of the CPU backend; -1 takes it from XLA_FLAGS, else one. Set it "
+    "before the backend starts.")
 compilation_cache_dir = _option(
     "olympus_compilation_cache_dir", _users_cache(), _optional(_STRING),
-    doc="Directory in which compiled programs are kept for later processes; None for nowhere.")
+    doc="Directory that keeps compiled programs for later processes; None keeps none.")
 enable_compilation_cache = _option(
     "olympus_enable_compilation_cache", True, _BOOL,
-    doc="Use the directory of compiled programs.")
+    doc="Use the directory that keeps compiled programs.")
 persistent_cache_min_compile_time_secs = _option(
     "olympus_persistent_cache_min_compile_time_secs", 0.01, _FLOAT,
-    doc="How long a program must have taken to compile to be kept on disk.")
+    doc="The shortest compile time, in seconds, of a program that is kept on disk.")
 persistent_cache_min_entry_size_bytes = _option(
     "olympus_persistent_cache_min_entry_size_bytes", 0, _INT,
-    doc="How large an entry on disk must be to be written; -1 and 0 are no limit.")
+    doc="The smallest entry that is written to disk; -1 and 0 are no limit.")
 compilation_cache_max_size = _option(
     "olympus_compilation_cache_max_size", 1 << 30, _INT,
-    doc="Bytes that all entries on disk may take; what was used longest ago is deleted. -1 is no "
-    "limit, 0 turns the cache off.")
+    doc="Bytes of all entries on disk together; beyond it the least recently used are deleted. -1 "
+    "is no limit, 0 turns the cache off.")
 compilation_cache_check_contents = _option(
     "olympus_compilation_cache_check_contents", False, _BOOL,
-    doc="Compile what is found on disk all the same, once in a process, and compare.")
+    doc="Also compile each program that is found on disk, once in a process, and compare.")
 compilation_cache_include_metadata_in_key = _option(
     "olympus_compilation_cache_include_metadata_in_key", False, _BOOL,
-    doc="Tell programs on disk apart by source lines and scopes, too, which profiles show.")
+    doc="Distinguish programs on disk by source lines and scopes, too, which profiles show.")
 raise_persistent_cache_errors = _option(
     "olympus_raise_persistent_cache_errors", False, _BOOL,
-    doc="Raise what goes wrong while programs are read from disk or written; otherwise warn.")
+    doc="Raise errors of reading and writing programs on disk; otherwise warn.")
 export_calling_convention_version = _option(
     "olympus_export_calling_convention_version", 10, _INT,
-    doc="How exported modules take their arguments; `olympus.export` says which versions there "
-    "are.")
+    doc="The version of the calling convention of exported modules; `olympus.export` has the "
+    "range of versions.")
 cpu_collectives_implementation = _option(
     "olympus_cpu_collectives_implementation", "gloo", _optional(_choice("gloo", "mpi")),
-    doc="What CPU devices of several processes communicate by; None if they do not. Set it before "
-    "the backend starts.")
+    doc="The transport between CPU devices of several processes; None if they do not communicate. "
+    "Set it before the backend starts.")
 cpu_collectives_timeout_seconds = _option(
     "olympus_cpu_collectives_timeout_seconds", 300, _INT,
-    doc="How long a program on CPU devices of several processes waits for the others, then it "
-    "fails; of 'gloo' only. Set it before `distributed.initialize`.")
+    doc="How long a program on CPU devices of several processes waits for the others before it "
+    "fails; for 'gloo' only. Set it before `distributed.initialize`.")
 cpu_enable_async_dispatch = _option(
     "olympus_cpu_enable_async_dispatch", True, _BOOL,
     doc="Let the CPU backend return from a call before its program has ended.")
 cpu_get_local_topology_timeout_minutes = _option(
     "olympus_cpu_get_local_topology_timeout_minutes", 2, _INT,
-    doc="How long the processes of a job wait for what each one's CPU devices are.")
+    doc="How long the processes of a job wait for the list of each one's CPU devices.")
 cpu_get_global_topology_timeout_minutes = _option(
     "olympus_cpu_get_global_topology_timeout_minutes", 5, _INT,
-    doc="How long the processes of a job wait for the CPU devices of all; more than for each one.")
+    doc="How long the processes of a job wait for the list of all CPU devices; longer than for "
+    "each one's.")
 cuda_visible_devices = _option(
     "olympus_cuda_visible_devices", "all", _STRING,
-    doc="Numbers of the GPUs that the backend has, separated by commas, or 'all'.")
+    doc="Numbers of the GPUs to use, separated by commas, or 'all'.")
 pjrt_client_create_options = _option(
     "olympus_pjrt_client_create_options", None, _optional(_STRING),
     doc="Options of a plugin's backend, as 'name:value;name:value'.")
 enable_recoverability = _option(
     "olympus_enable_recoverability", False, _BOOL,
-    doc="Let programs run on the devices of several processes, too, after one was lost: on those "
-    "that are left.")
+    doc="Let programs run on the devices of the remaining processes after one was lost.")
 enable_preemption_service = _option(
     "olympus_enable_preemption_service", True, _BOOL,
-    doc="Take SIGTERM in a distributed job for the notice that it will be preempted; see "
+    doc="Treat SIGTERM in a distributed job as notice of preemption; see "
     "`experimental.multihost_utils.reached_preemption_sync_point`.")
 program_agreement_timeout_seconds = _option(
     "olympus_program_agreement_timeout_seconds", 300, _INT,
-    doc="How long the processes of a job wait for each other before a program's first run, to see "
-    "that all run the same; 0 does not look.")
+    doc="How long the processes of a job wait for each other before a program's first run, to "
+    "compare programs; 0 does not compare.")
 check_proxy_envs = _option(
     "olympus_check_proxy_envs", True, _BOOL,
-    doc="Warn in `distributed.initialize` of proxies in the environment, which may keep processes "
-    "from each other.")
+    doc="Warn in `distributed.initialize` of proxies in the environment, which may separate "
+    "processes.")
 _LEVEL = _optional(_choice("allow", "log", "disallow", "log_explicit", "disallow_explicit"))
 transfer_guard_host_to_device = _option(
     "olympus_transfer_guard_host_to_device", None, _LEVEL, option=Guard,
-    doc="What is done with transfers from host to device: 'log' and 'disallow' are for those that "
-    "`device_put` does not ask for, 'log_explicit' and 'disallow_explicit' for all.")
+    doc="Treatment of transfers from host to device: 'log' and 'disallow' apply to transfers "
+    "without `device_put`, 'log_explicit' and 'disallow_explicit' to all.")
 transfer_guard_device_to_device = _option(
     "olympus_transfer_guard_device_to_device", None, _LEVEL, option=Guard,
-    doc="What is done with transfers between devices; levels as from host to device.")
+    doc="Treatment of transfers between devices; levels as from host to device.")
 transfer_guard_device_to_host = _option(
     "olympus_transfer_guard_device_to_host", None, _LEVEL, option=Guard,
-    doc="What is done with transfers to the host; `device_get` asks for them. On CPU, reading an "
-    "array is no transfer.")
+    doc="Treatment of transfers to the host; those by `device_get` are explicit. On CPU, reading "
+    "an array is not a transfer.")
 transfer_guard = _option(
     "olympus_transfer_guard", None, _LEVEL, option=TransferGuards,
-    doc="What is done with transfers in every direction; levels as from host to device.")
+    doc="Treatment of transfers in every direction; levels as from host to device.")
 transfer_guard.guards = (transfer_guard_host_to_device, transfer_guard_device_to_device,
                          transfer_guard_device_to_host)
 array_garbage_collection_guard = _option(
     "olympus_array_garbage_collection_guard", None, _optional(_choice("allow", "log", "fatal")),
     option=Guard,
-    doc="What is done when an array is freed by the cyclic garbage collector, which holds device "
-    "memory longer than needed: 'log' writes an error, 'fatal' ends the process.")
+    doc="What happens when the cyclic garbage collector frees an array, whose device memory was "
+    "held longer than needed: 'log' writes an error, 'fatal' ends the process.")
 array_tracebacks = _option(
     "olympus_array_tracebacks", False, _BOOL, option=Told,
-    doc="Let arrays remember the lines of Python that made them, which "
+    doc="Keep with each array the Python lines that made it, which "
     "`profiler.device_memory_profile` shows; an operation takes up to 1 us more.")
 array_tracebacks.tell(lib.array_tracebacks)
 thread_guard = _option(
     "olympus_thread_guard", False, _BOOL, option=Told,
-    doc="In a job of several processes, refuse programs that another thread starts than the one "
-    "which set it: threads that take turns differently in each process end the job.")
+    doc="In a job of several processes, let only the thread that set this option start programs: "
+    "threads whose order differs between processes end the job.")
 thread_guard.tell(lib.thread_guard)
 logging_level = _option(
     "olympus_logging_level", "NOTSET",
@@ -580,55 +578,55 @@ logging_level = _option(
     doc="The level of Python's logger 'olympus'.")
 debug_log_modules = _option(
     "olympus_debug_log_modules", "", _STRING, option=Told,
-    doc="Names of loggers, separated by commas, of which everything is written to stderr: "
-    "'olympus', for one.")
+    doc="Names of loggers, separated by commas, that write everything to stderr, for example "
+    "'olympus'.")
 platform_name = _option(
     "olympus_platform_name", "", _STRING,
-    doc="The platform whose first device is the default, of those that `olympus_platforms` starts; "
-    "'' for the first of these. Set it before anything is computed.")
+    doc="The platform of the default device, one of those that `olympus_platforms` starts; '' is "
+    "the first of these. Set it before anything is computed.")
 optimization_level = _option(
     "olympus_optimization_level", "UNKNOWN", _EFFORT,
-    doc="How much XLA optimises for speed, 'O0' to 'O3', what is compiled from then on; 'UNKNOWN' "
-    "is as it likes.")
+    doc="How much XLA optimises later compilations for speed, 'O0' to 'O3'; 'UNKNOWN' is XLA's "
+    "default.")
 memory_fitting_level = _option(
     "olympus_memory_fitting_level", "O2", _EFFORT,
-    doc="How much XLA tries to save memory where there is too little, 'O0' to 'O3', in what is "
-    "compiled from then on.")
+    doc="How much XLA tries to save memory in later compilations where memory is short, 'O0' to "
+    "'O3'.")
 disable_most_optimizations = _option(
     "olympus_disable_most_optimizations", False, _BOOL,
-    doc="Let XLA optimise little what is compiled from then on, so that it takes less time; "
-    "programs are slower.")
+    doc="Let XLA optimise later compilations little: they take less time, and programs are "
+    "slower.")
 high_dynamic_range_gumbel = _option(
     "olympus_high_dynamic_range_gumbel", False, _BOOL, trace_key=True,
-    doc="Let `random.gumbel`, `categorical` and `choice` draw in mode 'high' unless told.")
+    doc="Let `random.gumbel`, `categorical` and `choice` draw in mode 'high' by default.")
 allow_f16_reductions = _option(
     "olympus_allow_f16_reductions", True, _BOOL,
-    doc="Whether `lax.reduce_sum` may add float16 and bfloat16 numbers in their own precision, "
-    "where it is called or traced; `numpy.sum` never does.")
+    doc="Let `lax.reduce_sum` add float16 and bfloat16 numbers in their own precision; "
+    "`numpy.sum` never does.")
 explicit_x64_dtypes = _option(
     "olympus_explicit_x64_dtypes", "warn", _choice("warn", "error", "allow"),
-    doc="What is done where a 64-bit dtype is asked for, or that is traced, and x64 is off: narrow "
-    "it and warn, or refuse; 'allow' is 'warn'. To have such dtypes set `olympus_enable_x64`.")
+    doc="What a request for a 64-bit dtype does while x64 is off: 'warn' narrows it with a "
+    "warning, 'error' refuses it, 'allow' is 'warn'. `olympus_enable_x64` allows such dtypes.")
 captured_constants_warn_bytes = _option(
     "olympus_captured_constants_warn_bytes", 2_000_000_000, _INT,
-    doc="Warn where a jitted function closes over arrays of that many bytes, which are then part "
+    doc="Warn where a jitted function closes over arrays with this many bytes, which become part "
     "of the compiled program; -1 never warns.")
 log_checkpoint_residuals = _option(
     "olympus_log_checkpoint_residuals", False, _BOOL,
-    doc="Log, at level WARNING, what each `checkpoint` keeps for reverse mode when it is "
-    "differentiated.")
+    doc="Log, at level WARNING, the residuals that each differentiated `checkpoint` keeps.")
 disallow_mesh_context_manager = _option(
     "olympus_disallow_mesh_context_manager", False, _BOOL,
-    doc="Refuse `with mesh:`, whose place `set_mesh` takes.")
+    doc="Refuse `with mesh:`, which `set_mesh` replaces.")
 dump_ir_to = _option(
     "olympus_dump_ir_to", "", _STRING,
-    doc="A folder that the programs which are compiled are written to, as text.")
+    doc="A folder to which compiled programs are written as text.")
 dump_ir_modes = _option(
     "olympus_dump_ir_modes", "stablehlo", _STRING,
-    doc="What is written there, separated by commas: 'stablehlo', 'olympuspr'.")
+    doc="The forms of programs in `olympus_dump_ir_to`, separated by commas: 'stablehlo', "
+    "'olympuspr'.")
 include_debug_info_in_dumps = _option(
     "olympus_include_debug_info_in_dumps", True, _BOOL,
-    doc="Whether modules that are written there say the line of each operation.")
+    doc="Write the source line of each operation into the modules of `olympus_dump_ir_to`.")
 for _row in IDLE:
     _options[_row[0]] = Idle(*_row)
 olympus2tf_associative_scan_reductions = _options["olympus2tf_associative_scan_reductions"]
@@ -675,7 +673,7 @@ def _hashable(value: Any) -> Any:
 
 
 def make_user_context(default_value: Hashable = None) -> UserContext:
-    """A value of one's own that jitted functions depend on, as they do on the options.
+    """Make a value of your own that jitted functions depend on, as they do on the options.
 
     Args:
       default_value: hashable; what holds outside of every `with` block.
@@ -683,7 +681,6 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
     Returns:
       A callable: `with context(value):` sets it in this thread, `context.value` reads it.
 
-    >>> import olympus
     >>> scale = olympus.make_user_context(1)
     >>> f = olympus.jit(lambda x: x * scale.value)
     >>> with scale(3):

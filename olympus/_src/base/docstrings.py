@@ -1,4 +1,4 @@
-"""What the arguments of a family of functions are, said once and put into each docstring.
+"""What docstrings repeat, said once: what the arguments of a family are, what examples import.
 
 The functions stay `def`s with a signature, a first sentence and an example of their own; at the end
 of their file a table says the rest, and help() shows it as if it were written in each of them.
@@ -6,16 +6,52 @@ of their file a table says the rest, and help() shows it as if it were written i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["complete_docstrings"]
+__all__ = ["complete_docstrings", "with_imports"]
 
+# What these parameters are wherever a table completes docstrings that do not say it themselves.
+_EVERYWHERE = {
+    "device": "a device or sharding to put the result on.",
+    "like": "None or an array of olympus; it has no effect.",
+    "out": "must be None; arrays cannot be written to.",
+    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
+    "subok": "has no effect, since arrays have no subclasses.",
+}
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
+# What examples import, unless they do so themselves.
+_IMPORTS = {"olympus": "import olympus", "onp": "import olympus.numpy as onp",
+            **{name: f"from olympus import {name}" for name in ("lax", "nn", "random", "scipy")}}
+
+
+def with_imports(doc: str, module: str) -> str:
+    """A docstring whose example begins with imports: of the usual names and the module it is in."""
+    head, mark, example = doc.partition(">>>")
+    if not mark:
+        return doc
+    package, _, own = module.rpartition(".")
+    margin = head[head.rindex("\n"):]
+    lines = [line for name, line in {own: f"from {package} import {own}", **_IMPORTS}.items()
+             if f"{name}." in example and _uses(example, f"{name}.")
+             and not ("import " in example and re.search(rf"import .*\b{name}\b", example))]
+    return head + "".join(f"{mark} {line}{margin}" for line in lines) + mark + example
+
+
+def _uses(example: str, name: str) -> bool:
+    """Whether the name is in it, and is not an attribute or the end of another name.
+
+    Without a regular expression: to compile one for each module would cost an import 1 ms.
+    """
+    return any(not (part[-1:].isalnum() or part[-1:] in "._")
+               for part in example.split(name)[:-1])
+
+
 def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
-                        returns: str = "", example: str = "") -> None:
+                        returns: str = "") -> None:
     """Add to the docstrings of the public functions of a file, or of a class, what they leave out.
 
     Args:
@@ -23,12 +59,11 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
       words: what a parameter is, by its name, or "x, y" for several. A function gets the words for
         the parameters that it has and does not describe itself, in the order of its signature.
       returns: what those return that do not say it.
-      example: the first line of examples that do not begin with an import: the import.
 
     Docstrings without an example are not for users, and stay as they are.
     """
     shared: dict[str, list[_Entry]] = {}
-    for head, text in words.items():
+    for head, text in {**_EVERYWHERE, **words}.items():
         names = head.split(", ")
         shared.setdefault(names[0], []).append((names, f"{head}: {text}"))
     for name in namespace.get("__all__", namespace):
@@ -41,8 +76,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
             fits = [entry for p in parameters if p in shared for entry in shared[p]
                     if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]
             if fits or returns:
-                doc = _completed(doc, parameters, fits, returns)
-            fun.__doc__ = _imported(doc, example) if example else doc
+                fun.__doc__ = _completed(doc, parameters, fits, returns)
 
 
 def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:
@@ -66,13 +100,6 @@ def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], return
     if returns and f"{paragraph}Returns:" not in doc:
         said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
     return doc[:start] + said + doc[end:]
-
-
-def _imported(doc: str, line: str) -> str:
-    head, rest = doc.split(">>> ", 1)
-    if rest.startswith(("import ", "from ")):
-        return doc
-    return f"{head}>>> {line}\n{head[head.rindex(chr(10)) + 1:]}>>> {rest}"
 
 
 def _first(doc: str, *heads: str) -> int:

@@ -1,6 +1,6 @@
 """Options that programs written for JAX set, and that change nothing here: name, default, reason.
 
-They are accepted; a value that asks for something else than what is done is told once.
+They are accepted; a value that asks for other behaviour gives one warning.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from typing import Any
 
 __all__ = ["IDLE"]
 
-_TESTS = "it is of JAX's own tests"
-_INTERNAL = "it chooses between two ways that JAX does one thing; there is one here"
-_TF = "TensorFlow is not called from here"
-_GPU_CLUSTER = "it is of transfers and certificates of JAX's own clusters, which are not used here"
-_PGLE = "programs are not compiled again by what a profile says; see olympus.profiler"
-_CHECKS = "`jit(checks=…)` and `experimental.checkify` say it for each function"
+_TESTS = "only JAX's own tests use it"
+_INTERNAL = "JAX chooses between two implementations with it; Olympus has one"
+_TF = "Olympus does not call TensorFlow"
+_GPU_CLUSTER = "it belongs to transfers and certificates of JAX's own clusters"
+_PGLE = "profiles do not guide a second compilation; see olympus.profiler"
+_CHECKS = "`jit(checks=…)` and `experimental.checkify` set it for each function"
 _STACKS = "locations in modules are the user's line, not the whole stack"
 _NO_PLATFORM = "such devices have no backend here"
 
-# (name, default, what is done here if that is not the default, why nothing else is done)
+# (name, default, values that ask for what Olympus does anyway, why other values change nothing)
 IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
-    ("check_vma", False, (True,), "`shard_map(check_vma=…)` says it for each function"),
+    ("check_vma", False, (True,), "`shard_map(check_vma=…)` sets it for each function"),
     ("eager_constant_folding", False, (), "XLA folds constants when it compiles"),
     ("exclude_test_targets", "", (), _TESTS),
     ("max_cases_sampling_retries", 100, (), _TESTS),
@@ -29,14 +29,14 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus2tf_associative_scan_reductions", False, (), _TF),
     ("olympus2tf_default_native_serialization", True, (), _TF),
     ("olympus_accurate_erf_inv", False, (True,), "erf_inv is accurate anyway: docs/accuracy.md"),
-    ("olympus_backend_target", "", (), "devices are of this process"),
-    ("olympus_bcoo_cusparse_lowering", False, (), "sparse arrays are not there yet"),
+    ("olympus_backend_target", "", (), "all devices belong to this process"),
+    ("olympus_bcoo_cusparse_lowering", False, (), "Olympus has no sparse arrays yet"),
     ("olympus_captured_constants_report_frames", 0, (), "the warning names the function"),
     ("olympus_check_static_indices", False, (True,), "an index that is known to be out of bounds "
-     "is always refused; `x.at[i].get(mode='clip')` is the way to ask for the nearest"),
+     "is always refused; `x.at[i].get(mode='clip')` reads the nearest element"),
     ("olympus_compilation_cache_expect_pgle", False, (), _PGLE),
-    ("olympus_compiler_detailed_logging_min_ops", 10, (), "XLA's log is not made longer for large "
-     "programs"),
+    ("olympus_compiler_detailed_logging_min_ops", 10, (), "XLA's log does not depend on the size "
+     "of programs"),
     ("olympus_compiler_enable_remat_pass", True, (), "pass xla_… flags to "
      "`jit(compiler_options=…)`"),
     ("olympus_cross_host_transfer_socket_address", "", (), _GPU_CLUSTER),
@@ -47,7 +47,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_custom_vjp3", False, (), _INTERNAL),
     ("olympus_debug_leaked_clients_on_clear_backends", False, (), "backends stay until the process "
      "ends"),
-    ("olympus_disable_bwd_checks", False, (), "cotangents that rules give are always checked"),
+    ("olympus_disable_bwd_checks", False, (), "cotangents from rules are always checked"),
     ("olympus_disable_vmap_shmap_error", False, (), _INTERNAL),
     ("olympus_distributed_debug", False, (), "`distributed.initialize` says what it found to the "
      "logger 'olympus', at level DEBUG"),
@@ -72,7 +72,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_mtls_cert_file", None, (), _GPU_CLUSTER),
     ("olympus_mtls_key_file", None, (), _GPU_CLUSTER),
     ("olympus_mtls_peer_uri_prefix", None, (), _GPU_CLUSTER),
-    ("olympus_mutable_array_checks", True, (), "references are not there yet"),
+    ("olympus_mutable_array_checks", True, (), "Olympus has no references yet"),
     ("olympus_num_generated_cases", 10, (), _TESTS),
     ("olympus_oneapi_visible_devices", "all", (), _NO_PLATFORM),
     ("olympus_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir",
@@ -82,16 +82,16 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_pprint_use_color", True, (False,), "programs are printed without colors"),
     ("olympus_ragged_dot_use_ragged_dot_instruction", True, (), _INTERNAL),
     ("olympus_raise_on_ppermute_sort_diff", True, (), "permutations are taken in any order"),
-    ("olympus_refs_to_pins", False, (), "references are not there yet"),
+    ("olympus_refs_to_pins", False, (), "Olympus has no references yet"),
     ("olympus_remat3", False, (), _INTERNAL),
     ("olympus_remat_barrier_no_cotangents", False, (), _INTERNAL),
-    ("olympus_remove_custom_partitioning_ptr_from_cache_key", False, (), "such programs are told "
-     "apart by their rules, not by addresses"),
+    ("olympus_remove_custom_partitioning_ptr_from_cache_key", False, (), "such programs are "
+     "distinguished by their rules, not by addresses"),
     ("olympus_rocm_visible_devices", "all", (), _NO_PLATFORM),
     ("olympus_scan3", False, (), _INTERNAL),
     ("olympus_send_traceback_to_runtime", "off", (), "errors of the runtime name the user's line "
      "where Python calls it"),
-    ("olympus_serialization_version", 0, (), "exports say their version: docs/export.md"),
+    ("olympus_serialization_version", 0, (), "exports contain their version: docs/export.md"),
     ("olympus_share_binary_between_hosts", False, (), "each process reads the compilation cache or "
      "compiles"),
     ("olympus_share_binary_between_hosts_timeout_ms", 1200000, (), "each process reads the "
@@ -108,12 +108,12 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
      "user's line"),
     ("olympus_use_cpp_shard_args", False, (), _INTERNAL),
     ("olympus_use_direct_linearize", True, (), _INTERNAL),
-    ("olympus_use_emit_pipeline_primitive", False, (), "kernels are not there yet"),
+    ("olympus_use_emit_pipeline_primitive", False, (), "Olympus has no kernels yet"),
     ("olympus_use_hlo_logistic_lowering", None, (), _INTERNAL),
     ("olympus_use_magma", "auto", ("off",), "MAGMA is not used: GPUs have cuSOLVER's eig, or the "
      "CPU's"),
     ("olympus_use_rgv3", True, (), _INTERNAL),
-    ("olympus_use_shardy_partitioner", True, (), "Shardy is what spreads programs over devices"),
+    ("olympus_use_shardy_partitioner", True, (), "Shardy always partitions programs"),
     ("olympus_use_simplified_olympuspr_constants", False, (), _INTERNAL),
     ("olympus_xla_backend", "", (), "set olympus_platforms, or olympus_platform_name"),
     ("olympus_xla_profile_version", 0, (), _PGLE),

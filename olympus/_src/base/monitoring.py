@@ -62,7 +62,6 @@ def record_event(event: str, **kwargs: str | int) -> None:
       event: its name, by custom a path: "/my_program/saved".
       kwargs: more about it.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_listener(print)
     >>> monitoring.record_event("/my_program/saved")
     /my_program/saved
@@ -80,7 +79,6 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
       duration: in seconds.
       kwargs: more about it.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_duration_secs_listener(print)
     >>> monitoring.record_event_duration_secs("/my_program/saving", 0.5)
     /my_program/saving 0.5
@@ -99,7 +97,6 @@ def record_event_time_span(event: str, start_time: float, end_time: float, **kwa
       start_time, end_time: as `time.time()` gives them.
       kwargs: more about it.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_time_span_listener(print)
     >>> monitoring.record_event_time_span("/my_program/saving", 10.0, 10.5)
     /my_program/saving 10.0 10.5
@@ -117,7 +114,6 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
       value: the number.
       kwargs: more about it.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_scalar_listener(print)
     >>> monitoring.record_scalar("/my_program/loss", 0.25)
     /my_program/loss 0.25
@@ -134,8 +130,6 @@ def register_event_listener(callback: Listener) -> None:
       callback: called with the event and its keywords, in the thread where it happens; what it
         raises comes out there.
 
-    >>> import olympus
-    >>> from olympus import monitoring
     >>> seen = []
     >>> monitoring.register_event_listener(lambda event, **more: seen.append(event))
     >>> monitoring.record_event("/my_program/saved")
@@ -152,8 +146,6 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
     Args:
       callback: called with the event, the seconds and keywords.
 
-    >>> import olympus
-    >>> from olympus import monitoring
     >>> seen = []
     >>> monitoring.register_event_duration_secs_listener(
     ...     lambda event, seconds, **more: seen.append((event, more["fun_name"])))
@@ -171,7 +163,6 @@ def register_event_time_span_listener(callback: Listener) -> None:
     Args:
       callback: called with the event, its begin, its end and keywords.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_time_span_listener(
     ...     lambda event, start, end, **more: print(event, end - start))
     >>> monitoring.record_event_time_span("/my_program/saving", 10.0, 10.5)
@@ -187,7 +178,6 @@ def register_scalar_listener(callback: Listener) -> None:
     Args:
       callback: called with the event, the number and keywords.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_scalar_listener(lambda event, value, **more: print(event, value))
     >>> monitoring.record_scalar("/my_program/loss", 0.25)
     /my_program/loss 0.25
@@ -202,7 +192,6 @@ def unregister_event_listener(callback: Listener) -> None:
     Args:
       callback: what `register_event_listener` was given.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_listener(print)
     >>> monitoring.unregister_event_listener(print)
     """
@@ -215,7 +204,6 @@ def unregister_event_duration_listener(callback: Listener) -> None:
     Args:
       callback: what `register_event_duration_secs_listener` was given.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_duration_secs_listener(print)
     >>> monitoring.unregister_event_duration_listener(print)
     """
@@ -228,7 +216,6 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
     Args:
       callback: what `register_event_time_span_listener` was given.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_time_span_listener(print)
     >>> monitoring.unregister_event_time_span_listener(print)
     """
@@ -241,7 +228,6 @@ def unregister_scalar_listener(callback: Listener) -> None:
     Args:
       callback: what `register_scalar_listener` was given.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_scalar_listener(print)
     >>> monitoring.unregister_scalar_listener(print)
     """
@@ -251,7 +237,6 @@ def unregister_scalar_listener(callback: Listener) -> None:
 def clear_event_listeners() -> None:
     """Tell nobody any more, of events of all kinds.
 
-    >>> from olympus import monitoring
     >>> monitoring.register_event_listener(print)
     >>> monitoring.clear_event_listeners()
     >>> monitoring.record_event("/my_program/saved")

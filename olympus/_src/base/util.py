@@ -22,6 +22,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
+from .docstrings import with_imports
+
 A = TypeVar("A")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,12 +47,14 @@ def publish(facade: str) -> None:
 
 
 def _credit(facade: str, name: str, value: Any) -> None:
-    """Let a function or class that a façade names say that it is from there."""
+    """Let a function or class that a façade names say that it is from there, examples import it."""
     if callable(value) and getattr(value, "__name__", None) == name and hasattr(value, "__dict__"):
         home = getattr(value, "__module__", "")
         if home.startswith("olympus._src.") or (
                 home.startswith("olympus.") and home.count(".") > facade.count(".")):
             value.__module__ = facade
+            if value.__doc__:
+                value.__doc__ = with_imports(value.__doc__, facade)
 
 
 _later: dict[str, dict[str, tuple[str, str]]] = {}      # façade -> name -> module, name there
@@ -338,8 +342,6 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
       for_what: accepted, a name.
 
     >>> import functools
-    >>> import olympus
-    >>> from olympus.extend import backend
     >>> @functools.cache
     ... def plan(n):
     ...     return [n]

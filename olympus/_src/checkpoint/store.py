@@ -159,7 +159,6 @@ def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], 
       ocdbt: whether it must be such a store.
       check_metadata: whether to look at `arr`.
 
-    >>> import olympus.numpy as onp
     >>> spec = get_tensorstore_spec("/tmp/run/weights", arr=onp.ones(3))
     >>> verify_tensorstore_spec(spec, onp.ones(3), "/tmp/run", ocdbt=True)
     """
@@ -246,7 +245,6 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
     Returns:
       A dict. ValueError for a path that is not absolute, or a URL without a bucket.
 
-    >>> from olympus.experimental.array_serialization import tensorstore_impl
     >>> tensorstore_impl.get_tensorstore_spec("/tmp/run/weights")["kvstore"]["path"]
     'weights'
     """

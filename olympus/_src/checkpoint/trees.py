@@ -72,7 +72,6 @@ def serialize_pytreedef(node: Any) -> dict[str, Any]:
     Returns:
       A dict. ValueError or TypeError for other classes and keys.
 
-    >>> import olympus
     >>> serialize_pytreedef(olympus.tree.structure((1, None)))
     {'__olympus_pytreedef_repr': {'tuple': ['leaf', None]}, '__olympus_leaf_ids': [0]}
     """
@@ -88,7 +87,6 @@ def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
     Returns:
       A PyTreeDef.
 
-    >>> import olympus
     >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
     >>> tree = olympus.tree.structure({"a": [1, None]})
     >>> utils.deserialize_pytreedef(utils.serialize_pytreedef(tree)) == tree

@@ -62,7 +62,6 @@ def compute_on(compute_type: str) -> Iterator[None]:
     On a CPU, all are the same. Operands must be in a memory that is read there: move them with
     `device_put` and a `memory.Space`. TypeError for what is no string, ValueError for another one.
 
-    >>> import olympus
     >>> from olympus.experimental.compute_on import compute_on
     >>> @olympus.jit
     ... def f(x):
@@ -98,7 +97,6 @@ def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str,
     Returns:
       A function of the same positional arguments.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.experimental.compute_on import compute_on2
     >>> f = compute_on2(onp.sin, compute_type="device_host",
     ...                 out_memory_spaces=olympus.memory.Space.Host)

@@ -350,7 +350,6 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
     Returns:
       What the chosen function returns; a Python number in it becomes an array.
 
-    >>> import olympus
     >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
     4.0
     """
@@ -391,7 +390,6 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     Returns:
       What the chosen branch returns; a Python number in it becomes an array.
 
-    >>> import olympus
     >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))
     15.0
     """

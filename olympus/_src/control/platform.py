@@ -66,7 +66,7 @@ platform_cond = functools.cache(PlatformCond)
 @api_boundary
 def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = None,
                        **per_platform: Callable[..., PyTree]) -> PyTree:
-    """The function for the platform that the program is compiled for, applied to `args`.
+    """Apply the function for the platform on which the program runs.
 
     Args:
       *args: pytrees of arrays.
@@ -80,7 +80,6 @@ def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = No
     ValueError, when lowered, for a platform without a function; TypeError for results
     that differ.
 
-    >>> import olympus
     >>> f = lambda x: olympus.lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x)
     >>> print(f(1.0))
     2.0

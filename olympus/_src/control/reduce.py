@@ -248,8 +248,6 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
 
     Raises TypeError where structures, shapes or dtypes differ, ValueError for axes out of bounds.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.reduce(onp.array([[1, 2], [3, 4]]), 1, lax.mul, (0,)))
     [3 8]
     """

@@ -30,7 +30,6 @@ def check_olympuspr(olympuspr: Any) -> None:
     Raises:
       OlympusprTypeError: naming the equation, what is wrong with it, and the user's line.
 
-    >>> import olympus
     >>> from olympus._src.core.check import check_olympuspr
     >>> check_olympuspr(olympus.make_olympuspr(lambda x: x + 1)(2.))
     """

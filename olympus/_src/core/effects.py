@@ -124,7 +124,7 @@ def _moved(effect: Any, where: Callable[[int], int | None]) -> Any:
 
 
 class DebugEffect(Effect):
-    """A debugging callback runs.
+    """The effect of a debugging callback.
 
     >>> import olympus
     >>> program = olympus.make_olympuspr(lambda x: olympus.debug.print("x is {}", x))(1.0)
@@ -138,7 +138,7 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(DebugEffect):
-    """A debugging callback runs, after those before it.
+    """The effect of an ordered debugging callback, which runs after those before it.
 
     >>> import olympus
     >>> program = olympus.make_olympuspr(
@@ -202,7 +202,6 @@ def add_pending(token: Any, ordered: bool) -> None:
 def effects_barrier() -> None:
     """Wait until the side effects of all started programs, such as `debug.print`, have happened.
 
-    >>> import olympus
     >>> olympus.debug.print("x is {}", 2); olympus.effects_barrier()
     x is 2
     """

@@ -27,7 +27,6 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     Returns:
       The list of output values.
 
-    >>> import olympus
     >>> closed = olympus.make_olympuspr(lambda x, y: x * y + 1)(1, 1)
     >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
     [13]

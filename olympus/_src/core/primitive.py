@@ -485,7 +485,6 @@ def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
     Returns:
       An iterator over open programs, in the order of the parameters.
 
-    >>> import olympus
     >>> from olympus.extend.core import olympusprs_in_params
     >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
     >>> [len(program.eqns) for program in olympusprs_in_params(eqn.params)]
@@ -508,7 +507,6 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     Returns:
       An iterator over open programs, in the order of the equations.
 
-    >>> import olympus
     >>> from olympus.extend.core import subolympusprs
     >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)
     >>> [len(program.eqns) for program in subolympusprs(outer.olympuspr)]

@@ -246,7 +246,7 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
                 f"{meshes[0]} for shape {_listed(arrays)}; operands on the mesh around are "
                 "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
-    # What operands do not say, the mesh around does.
+    # What operands do not say, the ambient mesh does.
     return None if around is None or around.manual_axes or around.empty else around
 
 

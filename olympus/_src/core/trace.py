@@ -410,7 +410,6 @@ def typeof(x: Any) -> Any:
     Returns:
       A `ShapedArray`: shape, dtype, weak type, and how it is cut where types say so.
 
-    >>> import olympus
     >>> olympus.typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """

@@ -63,7 +63,6 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
 
     A compiler that does not know the name uses the definition; so do derivatives and vmap.
 
-    >>> import olympus
     >>> twice = olympus.lax.composite(lambda x, *, by: by * x, "my.scale", 1)
     >>> print(twice(3.0, by=2.0))
     6.0

@@ -76,7 +76,6 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
     Returns:
       A function of the same arguments that returns `out`.
 
-    >>> import olympus
     >>> @olympus.custom_gradient
     ... def square(x):
     ...     return x * x, lambda ct: ct * 2 * x
@@ -118,7 +117,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
 
 def closure_convert(fun: Callable[..., R], *example_args: PyTree
                     ) -> tuple[Callable[..., R], list[Array]]:
-    """A function that takes as arguments the differentiable traced values that `fun` closes over.
+    """Turn the differentiable traced values that `fun` closes over into arguments.
 
     For functions that take functions and define derivatives: what a custom rule shall give
     cotangents for has to be among its arguments.
@@ -130,7 +129,6 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     Returns:
       `converted(*args, *consts)` and the list of those values, `consts`.
 
-    >>> import olympus
     >>> def f(a):
     ...     g, consts = olympus.closure_convert(lambda x: a * x, 1.0)
     ...     return g(2.0, *consts)
@@ -229,7 +227,6 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
     Returns:
       What `fun` returns.
 
-    >>> import olympus
     >>> def scale(c, x):
     ...     return olympus.custom_derivatives.linear_call(
     ...         lambda c, x: c * x, lambda c, ct: c * ct, c, x)

@@ -91,7 +91,6 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
       For each leaf an array of its shape and the dtype of its tangents (float0 of integers), or a
       `SymbolicZero`.
 
-    >>> import olympus
     >>> from olympus.custom_derivatives import zero_from_primal
     >>> zero_from_primal(olympus.numpy.ones(3)), zero_from_primal(1).dtype
     (Array([0., 0., 0.], dtype=float32), dtype([('float0', 'V')]))

@@ -152,7 +152,6 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
     Returns:
       x, or (x, auxiliary data).
 
-    >>> import olympus, olympus.numpy as onp
     >>> def divide(a, b):
     ...     return olympus.lax.custom_linear_solve(lambda x: a * x, b, lambda f, b: b / f(1.0),
     ...                                            symmetric=True)
@@ -209,7 +208,6 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     Returns:
       x, or (x, auxiliary data).
 
-    >>> import olympus
     >>> def root(a):    # x with x² = a, by Newton's method
     ...     newton = lambda f, x: olympus.lax.fori_loop(
     ...         0, 10, lambda _, x: x - f(x) / olympus.grad(f)(x), x)

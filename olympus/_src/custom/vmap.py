@@ -530,7 +530,6 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     Returns:
       A function with the same arguments and result.
 
-    >>> import olympus, olympus.numpy as onp
     >>> f = olympus.custom_batching.sequential_vmap(lambda x: onp.sum(x))
     >>> print(olympus.vmap(f)(onp.ones((2, 3))))
     [3. 3.]

@@ -121,7 +121,6 @@ def record(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Recording:
     Returns:
       A `Recording`, for `bisect`.
 
-    >>> import olympus
     >>> len(olympus.debug.record(lambda x: x + 1 + 1, 1.0).steps)
     2
     """
@@ -147,8 +146,6 @@ def bisect(first: Callable[..., Any] | Recording, second: Callable[..., Any] | R
       A `Parting`; None if all results agree. An operation that sums in another order already
       differs by rounding: that is what the tolerance is for.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def old(x):
     ...     return onp.sqrt(x + 1.0) * 2
     >>> def new(x):

@@ -19,7 +19,7 @@ _SHOWN = 8      # operations of the provenance that the text names
 
 
 class NanFound(NamedTuple):
-    """Where a NaN comes from.
+    """The origin of a NaN: its operation, line, element and operands.
 
     Attributes:
       operation: the primitive that made it of operands that have none.
@@ -110,8 +110,6 @@ def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: 
       A `NanFound`, which prints as a report; None if no operation makes a NaN of operands without
       one.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def loss(x):
     ...     return onp.where(x > 0, onp.log(x), 0.0).sum()
     >>> found = olympus.debug.find_nan(olympus.grad(loss), onp.array([1.0, 0.0]))

@@ -185,8 +185,6 @@ def precision(fun: Callable[..., Any], *args: Any, against: str = "float64", **k
 
     Raises TypeError for a dtype that is not a floating one.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def spread(x):
     ...     return (x ** 2).mean() - x.mean() ** 2
     >>> report = olympus.debug.precision(spread, 1000 + onp.linspace(0., 1., 50))

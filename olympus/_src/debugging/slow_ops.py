@@ -243,8 +243,6 @@ def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 10.0, **kwargs
 
     ValueError for a factor that is not above 1.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> report = olympus.debug.slow_ops(lambda x: onp.sort(x) * 2, onp.ones(1000))
     >>> {op.operation for op in report.operations} <= {"sort", "mul"}
     True

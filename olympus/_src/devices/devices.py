@@ -214,7 +214,6 @@ def backends() -> dict[str, Any]:
     Returns:
       A dict of them by the name of the platform.
 
-    >>> import olympus
     >>> "cpu" in olympus.extend.backend.backends()
     True
     """
@@ -233,7 +232,6 @@ def backend_xla_version(platform: str | None = None) -> int | None:
     Returns:
       An int, or None where the plugin does not say.
 
-    >>> import olympus
     >>> olympus.extend.backend.backend_xla_version("cpu") is None
     True
     """
@@ -249,7 +247,6 @@ def devices(backend: str | None = None) -> list[Device]:
     Returns:
       A list, of all processes' devices.
 
-    >>> import olympus
     >>> olympus.devices("cpu")[0].platform
     'cpu'
     """
@@ -268,7 +265,6 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
     Returns:
       A list of devices. ValueError for a process that is not there.
 
-    >>> import olympus
     >>> olympus.local_devices() == olympus.devices()            # of a single process
     True
     """
@@ -284,7 +280,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices a backend has in all processes.
+    """The number of devices of a backend in all processes.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -292,7 +288,6 @@ def device_count(backend: str | None = None) -> int:
     Returns:
       An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
 
-    >>> import olympus
     >>> olympus.device_count() == len(olympus.devices())
     True
     """
@@ -300,7 +295,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a backend belong to this process.
+    """The number of devices of a backend that belong to this process.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -308,7 +303,6 @@ def local_device_count(backend: str | None = None) -> int:
     Returns:
       An int, at most `device_count(backend)`.
 
-    >>> import olympus
     >>> olympus.local_device_count() == len(olympus.local_devices())
     True
     """
@@ -324,7 +318,6 @@ def process_index(backend: str | None = None) -> int:
     Returns:
       An int from 0.
 
-    >>> import olympus
     >>> olympus.process_index()
     0
     """
@@ -332,7 +325,7 @@ def process_index(backend: str | None = None) -> int:
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes share the backend: 1 unless the program runs distributed.
+    """The number of processes that share the backend: 1 unless the program runs distributed.
 
     Args:
       backend: its platform's name; None is the default backend.
@@ -340,7 +333,6 @@ def process_count(backend: str | None = None) -> int:
     Returns:
       An int.
 
-    >>> import olympus
     >>> olympus.process_count()
     1
     """
@@ -359,7 +351,6 @@ def process_indices(backend: str | None = None) -> list[int]:
     Returns:
       A list of ints, in order.
 
-    >>> import olympus
     >>> olympus.process_indices()
     [0]
     """
@@ -375,7 +366,6 @@ def default_backend() -> str:
     Returns:
       A str; `olympus_platforms` and what is installed decide.
 
-    >>> import olympus
     >>> olympus.default_backend() == olympus.devices()[0].platform
     True
     """
@@ -384,7 +374,7 @@ def default_backend() -> str:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print versions and devices: what a report of a defect should begin with.
+    """Print versions and devices, to begin a report of a defect.
 
     Args:
       return_string: give the text instead.
@@ -392,7 +382,6 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Returns:
       None, or the text: a line per fact, `name: value`.
 
-    >>> import olympus
     >>> olympus.print_environment_info(return_string=True).splitlines()[0].startswith("olympus:")
     True
     """

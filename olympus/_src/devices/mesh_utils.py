@@ -36,8 +36,6 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
 
     ValueError unless it has as many places as there are devices.
 
-    >>> from olympus.experimental import mesh_utils
-    >>> import olympus
     >>> devices = mesh_utils.create_device_mesh((1, 1), olympus.devices()[:1])
     >>> print(olympus.sharding.Mesh(devices, ("data", "model")))
     Mesh('data': 1, 'model': 1, axis_types=(Auto, Auto))
@@ -81,8 +79,6 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
     ValueError where devices have no slice, and where the numbers of blocks, or of a block's
     devices, are others than the shapes say.
 
-    >>> from olympus.experimental import mesh_utils
-    >>> import olympus
     >>> mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), olympus.devices()[:1],
     ...                                      process_is_granule=True).shape
     (1, 1)

@@ -38,7 +38,6 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     Returns:
       A `TopologyDescription`.
 
-    >>> from olympus.experimental import topologies
     >>> topologies.get_attached_topology("cpu").devices[0].platform
     'cpu'
     """
@@ -59,7 +58,6 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
 
     NotImplementedError for platforms without a plugin that knows topologies: CPUs among them.
 
-    >>> from olympus.experimental import topologies
     >>> try:
     ...     topologies.get_topology_desc(platform="cpu")
     ... except NotImplementedError as error:
@@ -94,7 +92,6 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: 
     Returns:
       A `Mesh`.
 
-    >>> from olympus.experimental import topologies
     >>> print(topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)))
     Mesh('x': 1, axis_types=(Auto,))
     """

@@ -393,9 +393,6 @@ def exponential_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: 
       decay_steps: after so many steps it is `decay_rate` times the first.
       decay_rate: a factor.
 
-    Returns:
-      A `Schedule`.
-
     >>> optimizers.exponential_decay(1.0, 10, 0.5)(20)
     0.25
     """
@@ -411,9 +408,6 @@ def inverse_time_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate:
       decay_steps: the unit in which steps are counted.
       decay_rate: how fast it falls.
       staircase: whether only whole units count.
-
-    Returns:
-      A `Schedule`.
 
     >>> print(optimizers.inverse_time_decay(1.0, 10, 0.5, staircase=True)(29))
     0.5
@@ -433,9 +427,6 @@ def polynomial_decay(step_size: ArrayLike, decay_steps: ArrayLike, final_step_si
       decay_steps: from this step on it is the final one.
       final_step_size: the last.
       power: the exponent; 1 is a straight line.
-
-    Returns:
-      A `Schedule`.
 
     >>> print(optimizers.polynomial_decay(1.0, 10, 0.5)(5))
     0.75
@@ -515,8 +506,6 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     Returns:
       A pytree of the same structure.
 
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import optimizers
     >>> print(optimizers.clip_grads(onp.array([3., 4.]), 1.0))
     [0.6 0.8]
     """
@@ -579,4 +568,4 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
 
 complete_docstrings(globals(), {
     "step_size": "a number, or a `Schedule`.",
-}, example="from olympus.example_libraries import optimizers")
+}, returns="A `Schedule`.")

@@ -66,8 +66,6 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
     Returns:
       A layer of inputs of shape (…, in).
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Dense(5)
     >>> shape, (W, b) = init(olympus.random.key(0), (-1, 3))
     >>> shape, W.shape, b.shape
@@ -123,11 +121,6 @@ def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[in
       padding: "VALID", "SAME" or pairs.
       W_init, b_init: initializers; None is `glorot_normal` of the kernel's channels.
 
-    Returns:
-      A layer.
-
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.GeneralConv(("NCHW", "OIHW", "NCHW"), 5, (3, 3))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
     (-1, 5, 6, 6)
@@ -147,8 +140,6 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
     Returns:
       A layer of inputs [N, H, W, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Conv(5, (3, 3), padding="SAME")
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
     (-1, 8, 8, 5)
@@ -167,11 +158,6 @@ def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Se
       dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as of
         `GeneralConv`, with `lax.conv_transpose`.
 
-    Returns:
-      A layer.
-
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 3, 8, 8))[0]
     (-1, 5, 17, 17)
@@ -192,8 +178,6 @@ def Conv1DTranspose(out_chan: int, filter_shape: Sequence[int],
     Returns:
       A layer of inputs [N, H, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Conv1DTranspose(5, (3,), (2,))
     >>> init(olympus.random.key(0), (-1, 8, 3))[0]
     (-1, 17, 5)
@@ -213,8 +197,6 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
     Returns:
       A layer of inputs [N, H, W, C].
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.ConvTranspose(5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
     (-1, 17, 17, 5)
@@ -234,12 +216,6 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
       center, scale: whether there is a beta, a gamma; () stands for one that is not.
       beta_init, gamma_init: their initializers, of the shape of the other axes.
 
-    Returns:
-      A layer.
-
-    >>> import olympus
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.BatchNorm(axis=0)
     >>> _, params = init(olympus.random.key(0), (-1, 2))
     >>> print(apply(params, onp.array([[1., 5.], [3., 5.]])).round(3))
@@ -273,11 +249,6 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
       fun: a function that keeps the shape.
       **fun_kwargs: its further arguments.
 
-    Returns:
-      A layer.
-
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.elementwise(onp.clip, min=0.0)
     >>> print(apply((), onp.array([-1., 2.])))
     [0. 2.]
@@ -325,11 +296,6 @@ def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """The largest elements in windows.
 
-    Returns:
-      A layer.
-
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.MaxPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [2. 3.]
@@ -341,11 +307,6 @@ def SumPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Sums over windows.
 
-    Returns:
-      A layer.
-
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.SumPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [3. 3.]
@@ -357,11 +318,6 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
             padding: str = "VALID", spec: str | None = None) -> Layer:
     """Means over windows; padding does not count.
 
-    Returns:
-      A layer.
-
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.AvgPool((2,), (2,), "SAME")
     >>> print(apply((), onp.array([1., 2., 3.]).reshape(1, 3, 1)).ravel())
     [1.5 3. ]
@@ -379,7 +335,6 @@ def FanOut(num: int) -> Layer:
     Returns:
       A layer whose result is a list.
 
-    >>> from olympus.example_libraries import stax
     >>> stax.FanOut(2)[0](None, (-1, 3))[0]
     [(-1, 3), (-1, 3)]
     """
@@ -400,7 +355,6 @@ def FanInConcat(axis: int = -1) -> Layer:
     Returns:
       A layer of a list of inputs.
 
-    >>> from olympus.example_libraries import stax
     >>> stax.FanInConcat()[0](None, [(-1, 3), (-1, 4)])[0]
     (-1, 7)
     """
@@ -422,9 +376,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Returns:
       A layer, whose apply_fn takes a key, `rng=key`, to train; ValueError without.
 
-    >>> import olympus
-    >>> from olympus import numpy as onp
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.Dropout(0.5)
     >>> out = apply((), onp.ones(1000), rng=olympus.random.key(0))
     >>> print(onp.unique(out), (out.mean() - 1).round(1))
@@ -458,8 +409,6 @@ def serial(*layers: Layer) -> Layer:
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> init, apply = stax.serial(stax.Flatten, stax.Dense(10), stax.Relu)
     >>> shape, params = init(olympus.random.key(0), (-1, 2, 3))
     >>> shape, len(params)
@@ -490,8 +439,6 @@ def parallel(*layers: Layer) -> Layer:
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.
 
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> block = stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Identity),
     ...                     stax.FanInSum)
     >>> block[0](olympus.random.key(0), (-1, 3))[0]
@@ -516,11 +463,6 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     Args:
       make_layer: from a shape, a layer.
 
-    Returns:
-      A layer.
-
-    >>> import olympus
-    >>> from olympus.example_libraries import stax
     >>> residual = stax.shape_dependent(lambda shape: stax.Dense(shape[-1]))
     >>> residual[0](olympus.random.key(0), (-1, 3))[0]
     (-1, 3)
@@ -535,4 +477,4 @@ complete_docstrings(globals(), {
     "out_chan, filter_shape, strides, padding, W_init, b_init": "as of `GeneralConv`.",
     "window_shape": "the size of the window along each spatial axis.",
     "spec": 'which axes are of batches (N) and channels (C); None is "NHWC" of images.',
-})
+}, returns="A layer.")

@@ -239,7 +239,6 @@ def default_export_platform() -> str:
     Returns:
       "cpu", "cuda", "rocm" or "tpu".
 
-    >>> from olympus import export
     >>> export.default_export_platform()
     'cpu'
     """
@@ -266,8 +265,6 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     ValueError for a function that is not jitted, and for custom calls without a promise that later
     versions have them; NotImplementedError for programs that call Python.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus import export
     >>> exported = export.export(olympus.jit(lambda x: 2 * x))(onp.arange(3))
     >>> artifact = exported.serialize()
     >>> print(export.deserialize(artifact).call(onp.arange(3)))
@@ -390,8 +387,6 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
       An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or newer
       one; the message says which.
 
-    >>> import olympus
-    >>> from olympus import export
     >>> artifact = export.export(olympus.jit(lambda x: x + 1))(1.0).serialize(vjp_order=1)
     >>> print(olympus.grad(export.deserialize(artifact).call)(2.0))
     1.0

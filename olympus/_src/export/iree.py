@@ -74,8 +74,6 @@ def to_iree(exported: Any, path: str | Path, *, target: str = "host",
     exports of several platforms or devices, or for an unknown target; FileNotFoundError without the
     compiler; RuntimeError, with what it says, where the compiler fails.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus import export
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x)))(onp.ones(3))
     >>> export.to_iree(exported, "tanh.vmfb")       # doctest: +SKIP
     {'main': '(float32[3]) -> (float32[3])'}

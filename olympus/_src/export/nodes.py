@@ -56,8 +56,6 @@ def register_pytree_node_serialization(
     Returns:
       The class. ValueError if the class or the name is registered already.
 
-    >>> import olympus
-    >>> from olympus import export
     >>> @olympus.tree_util.register_pytree_node_class
     ... class Pair:
     ...     def __init__(self, *xs): self.xs = xs
@@ -103,8 +101,6 @@ def register_namedtuple_serialization(nodetype: Typ, *, serialized_name: str) ->
       The class. ValueError if it is no named tuple, or if it or the name is registered already.
 
     >>> from typing import NamedTuple
-    >>> import olympus
-    >>> from olympus import export
     >>> class Point(NamedTuple):
     ...     x: float
     ...     y: float

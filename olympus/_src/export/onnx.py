@@ -74,8 +74,6 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
     package onnx (the extra `onnx`). A difference remains: NaN in max, min and sort are as the
     engine has them.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus import export
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x) + 1))(onp.ones(3))
     >>> export.to_onnx(exported, "tanh.onnx")       # doctest: +SKIP
     {'in0': 'float32[3]', 'out0': 'float32[3]'}

@@ -28,8 +28,6 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
       A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where `shapes_specs` is
       no prefix of it.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import export
     >>> x = onp.zeros((2, 3))
     >>> export.symbolic_args_specs((x, 1), ("b, _", None))[0]
     ShapeDtypeStruct(shape=(b, 3), dtype=float32)

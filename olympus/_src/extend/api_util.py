@@ -118,7 +118,6 @@ def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str
     Returns:
       A tuple of bools, one per leaf.
 
-    >>> import olympus
     >>> from olympus.api_util import donation_vector
     >>> donation_vector((0,), (), olympus.tree.structure((([1, 2], 3), {"k": 4})))
     (True, True, False, False)
@@ -168,7 +167,6 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = F
     Returns:
       A list with an entry per leaf of `treedef`.
 
-    >>> import olympus
     >>> from olympus.api_util import flatten_axes
     >>> flatten_axes("in_axes", olympus.tree.structure((1, [2, 3])), (0, None))
     [0, None, None]

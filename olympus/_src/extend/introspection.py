@@ -61,7 +61,6 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
     Returns:
       The equation.
 
-    >>> import olympus
     >>> from olympus.extend.core import gensym, new_olympuspr_eqn, no_effects
     >>> var, aval = gensym(), olympus.typeof(1.0)
     >>> new_olympuspr_eqn([var(aval)], [var(aval)], olympus.lax.sin_p, {}, no_effects).primitive
@@ -78,7 +77,6 @@ def gensym() -> type[Var]:
     Returns:
       A function of an aval, whose results are told apart by identity.
 
-    >>> import olympus
     >>> gensym()(olympus.typeof(1.0)).aval
     ShapedArray(float32[], weak_type=True)
     """
@@ -124,7 +122,6 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     Returns:
       The aval without the axis.
 
-    >>> import olympus
     >>> from olympus.extend.core import mapped_aval
     >>> mapped_aval(3, 1, olympus.core.ShapedArray((2, 3), "float32"))
     ShapedArray(float32[2])
@@ -151,7 +148,6 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
     Returns:
       The aval with the axis.
 
-    >>> import olympus
     >>> from olympus.extend.core import unmapped_aval
     >>> unmapped_aval(3, 0, olympus.core.ShapedArray((2,), "float32"))
     ShapedArray(float32[3,2])
@@ -171,7 +167,6 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     Returns:
       A dtype.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.extend.core import primal_dtype_to_tangent_dtype
     >>> primal_dtype_to_tangent_dtype(onp.dtype("float32"))
     dtype('float32')
@@ -190,7 +185,6 @@ def max_dim(d1: int, d2: int) -> int:
     Returns:
       The one that is never smaller; a symbolic expression where neither is known to be.
 
-    >>> import olympus
     >>> olympus.core.max_dim(2, 3)
     3
     """
@@ -206,7 +200,6 @@ def min_dim(d1: int, d2: int) -> int:
     Returns:
       The one that is never larger; a symbolic expression where neither is known to be.
 
-    >>> import olympus
     >>> olympus.core.min_dim(2, 3)
     2
     """
@@ -223,8 +216,6 @@ def eval_context() -> Iterator[None]:
     Returns:
       A context manager; it gives nothing.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def f(x):
     ...     with olympus.core.eval_context():
     ...         n = int(onp.sum(onp.arange(3)))     # a number, though f is traced
@@ -385,7 +376,6 @@ def get_opaque_trace_state(convention: Any = None) -> Any:
     Returns:
       A hashable token, to be compared only.
 
-    >>> import olympus
     >>> from olympus.extend.core import get_opaque_trace_state as state
     >>> outside = state()
     >>> _ = olympus.jit(lambda x: print(state() == outside) or x)(1.0)

@@ -65,7 +65,6 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
       The program of the unknown arguments, which gives the unknown results; all results, with the
       values of those that are known; the values of the program's constvars.
 
-    >>> import olympus
     >>> from olympus.extend.linear_util import wrap_init
     >>> args = PartialVal.known(2.0), PartialVal.unknown(olympus.typeof(1.0))
     >>> pr, outs, _ = trace_to_olympuspr_nounits(wrap_init(lambda x, y: [x * x, x * y]), args)
@@ -94,7 +93,6 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any], *,
     Returns:
       The program; the avals of its results; the values of its constvars.
 
-    >>> import olympus
     >>> from olympus.extend.linear_util import wrap_init
     >>> print(trace_to_olympuspr_dynamic(wrap_init(lambda x: [x * x]), [olympus.typeof(1.0)])[0])
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }

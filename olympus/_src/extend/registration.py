@@ -71,10 +71,8 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
       platform: "cpu", "gpu" or "tpu" for a rule of that platform only; by default for all others.
       inline, cacheable: accepted; rules are always emitted in place, once per equation.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
     >>> from olympus.extend.mlir.dialects import stablehlo as hlo
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("twice")
     >>> _ = p.def_abstract_eval(lambda x: x)
     >>> mlir.register_lowering(p, lambda ctx, x: [hlo.add(x, x)])
@@ -105,8 +103,6 @@ def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> Any:
     Returns:
       The value; another one where the type names axes of a mesh.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("twice_as_typed")
     >>> _ = p.def_abstract_eval(lambda x: x)
@@ -129,9 +125,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     Returns:
       A rule for `register_lowering`.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("scaled")
     >>> _ = p.def_abstract_eval(lambda x, by: x)
     >>> mlir.register_lowering(p, mlir.lower_fun(lambda x, by: x * by, multiple_results=False))
@@ -157,7 +151,6 @@ def make_ir_context() -> Any:
     Returns:
       The context.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.make_ir_context() is mlir.make_ir_context()
     True
     """
@@ -174,8 +167,6 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
     Returns:
       A tuple of one MLIR tensor type.
 
-    >>> import olympus
-    >>> from olympus.interpreters import mlir
     >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
     1
     """
@@ -192,8 +183,6 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     Returns:
       An MLIR tensor type.
 
-    >>> import olympus
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
     tensor<2x3xf32>
     """
@@ -209,7 +198,6 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     Returns:
       An MLIR type.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dtype_to_ir_type("bfloat16"))
     bf16
     """
@@ -225,7 +213,6 @@ def token_type(*args: Any, **kwargs: Any) -> Any:
     Returns:
       An MLIR type.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.token_type())
     !stablehlo.token
     """
@@ -241,7 +228,6 @@ def i32_attr(i: int) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.i32_attr(3))
     3 : i32
     """
@@ -257,7 +243,6 @@ def i64_attr(i: int) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.i64_attr(3))
     3 : i64
     """
@@ -273,7 +258,6 @@ def dense_int_array(*args: Any, **kwargs: Any) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dense_int_array([1, 2]))
     array<i64: 1, 2>
     """
@@ -289,7 +273,6 @@ def dense_int_elements(xs: Sequence[int]) -> Any:
     Returns:
       An MLIR attribute.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.dense_int_elements([1, 2]))
     dense<[1, 2]> : tensor<2xi64>
     """
@@ -305,7 +288,6 @@ def ir_attribute(val: Any) -> Any:
     Returns:
       An MLIR attribute; of Python ints and floats one of 64 bits.
 
-    >>> from olympus.interpreters import mlir
     >>> print(mlir.ir_attribute([True, 2, "three"]))
     [true, 2, "three"]
     """
@@ -341,9 +323,7 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> l
       A list of one MLIR value.
 
     >>> import numpy as np
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("eight")
     >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "int32"))
     >>> mlir.register_lowering(p, lambda ctx: mlir.ir_constants(np.int32(8)))
@@ -365,9 +345,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
       The MLIR value.
 
     >>> import numpy as np
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> p = Primitive("seven")
     >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "float32"))
     >>> mlir.register_lowering(p, lambda ctx: [mlir.ir_constant(np.float32(7))])
@@ -395,7 +373,6 @@ def flatten_ir_values(xs: Any) -> list[Any]:
     Returns:
       A list of values.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.flatten_ir_values(["x", ("y", "z")])       # any objects do
     ['x', 'y', 'z']
     """
@@ -414,7 +391,6 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
     Returns:
       A list with a value, or a tuple of values, for each of `ys`.
 
-    >>> from olympus.interpreters import mlir
     >>> mlir.unflatten_ir_values_like_types("xyz", [int, (int, int)])       # any objects do
     ['x', ('y', 'z')]
     """
@@ -439,9 +415,7 @@ def core_call_lowering(ctx: Builder, *args: Any, name: str, backend: str | None 
     Returns:
       A list of values.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> body = olympus.make_olympuspr(lambda x: x + 1)(1.0)
     >>> p = Primitive("called")
     >>> p.multiple_results = True
@@ -469,7 +443,6 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     Returns:
       What its main function is called now.
 
-    >>> import olympus
     >>> from olympus.extend import mlir as m
     >>> from olympus.interpreters import mlir
     >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()
@@ -497,7 +470,6 @@ def flatten_ir_types(xs: Any) -> list[Any]:
     Returns:
       A list of types.
 
-    >>> from olympus.interpreters import mlir
     >>> i8, f32 = map(mlir.dtype_to_ir_type, ("int8", "float32"))
     >>> print(*mlir.flatten_ir_types([i8, (f32, i8)]))
     i8 f32 i8
@@ -515,7 +487,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
     Returns:
       The text.
 
-    >>> from olympus.interpreters import mlir
     >>> with mlir.make_ir_context():
     ...     print(mlir.module_to_string(mlir.ir.Module.parse("module @m {}")).split())
     ['module', '@m', '{', '}']
@@ -532,7 +503,6 @@ def module_to_bytecode(module: Any) -> bytes:
     Returns:
       The bytes.
 
-    >>> from olympus.interpreters import mlir
     >>> with mlir.make_ir_context():
     ...     mlir.module_to_bytecode(mlir.ir.Module.parse("module {}"))[:4]
     b'ML\xefR'

@@ -70,7 +70,6 @@ def new_name_stack(name: str = "") -> NameStack:
     Returns:
       A `NameStack`.
 
-    >>> from olympus.extend import source_info_util
     >>> print(source_info_util.new_name_stack("layer"))
     layer
     """
@@ -83,8 +82,6 @@ def current_name_stack() -> NameStack:
     Returns:
       A `NameStack`.
 
-    >>> import olympus
-    >>> from olympus.extend import source_info_util
     >>> with olympus.named_scope("layer"):
     ...     print(source_info_util.current_name_stack())
     layer
@@ -98,7 +95,6 @@ def current() -> SourceInfo:
     Returns:
       A `SourceInfo`.
 
-    >>> from olympus.extend import source_info_util
     >>> source_info_util.current().name_stack.names
     ()
     """
@@ -111,7 +107,6 @@ def new_source_info() -> SourceInfo:
     Returns:
       A `SourceInfo` without a line, in no scope.
 
-    >>> from olympus.extend import source_info_util
     >>> source_info_util.summarize(source_info_util.new_source_info())
     '<unknown>'
     """
@@ -137,7 +132,6 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> from olympus.extend import source_info_util
     >>> with source_info_util.set_name_stack(source_info_util.new_name_stack("mine")):
     ...     print(source_info_util.current_name_stack())
     mine
@@ -156,8 +150,6 @@ def reset_name_stack() -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> import olympus
-    >>> from olympus.extend import source_info_util
     >>> with olympus.named_scope("layer"), source_info_util.reset_name_stack():
     ...     len(source_info_util.current_name_stack())
     0
@@ -176,7 +168,6 @@ def extend_name_stack(name: str) -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> from olympus.extend import source_info_util
     >>> with source_info_util.extend_name_stack("layer"):
     ...     print(source_info_util.current_name_stack())
     layer
@@ -195,7 +186,6 @@ def transform_name_stack(name: str) -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> from olympus.extend import source_info_util
     >>> with source_info_util.transform_name_stack("vmap"):
     ...     with source_info_util.extend_name_stack("layer"):
     ...         print(source_info_util.current_name_stack())
@@ -217,8 +207,6 @@ def user_context(traceback: Any, name_stack: Any = None) -> Iterator[None]:
     Returns:
       A context manager.
 
-    >>> import olympus
-    >>> from olympus.extend import source_info_util
     >>> known, = olympus.make_olympuspr(olympus.named_scope("layer")(lambda x: x + 1))(1.0).eqns
     >>> def doubled(x):
     ...     with source_info_util.user_context(*known.source_info):
@@ -250,8 +238,6 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     Returns:
       A str.
 
-    >>> import olympus
-    >>> from olympus.extend import source_info_util
     >>> eqn, = olympus.make_olympuspr(lambda x: x + 1)(1.0).eqns
     >>> source_info_util.summarize(eqn.source_info).endswith(" (<lambda>)")
     True
@@ -265,7 +251,6 @@ def register_exclusion(path: str) -> None:
     Args:
       path: the file, or the folder.
 
-    >>> from olympus.extend import source_info_util
     >>> source_info_util.register_exclusion("/somewhere/library/module.py")
     """
     source.exclude(path)

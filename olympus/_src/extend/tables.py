@@ -44,7 +44,6 @@ def is_undefined_primal(x: Any) -> bool:
     Returns:
       A bool.
 
-    >>> from olympus.interpreters import ad
     >>> ad.is_undefined_primal(1.0)
     False
     """
@@ -60,8 +59,6 @@ def instantiate_zeros(tangent: Any) -> Any:
     Returns:
       An array.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> print(ad.instantiate_zeros(ad.Zero(olympus.typeof(1.0))))
     0.0
     """
@@ -77,8 +74,6 @@ def zeros_like_aval(aval: Any) -> Any:
     Returns:
       An array.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> print(ad.zeros_like_aval(olympus.core.ShapedArray((2,), "int32")))
     [0 0]
     """
@@ -110,8 +105,6 @@ def add_tangents(x: Any, y: Any) -> Any:
     Returns:
       The sum; a `Zero` if both are.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> ad.add_tangents(ad.Zero(olympus.typeof(1.0)), 2.0)
     2.0
     """
@@ -129,8 +122,6 @@ def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
     Returns:
       A function of the result's cotangent and the operands that gives the operands' cotangents.
 
-    >>> import olympus
-    >>> from olympus.interpreters import ad
     >>> rule = ad.get_primitive_transpose(olympus.lax.neg_p)
     >>> print(rule(2.0, ad.UndefinedPrimal(olympus.typeof(1.0))))
     [Array(-2., dtype=float32, weak_type=True)]
@@ -157,9 +148,7 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
       *jvprules: per operand, `rule(tangent, *primals, **params)`, the operand's term of the
         result's tangent, or None where there is none.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import ad
     >>> p = Primitive("square")
     >>> _ = p.def_impl(lambda x: x * x), p.def_abstract_eval(lambda x: x)
     >>> ad.defjvp(p, lambda tangent, x: 2 * x * tangent)
@@ -183,9 +172,7 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
       primitive: the primitive.
       *jvprules: per operand, its rule, or None where there is none.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import ad
     >>> p = Primitive("exponential")
     >>> _ = p.def_impl(olympus.lax.exp), p.def_abstract_eval(lambda x: x)
     >>> ad.defjvp2(p, lambda tangent, result, x: tangent * result)
@@ -213,9 +200,7 @@ def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
       primitive: the primitive.
       transpose_rule: takes the cotangent of the result; returns one per operand.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import ad
     >>> p = Primitive("triple")
     >>> _ = p.def_impl(lambda x: 3 * x), p.def_abstract_eval(lambda x: x)
     >>> ad.deflinear(p, lambda ct: [3 * ct])
@@ -233,9 +218,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
       transpose_rule: takes the cotangent of the result and the operands, those that a cotangent
         is wanted for as `UndefinedPrimal`; returns one cotangent per operand.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import ad
     >>> p = Primitive("opposite")
     >>> _ = p.def_impl(lambda x: -x), p.def_abstract_eval(lambda x: x)
     >>> ad.deflinear2(p, lambda ct, x: [-ct])
@@ -259,9 +242,7 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
       lhs_rule, rhs_rule: `rule(ct, x, y, **params)`, the cotangent of the left or right operand,
         which is given as `UndefinedPrimal`.
 
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import ad
     >>> p = Primitive("product")
     >>> _ = p.def_impl(lambda x, y: x * y), p.def_abstract_eval(lambda x, y: x)
     >>> ad.defbilinear(p, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
@@ -348,8 +329,6 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
     Returns:
       An array whose axis 0 has that size.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.interpreters import batching
     >>> batching.bdim_at_front(onp.ones((2, 3)), 1, 3).shape
     (3, 2)
     >>> batching.bdim_at_front(onp.ones(2), None, 3).shape
@@ -359,7 +338,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
-    """`x` repeated `sz` times along a new axis, cut along an axis of the mesh around if given.
+    """`x` repeated `sz` times along a new axis, cut along an axis of the ambient mesh if given.
 
     Args:
       x: an array.
@@ -370,8 +349,6 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
     Returns:
       An array with one axis more.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.interpreters import batching
     >>> print(batching.broadcast(onp.arange(2), 3, 1, None))
     [[0 0 0]
      [1 1 1]]
@@ -390,10 +367,7 @@ def defvectorized(prim: Primitive) -> None:
     Args:
       prim: the primitive; all its operands have to be mapped, along the same axis.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import batching
     >>> p = Primitive("successor")
     >>> _ = p.def_impl(lambda x: x + 1)
     >>> batching.defvectorized(p)
@@ -417,10 +391,7 @@ def defbroadcasting(prim: Primitive) -> None:
     Args:
       prim: the primitive; its operands have one shape, or are mapped over to have it.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import batching
     >>> p = Primitive("plus")
     >>> _ = p.def_impl(lambda x, y: x + y), p.def_abstract_eval(lambda x, y: x)
     >>> batching.defbroadcasting(p)
@@ -441,10 +412,7 @@ def defreducer(prim: Primitive) -> None:
     Args:
       prim: the primitive; `axes` holds positions, none negative.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import batching
     >>> p = Primitive("total")
     >>> _ = p.def_impl(lambda x, axes: onp.sum(x, axes))
     >>> batching.defreducer(p)
@@ -476,7 +444,6 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
     Returns:
       The smaller program, and a bool per input: whether it is still one.
 
-    >>> import olympus
     >>> from olympus.interpreters import partial_eval as pe
     >>> closed = olympus.make_olympuspr(lambda x, y: (x + 1, y * 2))(1.0, 1.0)
     >>> program, used = pe.dce_olympuspr(closed.olympuspr, [True, False])
@@ -500,7 +467,6 @@ def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],
     Returns:
       The smaller program, and lists of bools: which constvars and which inputs it still takes.
 
-    >>> import olympus
     >>> from olympus.interpreters import partial_eval as pe
     >>> closed = olympus.make_olympuspr(lambda x, y: (x + 1, y * 2))(1.0, 1.0)
     >>> program, used_consts, used = pe.dce_olympuspr_consts(closed.olympuspr, [True, False], True)
@@ -523,8 +489,6 @@ def convert_constvars_olympuspr(olympuspr: Olympuspr) -> Olympuspr:
     Returns:
       A program without constvars.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.interpreters import partial_eval as pe
     >>> table = onp.arange(3)
     >>> program = olympus.make_olympuspr(lambda x: x + table)(1).olympuspr
@@ -545,7 +509,6 @@ def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
     Returns:
       A `ClosedOlympuspr`.
 
-    >>> import olympus
     >>> from olympus.interpreters import partial_eval as pe
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1).olympuspr
     >>> pe.close_olympuspr(program).consts

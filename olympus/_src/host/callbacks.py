@@ -151,9 +151,7 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
       The results, the token or None, and None: the module keeps the function alive.
 
     >>> import numpy as np
-    >>> import olympus
     >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
     >>> def lower(ctx, x):
     ...     outs, _, _ = mlir.emit_python_callback(
     ...         ctx, lambda x: (np.flip(x),), None, [x], ctx.avals_in, ctx.avals_out,
@@ -396,7 +394,7 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
 
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
                 sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
-    """Call a Python function with side effects from a program: once for each time it gets there.
+    """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:
       callback: a function of pytrees of arrays.
@@ -408,7 +406,6 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     Returns:
       A pytree of arrays as `result_shape_dtypes` say.
 
-    >>> import olympus
     >>> from olympus.experimental import io_callback
     >>> seen = []
     >>> def keep(v):

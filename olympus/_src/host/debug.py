@@ -72,7 +72,6 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     Returns:
       None; without `fmt`, this function with the given options.
 
-    >>> import olympus
     >>> olympus.debug.print("x = {x}, y = {}", 2, x=1.5)
     x = 1.5, y = 2
     """
@@ -106,7 +105,6 @@ def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: 
     Returns:
       None; without `fmt`, this function with the given options.
 
-    >>> import olympus
     >>> olympus.debug.log("x is {x}", x=olympus.numpy.arange(2))     # seen where logging shows INFO
     """
     return print(fmt, *args, ordered=ordered, partitioned=partitioned,

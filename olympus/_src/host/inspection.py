@@ -49,7 +49,6 @@ def inspect_array_sharding(value: PyTree, *, callback: Callable[[Sharding], None
 
     Under `vmap` it is the sharding of the array with the mapped axis.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> @olympus.jit
     ... def f(x):

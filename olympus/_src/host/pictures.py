@@ -40,7 +40,6 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
 
     ValueError for arrays of other ranks.
 
-    >>> import olympus
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> olympus.debug.visualize_sharding((4,), NamedSharding(mesh, P("x")), scale=0.1)
@@ -88,7 +87,6 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
       arr: the array; within `jit`, it is drawn while the program is compiled.
       **kwargs: as of `visualize_sharding`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.debug.visualize_array_sharding(onp.ones((2, 2)), scale=0.1)
     ┌───────┐
     │ CPU 0 │

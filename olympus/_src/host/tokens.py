@@ -77,7 +77,6 @@ def create_token(_: Any = None) -> Any:
     Returns:
       A token, of the type `olympus.core.abstract_token`.
 
-    >>> import olympus
     >>> token = olympus.lax.create_token()
     >>> olympus.typeof(token) is olympus.core.abstract_token
     True
@@ -94,7 +93,6 @@ def after_all(*operands: Any) -> Any:
     Returns:
       A token.
 
-    >>> import olympus
     >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
     >>> olympus.typeof(token) is olympus.core.abstract_token
     True
@@ -103,7 +101,7 @@ def after_all(*operands: Any) -> Any:
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """An array or a number as a value of the current trace; an array where nothing is traced.
+    """Convert an array or number to a value of the current trace; to an array if nothing is traced.
 
     Args:
       x: array or Python number.
@@ -111,7 +109,6 @@ def stage(x: ArrayLike, /) -> Array:
     Returns:
       An array, or a traced value under a transformation.
 
-    >>> import olympus
     >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()
     { lambda ; . let a:f32[] = stage 2.0:f32[] in (a,) }
     """

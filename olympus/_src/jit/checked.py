@@ -159,8 +159,6 @@ def checkify(f: Callable[P, R], errors: frozenset[ErrorCategory] = user_checks
       A function of the same arguments that returns (error, result). `error.get()` is None, or says
       what failed first: the operation, the user's line, operands, the iteration of the loop.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus.experimental import checkify
     >>> f = checkify.checkify(lambda x, i: onp.log(x)[i], errors=checkify.all_checks)
     >>> error, _ = olympus.jit(f)(onp.array([1., 2.]), 5)
     >>> print(error.get().splitlines()[0][:64])
@@ -191,7 +189,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
         found = check_program(body.program, kinds, quick and not once)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
         outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
-        if found is None:
+        if found is None:       # nothing in it can fail
             return init_error, tree_unflatten(body.out_tree, outs)
         code, words, *outs = outs
         return Error(code, words, sites), tree_unflatten(body.out_tree, outs)
@@ -222,6 +220,7 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
                 "did; a function of its arguments alone is required.")
         return out
 
+    # Of what a call returns; `trace` and `lower` are of the program, which returns the error, too.
     def eval_shape(*args: Any, **kwargs: Any) -> Any:
         return compiled.eval_shape(*args, **kwargs)[1]
 
@@ -265,7 +264,6 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     Raises:
       OlympusRuntimeError: where it does not hold.
 
-    >>> import olympus
     >>> @olympus.jit(checks={"user"})
     ... def f(x):
     ...     olympus.check(x > 0, "{x} is not positive", x=x)
@@ -283,6 +281,7 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     site = Site("user", msg, source.user_frame(), fields_of(fields), tree)
     if ctx.trace is ThreadState.trace and not isinstance(pred, Tracer) and (debug or bool(pred)):
         return
+    # 0 where it holds, else the number of the only site.
     code = select(pred, *[convert_element_type(x, dtypes.as_dtype("int32")) for x in (0, 1)])
     check_p.bind(code, words_of(fields), sites=(site,), debug=debug)
 
@@ -298,6 +297,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> li
             raise TypeError(f"{what}: Formatting arguments to checkify.check need to be PyTrees "
                             f"of arrays, but got {clipped(x)} of type {type(x)}; write other "
                             "values into the message.")
+    # Tried with zeros: a message that does not fit fails here, not when it is needed.
     zeros = [np.zeros(typeof(x).shape, typeof(x).dtype)[()] for x in fields]
     args, kwargs = tree_unflatten(tree, zeros)
     try:
@@ -316,7 +316,6 @@ def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) ->
     Args:
       pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
 
-    >>> from olympus.experimental import checkify
     >>> checkify.debug_check(False, "not looked at")
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
@@ -331,7 +330,6 @@ def check_error(error: Error) -> None:
     Raises:
       OlympusRuntimeError: where there is one.
 
-    >>> from olympus.experimental import checkify
     >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "not positive"))(1.)
     >>> checkify.check_error(error)
     """

@@ -80,8 +80,6 @@ def draw(fun: Any, /, *args: Any, limit: int = LIMIT, **kwargs: Any) -> Drawing:
 
     TypeError for arguments beside a program, which has its own, and for what is no function.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> def layer(w, x):
     ...     return onp.tanh(w @ x)
     >>> olympus.debug.draw(layer, onp.ones((3, 2)), onp.ones(2))

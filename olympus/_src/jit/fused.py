@@ -47,6 +47,7 @@ def begin_with(fun: Callable[..., Any], error: Exception) -> None:
     """
     source.filter_traceback(error)
     text = error.args[0] if len(error.args) == 1 else None
+    # A helper is not what the user called: the public function around it will put its name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
     first, colon, rest = text.partition(": ")
@@ -73,7 +74,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     @functools.wraps(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
         if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
-            return fun(*args, **kwargs)
+            return fun(*args, **kwargs)     # as nearly always: no look at the operands
         given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
                  *[x for n, x in kwargs.items() if n not in static]]
         with _inside(given):
@@ -202,6 +203,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
                 return compiled(x) if y is _ABSENT else compiled(x, y)
             except FAILURES as error:
                 failure = error
+            # Outside of the handler: else the second error would have the first as its context.
             try:
                 return otherwise(failure, (x, y, z, *rest), kwargs)
             except FAILURES as error:

@@ -77,6 +77,7 @@ class Captures:
 
     def same(self) -> bool:
         """Whether every place holds the object that it held: no values are compared."""
+        # Identity, by `map`: a call of which nothing changed, nearly all of them, ends here.
         try:
             for get, keys, was in self._found.expected:
                 if not all(map(operator.is_, map(get, keys), was)):
@@ -87,6 +88,7 @@ class Captures:
 
     def changes(self) -> list[Change]:
         """What differs in value; where nothing does, the new objects take the place of the old."""
+        # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
         old, now = self._found.leaves, new._found.leaves
         found = [Change(where, _shown(old, where), _shown(now, where))
@@ -233,7 +235,7 @@ class _Walk:
             return self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
         if id(x) in self._seen:
             return None
-        self._seen[id(x)] = x
+        self._seen[id(x)] = x       # kept, or its id could be another object's meanwhile
         for kinds, look in _LOOKS:
             if isinstance(x, kinds):
                 return look(self, x, place)

@@ -25,7 +25,6 @@ def holds(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> HoldReport:
       operations that need not be done again, and `reason`, why nothing is held, or not more;
       `print` shows it.
 
-    >>> import olympus, olympus.numpy as onp
     >>> def f(x):
     ...     for _ in range(12):
     ...         x = onp.concatenate([x[1:] * x[:-1], x[:1]])

@@ -66,7 +66,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Inline(enum.Enum):
-    """When a jitted function is put into the program of its caller: a value of `jit(inline=…)`.
+    """The time at which `jit` inlines a function into its caller's program: for `jit(inline=…)`.
 
     OLYMPUS_EARLY puts its equations there when it is traced, as True does. The others leave a call,
     as False does: XLA puts called functions into their callers, on CPU all of them.
@@ -136,47 +136,46 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         hold: str | None = None, max_traces: int | None = None,
         on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
         checks: Iterable[str] = ()) -> Any:
-    """Compile a function: traced and compiled by XLA once per type of its arguments.
+    """Compile a function with XLA, once for each combination of argument types.
 
     Args:
       fun: a function of pytrees of arrays that returns one; it must not depend on anything else
         that changes. Without it, a decorator with these options is returned.
-      in_shardings, out_shardings: where arguments and results are, as `with_sharding_constraint`
-        takes it: prefixes of the tuple of dynamic positional arguments and of the result. None and
-        the default leave it to the arguments and to XLA. Uncommitted arguments are moved, others
-        must be there.
+      in_shardings, out_shardings: the shardings of arguments and results, as
+        `with_sharding_constraint` takes them: prefixes of the tuple of dynamic positional arguments
+        and of the result. None, the default, leaves them to the arguments and to XLA. Uncommitted
+        arguments are moved; committed ones must have the sharding already.
       static_argnums, static_argnames: arguments that are Python values of the program: hashable;
         one compilation for each value (1, 1.0 and True are three).
       donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the call
         deletes the arrays whose buffers it did reuse, and no others.
-      keep_unused: pass arguments to the program that it does not read.
-      device, backend: where to run; arguments are moved there. Within another program: where all
-        of that runs, whose arguments must be uncommitted, or there.
+      keep_unused: pass also arguments that the program does not read.
+      device, backend: where to run; arguments are moved there. Within another program, all of that
+        program runs there, so its arguments must be uncommitted or there.
       inline: put the equations into the caller's program instead of a call; a bool, or an
         `olympus.Inline`.
       compiler_options: XLA flags for this function.
       persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
-        there without tracing. What the function reads must have a digest: functions, classes,
-        arrays and values made of them; anything else is refused with a TypeError.
-      hold: "auto" computes once, on CPU, what XLA would compute again in many readers; "report"
-        logs besides what that is; "off" leaves it to XLA; None does as `olympus_hold` says. That
-        of the outermost function counts.
-      max_traces: how often the function is expected to be traced; None: as often as calls differ.
-      on_retrace: what happens where it is traced more often: "warn", "error" (a `RetraceError`), or
-        a function that gets the `Explanation`, which says what differs and what to do.
-      guards: what a call does where a global, a closure cell, a default, an attribute or a
-        container that the function read when it was traced has changed: "warn", "error" (a
-        `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
-      checks: which failures a call raises an error for, the first one with its operation, line,
-        operands and iteration: names among "user" (`olympus.check`), "index", "nan" and "div". The
-        error is one more result of the program: `lower` and `trace` are of (error, result), and a
-        call waits for it.
+        there without tracing. The values that the function reads must have a digest: functions,
+        classes, arrays and values made of them; anything else is a TypeError.
+      hold: "auto" makes XLA on CPU compute values with many readers once; "report" logs these
+        values, too; "off" leaves them to XLA; None does as `olympus_hold` says. The outermost
+        function's counts.
+      max_traces: how often the function may be traced; None is as often as calls differ.
+      on_retrace: what happens at further traces: "warn", "error" (a `RetraceError`), or a function
+        that gets the `Explanation`, which says what differs and what to do.
+      guards: what a call does if a global, a closure cell, a default, an attribute or a container
+        that the function read during tracing has changed: "warn", "error" (a `StaleValueError`),
+        "retrace", "off"; None does as `olympus_jit_guards` says.
+      checks: the kinds of failures for which a call raises an error, with the operation, line,
+        operands and iteration of the first one: names among "user" (`olympus.check`), "index",
+        "nan" and "div". The error is one more result of the program: `lower` and `trace` are of
+        (error, result), and a call waits for it.
 
     Returns:
       A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
       a call finds a program, and else why not) and `cache_info`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):
     ...     return onp.sin(x) * 2
@@ -335,6 +334,7 @@ class JitFunction:
             self.device = devices.client(backend).local_devices()[0]
         key = (*self.signature.key, self.keep_unused, hold, on_mesh, guards,
                repr(sorted(compiler_options.items())) if compiler_options else None)
+        # Kept with the function: `jit(f)` written in a loop finds them again.
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
         if not library and not persist and shares_programs(fun, key):
@@ -374,11 +374,13 @@ class JitFunction:
                            f", written at {source.written_at(code)}" if code else "")
         if not self.library:
             self._note_trace(arguments)
+        # A guard notes what the trace reads, so nothing that was traced before may stand in for it.
         with anew() if self.purity else nullcontext():
             program = trace_program(
                 self.signature, arguments, self.keep_unused, self.options, self.hold)
         if self.purity:
             self.purity.keep()
+        # One that closes over values of an outer trace is good for that trace alone.
         if not program.tracers:
             self.programs[arguments.key] = program
         return program
@@ -396,6 +398,7 @@ class JitFunction:
         if config.explain_cache_misses.value and (self.programs or made):
             _recompiles.log_again(
                 _recompiles.explain(self.signature, self.programs, arguments), code)
+        # By code: a function that a loop makes anew is another object with the same code.
         if self.traces == 1:
             _made[code] = made = made + 1
         if made > _MANY or len(self.programs) >= _MANY:
@@ -409,7 +412,7 @@ class JitFunction:
                 raise ValueError(f"jit: {self.name} is called under olympus.set_mesh. Mesh context "
                                  "manager should not be used with jit when backend or device is "
                                  "also specified as an argument to jit; leave one out.")
-            where = [None] * len(leaves)
+            where = [None] * len(leaves)    # `device=` moves arguments, committed ones too
         for i, wanted in enumerate(self.signature.input_shardings(arguments)):
             if wanted is None:
                 continue
@@ -481,10 +484,13 @@ class JitFunction:
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
                 return self._miss(args, kwargs)
+            # With guards C++ calls Python each time, which looks first; its fast path is that of a
+            # second object behind the look.
             if may_share((args, kwargs)):
                 return self._miss(args, kwargs)[0], None, False
             return self.guarded(*args, **kwargs), None, False
         except BaseException as error:
+            # C++ remembers signatures of calls that raised, and would not take its fast path.
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
@@ -520,6 +526,7 @@ class JitFunction:
             return self._with_arrays(arguments), None, False
         if (not arguments.cacheable and self.direct and ctx.trace is ThreadState.trace
                 and not ctx.axes):
+            # C++ is called again with stand-ins that compare by bits, and drops this entry.
             told = self.signature.told(arguments, args, kwargs)
             if told is not None:
                 return self._as_told(*told), None, True

@@ -20,7 +20,7 @@ __all__ = ["CacheMemory", "FunctionMemory", "MemoryReport", "memory_report"]
 
 
 class FunctionMemory(NamedTuple):
-    """What a jitted function holds: see `memory_report`.
+    """The memory of a jitted function: see `memory_report`.
 
     Attributes:
       name: the function, with the file and line of the user's that it is written at.
@@ -46,7 +46,7 @@ class FunctionMemory(NamedTuple):
 
 
 class CacheMemory(NamedTuple):
-    """What a cache, or all caches of a kind, hold: see `memory_report`.
+    """The memory of a cache, or of all caches of a kind: see `memory_report`.
 
     Attributes:
       name: the module and the name there, or what it is kept on.
@@ -66,7 +66,7 @@ class CacheMemory(NamedTuple):
 
 
 class MemoryReport(NamedTuple):
-    """What a process holds; printed, a table. Sizes are in bytes.
+    """The memory of a process, in bytes; it prints as a table.
 
     Attributes:
       functions: the jitted functions that hold most, largest first; the last row, named
@@ -105,7 +105,7 @@ class MemoryReport(NamedTuple):
 
 
 def memory_report(most: int = 20) -> MemoryReport:
-    """What Olympus holds in this process: programs by function, caches, arrays by device.
+    """The memory that Olympus holds in this process: programs by function, caches, arrays.
 
     Args:
       most: how many functions, and caches, are listed; the others are summed up in one row each.
@@ -114,7 +114,6 @@ def memory_report(most: int = 20) -> MemoryReport:
       A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all but
       arrays, `f.clear_cache()` of what a function holds.
 
-    >>> import olympus
     >>> f = olympus.jit(lambda x: x @ x)
     >>> _ = f(olympus.numpy.ones((3, 3)))
     >>> report = olympus.memory_report()
@@ -126,6 +125,7 @@ def memory_report(most: int = 20) -> MemoryReport:
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"memory_report: most={most!r} given; a positive int is required.")
     loaded = compiled_programs()
+    # No register of jitted functions and of caches on functions is kept: the collector knows them.
     found = gc.get_objects()
     return MemoryReport(
         _longest(FunctionMemory, list(map(_of_function, _holding(found))), most, 3),
@@ -141,6 +141,7 @@ def _holding(objects: Iterable[Any]) -> list[JitFunction]:
 
 def _of_function(info: JitFunction) -> FunctionMemory:
     programs = list(info.programs.values())
+    # By identity: equal programs share an executable, and programs share constants.
     compiled = {id(e.loaded): e.loaded for p in programs for e in list(p.executables.values())}
     arrays = {id(c): c for p in programs for c in p.closed.consts}
     code = getattr(unwrapped(info.signature.fun), "__code__", None)
@@ -177,6 +178,7 @@ def _items(cache: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(cache, Memo):
         return list(cache.items())
     if isinstance(cache, functools._lru_cache_wrapper):
+        # Python does not tell its entries; the collector sees the dict that they are in.
         table = next((x for x in gc.get_referents(cache) if type(x) is dict), {})
         return list(table.items())
     return None

@@ -29,6 +29,7 @@ class Types(NamedTuple):
 
 def pack(program: Program, executable: Executable) -> bytes:
     """All that a call of a compiled program needs."""
+    # In front, by itself: a reader has to know the devices before it can read the rest.
     devices_of = [(d.platform, d.id) for d in executable.devices]
     key: Any = executable.loaded.key
     out = io.BytesIO()
@@ -84,7 +85,6 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     and hold machine code and pickles: load none that you do not trust. `olympus.export` writes
     programs that other versions and machines read.
 
-    >>> import olympus
     >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = olympus.jit(lambda x: x + 1).lower(1.0).compile()
     >>> print(deserialize_and_load(*serialize(compiled))(2.0))
@@ -116,7 +116,6 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
     Returns:
       A `stages.Compiled`. ValueError for another number of devices, or devices of another backend.
 
-    >>> import olympus
     >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = olympus.jit(lambda x: {"a": x + 1}).lower(1.0).compile()
     >>> data, in_tree, out_tree = serialize(compiled)

@@ -40,6 +40,8 @@ _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 class Program:
     """A traced function for one key, with what is made from it later."""
 
+    # `tracers` are values of outer traces that the function closes over: operands in front of the
+    # caller's. `executables` are by placement: one trace serves all devices.
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
 
@@ -130,6 +132,8 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
 
     Where that is not left open, inputs for whose buffers no result is left are warned of.
     """
+    # First results of the same type, which take the buffer over; what is left goes by the number of
+    # elements, as XLA may still reuse it.
     free: dict[Any, deque[int]] = {}
     out_avals = program.out_avals
     for i, aval in enumerate(out_avals):
@@ -170,6 +174,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         out_layouts = signature.output_layouts(out_tree, list(map(typeof, outs)), paths)
         return outs, (out_tree, paths, out_shardings, out_layouts)
 
+    # What `flat` finds out besides the results is noted by it, and read after the trace.
     noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
         closed = stage(noted, arguments.avals, DebugInfo(name, names))

@@ -38,7 +38,6 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
     Returns:
       A function of the same arguments.
 
-    >>> import olympus
     >>> from olympus.experimental.overlap import program_order
     >>> f = program_order(lambda x, y: (x * 2, y * 3), enforce=True)
     >>> olympus.make_olympuspr(f)(1.0, 2.0)

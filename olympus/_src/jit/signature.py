@@ -32,6 +32,8 @@ __all__ = ["WHOLE", "Arguments", "Signature", "indices"]
 class Arguments:
     """One call's arguments, flattened: what tracing and the program's key are made of."""
 
+    # `key` is what traces are kept by; `cacheable` says whether C++, which compares static
+    # arguments by type and `==`, tells this call from those of other keys.
     __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
                  "cacheable")
 
@@ -133,6 +135,7 @@ class Signature:
                 raise ValueError(f"jit: Jitted function has invalid argnames {{{name!r}}} in "
                                  f"{what}_argnames.\n  {why}; name some of {', '.join(known)} of "
                                  f"{self.name}.")
+        # One given way names both: the argument is static however a call passes it.
         if argnums is None:
             nums = tuple(positional.index(n) for n in names if n in positional)
         elif argnames is None:
@@ -160,7 +163,7 @@ class Signature:
                 key.append(x.aval)
                 leaves.append(x)
             elif kind in _SIMPLE and i in self.static_argnums:
-                key.append((kind, x))
+                key.append((kind, x))       # 1, 1.0 and True are equal, and three programs
             else:
                 return None, leaves
         for name, x in kwargs.items():
@@ -180,6 +183,7 @@ class Signature:
             kwargs = {k: v for k, v in kwargs.items() if k not in arguments.static_kwargs}
         else:
             dynamic, arguments.statics, arguments.static_kwargs = args, {}, {}
+        # Part of the key: without static arguments, calls of two arities may have one tree.
         arguments.arity = len(args)
         arguments.leaves, arguments.in_tree = tree_flatten((dynamic, kwargs))
         try:
@@ -197,10 +201,12 @@ class Signature:
         return arguments
 
     def _static_key(self, arguments: Arguments) -> tuple[tuple, bool]:
+        # Before the user's values take the places of C++'s stand-ins, which are exact.
         exact = self._exact(arguments.statics, arguments.static_kwargs)
         arguments.statics, arguments.static_kwargs = [
             {where: _given(value) for where, value in values.items()}
             for values in (arguments.statics, arguments.static_kwargs)]
+        # Sorted: a call with keywords in another order is the same call.
         items = [*arguments.statics.items(), *sorted(arguments.static_kwargs.items())]
         for where, value in items:
             try:
@@ -246,6 +252,7 @@ class Signature:
 
     def _leaf_error(self, arguments: Arguments, kwargs: dict[str, Any], dynamic: tuple
                     ) -> Exception:
+        # Paths and names are made only here, where a leaf has been refused.
         trees = [(self.argument_name(i), a) for i, a in zip(arguments.positions, dynamic)]
         trees += [(self.argument_name(key), a) for key, a in kwargs.items()]
         for name, arg in trees:
@@ -403,7 +410,7 @@ def _exact(value: Any, library: bool) -> bool:
             return all(type(v) is not bool and _exact(v, library) for v in value)
         return all(map(_exact_item, value))
     if isinstance(value, (float, complex)):
-        return value == value and value != 0
+        return value == value and value != 0    # NaN is not itself, and 0.0 is -0.0
     return not isinstance(value, np.generic)
 
 

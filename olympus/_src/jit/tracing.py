@@ -58,6 +58,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
         paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
         return outs, (out_tree, paths)
 
+    # Names of arguments are known before, for messages while tracing; those of results only after.
     noted = Noted(flat)
     closed = stage(noted, avals, DebugInfo(name_of(fun), names))
     out_tree, paths = noted.found
@@ -97,7 +98,6 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
       A function of the same arguments that returns a `ClosedOlympuspr`; arguments may be arrays, or
       anything with a shape and a dtype.
 
-    >>> import olympus
     >>> olympus.make_olympuspr(lambda x: 2.0 * x)(3.0)
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
@@ -136,7 +136,7 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
 
 @api_boundary
 def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
-    """Shapes and dtypes of a function's result, found without any computation.
+    """The shapes and dtypes of a function's result, without computing it.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -145,7 +145,6 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
     Returns:
       The result's pytree, with a `ShapeDtypeStruct` at each leaf.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.eval_shape(onp.dot, onp.ones((2, 3)), onp.ones(3))
     ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
@@ -169,7 +168,6 @@ def named_scope(name: str) -> Any:
 
     TypeError unless `name` is a string.
 
-    >>> import olympus
     >>> @olympus.jit
     ... def f(x):
     ...     with olympus.named_scope("double"):
@@ -194,7 +192,7 @@ def _scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """The function with its operations under a scope of its name (or another name).
+    """Put a function's operations under a scope with its name, or with another one.
 
     Args:
       fun: the function.
@@ -203,7 +201,6 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     Returns:
       A function with the same arguments and result.
 
-    >>> import olympus
     >>> olympus.named_call(lambda x: x + 1, name="increment")(1)
     2
     """
@@ -220,7 +217,6 @@ def ensure_compile_time_eval() -> Iterator[None]:
     Returns:
       A context manager that is a decorator, too.
 
-    >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):
     ...     with olympus.ensure_compile_time_eval():
@@ -244,6 +240,7 @@ class _FoldingTrace(Trace):
     parent: Trace
 
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+        # What names a mapped axis depends on the trace without any operand from it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)
         trace = self.parent if traced else ThreadState.trace

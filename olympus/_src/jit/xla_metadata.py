@@ -122,7 +122,6 @@ def set_xla_metadata(x: PyTree = None, **kwargs: Any) -> Any:
     Returns:
       A context manager that is a decorator, too; for arrays the same ones.
 
-    >>> import olympus
     >>> from olympus.experimental.xla_metadata import set_xla_metadata
     >>> @olympus.jit
     ... def f(x):
@@ -148,7 +147,6 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
     Returns:
       A function of the same arguments. TypeError for values that are no strings.
 
-    >>> import olympus
     >>> from olympus.experimental.scheduling_groups import xla_metadata_call
     >>> f = xla_metadata_call(lambda x: x * 2, inlineable="false")
     >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
@@ -183,7 +181,6 @@ def fused(*, out_spaces: PyTree) -> Any:
     Returns:
       A decorator of functions of pytrees of arrays.
 
-    >>> import olympus
     >>> from olympus.experimental.fused import fused
     >>> f = fused(out_spaces=olympus.memory.Space.Device)(lambda x: x * 2)
     >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
@@ -212,7 +209,6 @@ def scheduling_group(name: str) -> Any:
     Returns:
       A decorator of functions of pytrees of arrays.
 
-    >>> import olympus
     >>> from olympus.experimental.scheduling_groups import scheduling_group
     >>> f = scheduling_group("first")(lambda x: x * 2)
     >>> 'scheduling_group = "first"' in olympus.jit(f).lower(1.0).as_text()
@@ -263,7 +259,6 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
     Returns:
       None. A program that XLA divides over several devices is scheduled without it.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.experimental.control_deps import control_dep
     >>> @olympus.jit
     ... def f(x):
@@ -285,7 +280,6 @@ def schedule(ops: Sequence[ArrayLike]) -> None:
     Returns:
       None.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.experimental.control_deps import schedule
     >>> @olympus.jit
     ... def f(x):

@@ -63,7 +63,6 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     processes are missing or do not agree: it names them. ValueError and TypeError for arguments
     that are missing or make no sense.
 
-    >>> import olympus
     >>> olympus.distributed.initialize("localhost:1234", 2, 0)     # doctest: +SKIP
     """
     if current.client is not None:
@@ -173,7 +172,6 @@ def is_initialized() -> bool:
     Returns:
       A bool.
 
-    >>> import olympus
     >>> olympus.distributed.is_initialized()
     False
     """
@@ -187,7 +185,6 @@ def shutdown() -> None:
     which they need, ends with it where it is the main program of a container. None waits after one
     was lost. It is done when a process ends; it does nothing where there is no job.
 
-    >>> import olympus
     >>> olympus.distributed.shutdown()
     """
     _part(wait=not current.failures)

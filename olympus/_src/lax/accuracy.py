@@ -9,7 +9,7 @@ __all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "
 
 
 class AccuracyMode(enum.Enum):
-    """Which implementation of a function: the platform's default, or the most exact one.
+    """The implementation of a function: the platform's default, or the most exact one.
 
     >>> from olympus import lax
     >>> lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST)

@@ -113,8 +113,6 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
     Raises TypeError for dtypes that are not floating, ValueError for k, axis or recall out of
     bounds.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> values, indices = lax.approx_max_k(onp.array([1., 3., 2.]), 2)
     >>> print(values, indices)
     [3. 2.] [1 2]
@@ -139,7 +137,6 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
     Returns:
       (values, indices), smallest first along the axis; the indices int32.
 
-    >>> from olympus import lax, numpy as onp
     >>> values, indices = lax.approx_min_k(onp.array([3., 1., 2.]), 2)
     >>> print(values, indices)
     [1. 2.] [1 2]

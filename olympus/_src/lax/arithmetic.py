@@ -76,7 +76,6 @@ def neg(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The sign of zeros flips too, unlike in 0 - x.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.neg(onp.array([1., 0.])), lax.neg(onp.uint8(1)))
     [-1. -0.] 255
     """
@@ -93,7 +92,6 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; integers wrap around.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.sub(onp.array([1, 3], "uint8"), 2))
     [255   1]
     """
@@ -111,7 +109,6 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     Returns:
       An array of that shape, of `out_dtype` or the operands' dtype; integers wrap around.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([100, 3], "int8")
     >>> print(lax.mul(x, x), lax.mul(x, x, out_dtype="int32"))
     [16  9] [10000     9]
@@ -134,7 +131,6 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
       An array of that dtype, also of integers: unlike `numpy.divide` it does not make them floats.
       Integers over 0 are -1 (all bits set); floats follow IEEE 754: ±inf, or NaN of 0 / 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.div(onp.array([7, -7]), 2), lax.div(7., 2.))
     [ 3 -3] 3.5
     """
@@ -151,7 +147,6 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
       An array of that dtype and shape; NaN of floats where y is 0. `olympus.numpy.remainder` has
       the sign of y, as Python's %.
 
-    >>> import olympus
     >>> olympus.lax.rem(-7, 3)
     Array(-1, dtype=int32, weak_type=True)
     """
@@ -216,7 +211,6 @@ def square(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The derivative is 2x.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.square(onp.array([3, -2])), lax.square(2j))
     [9 4] (-4+0j)
     """
@@ -232,7 +226,6 @@ def one_minus_square(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The derivative is -2x.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.float32(1 - 2 ** -20)
     >>> print(lax.one_minus_square(x), 1 - x * x)
     1.9073477e-06 1.9073486e-06
@@ -250,7 +243,6 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Returns:
       An array of the shape and dtype of x; integers wrap around.
 
-    >>> import olympus
     >>> olympus.grad(lambda x: olympus.lax.integer_pow(x, 3))(2.0)
     Array(12., dtype=float32, weak_type=True)
     """
@@ -272,7 +264,6 @@ def reciprocal(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x. The derivative is -1 / x².
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.reciprocal(onp.array([4., -0.])))
     [0.25 -inf]
     """
@@ -335,7 +326,6 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.max(onp.array([1., 5., float("nan")]), 3.))
     [ 3.  5. nan]
     """
@@ -353,7 +343,6 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.min(onp.array([1., 5., float("nan")]), 3.))
     [ 1.  3. nan]
     """
@@ -380,7 +369,6 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
       An array of that dtype and shape, NaN where one is; a step of one unit in the last place. It
       has no derivative.
 
-    >>> import olympus
     >>> olympus.lax.nextafter(1., 2.) - 1, olympus.lax.nextafter(0., 1.) > 0
     (Array(1.1920929e-07, dtype=float32, weak_type=True), Array(False, dtype=bool, weak_type=True))
     """
@@ -442,7 +430,7 @@ class Round(Elementwise):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2).
+    """The rounding of halves: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2).
 
     >>> from olympus import lax, numpy as onp
     >>> print(lax.round(onp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN))
@@ -472,7 +460,6 @@ def abs(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x; of its dtype, or of that of its parts where x is complex.
 
-    >>> from olympus import lax, numpy as onp
     >>> lax.abs(onp.array([3 - 4j, -2]))
     Array([5., 2.], dtype=float32)
     """
@@ -488,7 +475,6 @@ def sign(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x: 0 of 0, NaN of NaN. The derivative of real x is 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.sign(onp.array([-2., 0., 5.])), lax.sign(3 + 4j))
     [-1.  0.  1.] (0.6+0.8j)
     """
@@ -504,7 +490,6 @@ def floor(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x; infinite and NaN elements stay. The derivative is 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.floor(onp.array([1.8, -0.5])))
     [ 1. -1.]
     """
@@ -520,7 +505,6 @@ def ceil(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x; -0.5 gives -0. The derivative is 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.ceil(onp.array([1.2, -0.5])))
     [ 2. -0.]
     """
@@ -537,7 +521,6 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     Returns:
       An array of the shape and dtype of x. The derivative is 0.
 
-    >>> import olympus
     >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array(2., dtype=float32, weak_type=True)
     """
@@ -554,7 +537,6 @@ def is_finite(x: ArrayLike) -> Array:
     Returns:
       A bool array of the shape of x; all True for dtypes without infinities and NaN.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.is_finite(onp.array([1., float("inf"), float("nan")])))
     [ True False False]
     """
@@ -622,7 +604,6 @@ def real(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, float32 or float64.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.real(onp.array([1 + 2j, 3])))
     [1. 3.]
     """
@@ -638,7 +619,6 @@ def imag(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, float32 or float64.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.imag(onp.array([1 + 2j, 3])))
     [2. 0.]
     """
@@ -654,7 +634,6 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that shape, complex64 or complex128. Differentiable in both.
 
-    >>> import olympus
     >>> olympus.lax.complex(1., 2.)
     Array(1.+2.j, dtype=complex64, weak_type=True)
     """
@@ -677,7 +656,6 @@ def conj(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x, complex64 or complex128. `olympus.numpy.conj` keeps floats real.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.conj(onp.array([1 + 2j, 3])))
     [1.-2.j 3.-0.j]
     """

@@ -109,7 +109,6 @@ def stop_gradient(x: T) -> T:
     Returns:
       The same values; as constants to `grad`, `jvp` and their like.
 
-    >>> import olympus
     >>> olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)
     """
@@ -121,7 +120,7 @@ def _stop(x: Any) -> Any:
 
 
 def optimization_barrier(operand: T) -> T:
-    """`operand`, whose computation the compiler may not mix with what follows.
+    """Return `operand`; the compiler may not mix its computation with later ones.
 
     All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
     through barriers of their own.
@@ -132,7 +131,6 @@ def optimization_barrier(operand: T) -> T:
     Returns:
       The same values in the same structure.
 
-    >>> from olympus import lax, numpy as onp
     >>> f = lambda x: lax.optimization_barrier(x + 1) * 2
     >>> print(f(onp.array([1., 2.])))
     [4. 6.]

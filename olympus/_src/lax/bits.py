@@ -46,7 +46,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; it has no derivative.
 
-    >>> from olympus import lax, numpy as onp
     >>> lax.bitwise_and(onp.array([12, 10], "uint8"), 6)
     Array([4, 2], dtype=uint8)
     """
@@ -62,7 +61,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; it has no derivative.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.bitwise_or(onp.array([1, 4]), 2))
     [3 6]
     """
@@ -78,7 +76,6 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; it has no derivative.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.bitwise_xor(onp.array([12, 10]), 6))
     [10 12]
     """
@@ -94,7 +91,6 @@ def bitwise_not(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.bitwise_not(onp.array([0, 5])), lax.bitwise_not(True))
     [-1 -6] False
     """
@@ -110,7 +106,6 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.shift_left(onp.array([1, 3], "uint8"), onp.array([3, 7], "uint8")))
     [  8 128]
     """
@@ -126,7 +121,6 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.shift_right_logical(onp.array([-8, 8], "int8"), onp.array([1, 1], "int8")))
     [124   4]
     """
@@ -143,7 +137,6 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
       An array of that dtype and shape; where y is negative or not less than the number of bits,
       every bit is the sign's: 0 or -1.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.shift_right_arithmetic(onp.array([-8, 8, -8]), onp.array([1, 1, 40])))
     [-4  4 -1]
     """
@@ -159,7 +152,6 @@ def population_count(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> import olympus
     >>> olympus.lax.population_count(olympus.numpy.array([0, 7, -1]))
     Array([ 0,  3, 32], dtype=int32)
     """
@@ -175,7 +167,6 @@ def clz(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.clz(onp.array([1, 255, -1], "int32")))
     [31 24  0]
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
@@ -79,7 +80,6 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       A bool array of that shape. Complex numbers are equal where both parts are.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.eq(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [ True False]
     """
@@ -92,10 +92,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
 
-    Returns:
-      A bool array of that shape.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.ne(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [False  True]
     """
@@ -105,13 +101,6 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """x < y as booleans; False where one is NaN.
 
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.lt(onp.array([1, 2, 3]), 2))
     [ True False False]
     """
@@ -121,13 +110,6 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """x <= y as booleans; False where one is NaN.
 
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.le(onp.array([1, 2, 3]), 2))
     [ True  True False]
     """
@@ -141,10 +123,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
       x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. Of
         booleans True is the larger.
 
-    Returns:
-      A bool array of that shape.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.gt(onp.array([1, 2, 3]), 2))
     [False False  True]
     """
@@ -154,13 +132,6 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """x >= y as booleans; False where one is NaN.
 
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
-
-    Returns:
-      A bool array of that shape.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.ge(onp.array([1, 2, 3]), 2))
     [False  True  True]
     """
@@ -267,7 +238,6 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     Returns:
       An array of the cases' dtype and shape; the derivative is that of the case taken.
 
-    >>> import olympus
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
     Array([1., 0.], dtype=float32)
     """
@@ -294,7 +264,6 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     Returns:
       An array of their dtype and shape.
 
-    >>> import olympus
     >>> olympus.lax.select(True, 1., 2.)
     Array(1., dtype=float32, weak_type=True)
     """
@@ -361,9 +330,13 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
       An array of the shape and dtype of `x`, NaN where one of the three is. The derivative in `x`
       is 0 where a bound holds.
 
-    >>> import olympus
     >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     x = operand(operand(x, min), max)
     return clamp_p.bind(operand(min, x), x, operand(max, x))
+
+
+complete_docstrings(globals(), {
+    "x, y": "arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.",
+}, returns="A bool array of that shape.")

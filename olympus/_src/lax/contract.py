@@ -229,10 +229,10 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     Returns:
       Axes: batch, then the remaining ones of lhs, then those of rhs.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
-    >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
-    (2, 4)
+    >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
+    >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))
+    [[1. 1.]
+     [5. 3.]]
     """
     try:
         (lc, rc), (lb, rb) = dimension_numbers
@@ -322,7 +322,6 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
     Returns:
       An array of the axes that are left: a scalar for two vectors.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1., 2.], [3., 4.]])
     >>> print(lax.dot(x, onp.array([1., 1.])), lax.dot(x[0], x[1]))
     [3. 7.] 11.0
@@ -350,9 +349,8 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     Returns:
       [..., n, m] of the operands' dtype.
 
-    >>> from olympus import lax, numpy as onp
-    >>> lax.batch_matmul(onp.ones((5, 2, 3)), onp.ones((5, 3, 4))).shape
-    (5, 2, 4)
+    >>> print(lax.batch_matmul(onp.arange(4.).reshape(2, 1, 2), onp.ones((2, 2, 1))).ravel())
+    [1. 5.]
     """
     x, y = typeof(lhs), typeof(rhs)
     if x.ndim < 2 or x.ndim != y.ndim:

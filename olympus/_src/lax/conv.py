@@ -88,7 +88,7 @@ def _permuted(lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, **
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Which axis of lhs, rhs and result is which: (batch, feature, spatial...) indices.
+    """The axes of a convolution's lhs, rhs and result, as (batch, feature, spatial...) indices.
 
     For rhs: (output feature, input feature, spatial...).
 
@@ -330,7 +330,7 @@ conv_general_dilated_p = ConvGeneralDilated("conv_general_dilated")
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                            dimension_numbers: ConvGeneralDilatedDimensionNumbers
                           ) -> ConvDimensionNumbers:
-    """Any spelling of dimension numbers as `ConvDimensionNumbers`.
+    """Convert any spelling of dimension numbers to `ConvDimensionNumbers`.
 
     None is ('NCHW', 'OIHW', 'NCHW') and its like; strings name axes by letters: N batch, C feature,
     O and I output and input features, any other letter a spatial axis.
@@ -342,7 +342,6 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Returns:
       `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
 
-    >>> from olympus import lax
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
     """
@@ -405,7 +404,6 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type` or the
       operands' dtype. Linear in both operands.
 
-    >>> from olympus import lax, numpy as onp
     >>> image, kernel = onp.arange(5.).reshape(1, 1, 5), onp.array([[[1., 0., -1.]]])
     >>> print(lax.conv_general_dilated(image, kernel, (1,), [(1, 1)]))
     [[[-1. -2. -2. -2.  3.]]]
@@ -488,7 +486,6 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
     Returns:
       [batch, features out, spatial...].
 
-    >>> from olympus import lax, numpy as onp
     >>> lax.conv(onp.ones((1, 3, 8, 8)), onp.ones((5, 3, 3, 3)), (2, 2), "SAME").shape
     (1, 5, 4, 4)
     """
@@ -514,10 +511,9 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
     Returns:
       [batch, features out, spatial...].
 
-    >>> from olympus import lax, numpy as onp
     >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
-    >>> lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)).shape
-    (1, 1, 4)
+    >>> print(lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)))
+    [[[3. 3. 3. 3.]]]
     """
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision, preferred_element_type=preferred_element_type)

@@ -96,8 +96,6 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
     Returns:
       An array of rank n+2, laid out as `dimension_numbers` say.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> lax.conv_transpose(onp.ones((1, 4, 4, 3)), onp.ones((3, 3, 3, 5)), (2, 2), "SAME").shape
     (1, 8, 8, 5)
     """
@@ -131,7 +129,7 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
                                  dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                                  precision: PrecisionLike = None,
                                  preferred_element_type: DType | None = None) -> Array:
-    """What a kernel sees at each place of an image, laid out along the feature axis.
+    """The patches of an image that a kernel covers, laid out along the feature axis.
 
     Args:
       lhs: image, rank n+2, with c features.
@@ -144,8 +142,6 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
       An image with c * prod(filter_shape) features: per feature the places of the kernel, the last
       spatial axis fastest.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> x = onp.arange(4.).reshape(1, 1, 4)
     >>> print(lax.conv_general_dilated_patches(x, (2,), (1,), "VALID"))
     [[[0. 1. 2.]
@@ -175,7 +171,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
                                rhs_dilation: Sequence[int] | None = None,
                                dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                                precision: PrecisionLike = None) -> Array:
-    """A convolution with a kernel of its own at each place of the result.
+    """A convolution with a separate kernel at each place of the result.
 
     Args:
       lhs: image, rank n+2, with c features.
@@ -188,7 +184,6 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
     Returns:
       An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
 
-    >>> from olympus import lax, numpy as onp
     >>> image = onp.arange(4.).reshape(1, 1, 4)
     >>> kernels = onp.array([[[1., 1., 1.], [0., 1., 10.]]])      # two taps, one pair per place
     >>> print(lax.conv_general_dilated_local(image, kernels, (1,), "VALID", (2,)))
@@ -222,7 +217,6 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
     Returns:
       Three tuples of axes.
 
-    >>> from olympus import lax
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
@@ -262,7 +256,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              window_strides: Sequence[int],
                              padding: str | Sequence[tuple[int, int]],
                              dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
-    """The shape of `conv_general_dilated` without dilation; arguments as of that.
+    """The shape of `conv_general_dilated` without dilation, for the same arguments.
 
     Args:
       lhs_shape, rhs_shape: shapes of image and kernel.
@@ -273,7 +267,6 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Returns:
       A tuple of ints.
 
-    >>> from olympus import lax
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", names)
     (2, 4, 4, 4)
@@ -296,7 +289,6 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     Returns:
       A tuple of ints (n, o, spatial...).
 
-    >>> from olympus import lax
     >>> lax.conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "VALID")
     (2, 4, 3, 3)
     """
@@ -320,7 +312,6 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     Returns:
       A tuple of ints.
 
-    >>> from olympus import lax
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_transpose_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "VALID", names)
     (2, 17, 17, 4)

@@ -93,7 +93,6 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises TypeError for a Python complex that is to be real, OverflowError for a Python int that
     neither the dtype nor the default int holds.
 
-    >>> import olympus
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)
     """
@@ -188,7 +187,6 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Returns:
       An array of `new_dtype`; of the operand's shape where the two dtypes are as wide.
 
-    >>> import olympus
     >>> olympus.lax.bitcast_convert_type(olympus.numpy.float32(1.0), "int32")
     Array(1065353216, dtype=int32)
     """
@@ -211,7 +209,7 @@ reduce_precision_p = ReducePrecision(
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Floats rounded to a format of that many bits, in their own dtype.
+    """Round floats to a format with fewer bits, in their own dtype.
 
     Args:
       operand: floats, any shape.
@@ -223,7 +221,6 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
 
     Raises ValueError unless exponent_bits >= 1 and mantissa_bits >= 0.
 
-    >>> import olympus
     >>> olympus.lax.reduce_precision(1.0 + 2.0 ** -9, exponent_bits=8, mantissa_bits=7)
     Array(1., dtype=float32, weak_type=True)
     """

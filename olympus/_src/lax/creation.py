@@ -67,7 +67,6 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     Returns:
       An array of shape (size,) and that dtype.
 
-    >>> import olympus
     >>> print(olympus.lax.iota("int32", 3))
     [0 1 2]
     """
@@ -89,7 +88,6 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
 
-    >>> import olympus
     >>> print(olympus.lax.broadcasted_iota("int32", (2, 2), 0))
     [[0 0]
      [1 1]]
@@ -115,7 +113,6 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
 
     Raises TypeError if the fill value is not a scalar.
 
-    >>> import olympus
     >>> print(olympus.lax.full((2,), 3.0))
     [3. 3.]
     """
@@ -181,7 +178,6 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     Returns:
       An array; strongly typed if a dtype is given.
 
-    >>> import olympus
     >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))
     [7. 7.]
     """
@@ -212,7 +208,6 @@ def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: Sharding
     Returns:
       An array of that shape and dtype.
 
-    >>> import olympus
     >>> x = olympus.lax.empty((2, 3), "float32")
     >>> x.shape, x.dtype
     ((2, 3), dtype('float32'))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
@@ -196,12 +197,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     Args:
       operand: numbers (not bool), rank at least 1.
       axis: the axis; unlike NumPy's, the default is the first one.
-      reverse: start at its end.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
-    >>> import olympus
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
     [1 3 6]
     """
@@ -213,13 +209,10 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: numbers (not bool), rank at least 1.
-      axis: the axis.
-      reverse: start at its end.
 
     Returns:
       An array of the operand's shape and dtype; the derivative is right where factors are 0.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1))
     [[  1   2   6]
      [  4  20 120]]
@@ -232,13 +225,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
-      axis: the axis.
-      reverse: start at its end.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([1, 3, 2])
     >>> print(lax.cummax(x), lax.cummax(x, reverse=True))
     [1 3 3] [3 3 2]
@@ -251,13 +238,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
-      axis: the axis.
-      reverse: start at its end.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cummin(onp.array([3., 1., float("nan"), 0.])))
     [ 3.  1. nan nan]
     """
@@ -269,14 +250,17 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Args:
       operand: floats or complex numbers, rank at least 1.
-      axis: the axis.
-      reverse: start at its end.
 
     Returns:
       An array of the operand's shape and dtype; infinite elements give what the limit is.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.cumlogsumexp(onp.array([1000., 1000., -float("inf")])))
     [1000.     1000.6932 1000.6932]
     """
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)
+
+
+complete_docstrings(globals(), {
+    "reverse": "start at its end.",
+    "axis": "the axis.",
+}, returns="An array of the operand's shape and dtype.")

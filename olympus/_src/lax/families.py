@@ -336,7 +336,6 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
     Raises TypeError for dtypes or shapes that differ.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.add(onp.array([250, 1], "uint8"), 10))
     [ 4 11]
     """

@@ -35,7 +35,7 @@ MAX_AXES = 3
 
 
 class FftType(enum.IntEnum):
-    """Which transform `fft` computes.
+    """The transform that `fft` computes.
 
     >>> from olympus import lax, numpy as onp
     >>> print(lax.fft(onp.ones(4), lax.FftType.RFFT, (4,)))
@@ -174,7 +174,6 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: int | Sequence[int])
     ValueError for sizes that do not fit the lengths, TypeError for dtypes. IRFFT ignores the
     imaginary parts of terms that are real for real series.
 
-    >>> import olympus
     >>> x = olympus.numpy.array([1., 2., 0., 0.])
     >>> olympus.lax.fft(x, "rfft", 4)
     Array([ 3.+0.j,  1.-2.j, -1.+0.j], dtype=complex64)

@@ -14,6 +14,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Shape
 from ..base.util import memoize
 from ..core import tags
@@ -48,7 +49,7 @@ __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbe
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and result of a gather belong together.
+    """The corresponding axes of a gather's operand, indices and result.
 
     Attributes:
       offset_dims: axes of the result that run through a window; the others are batch axes.
@@ -71,7 +72,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and updates of a scatter belong together.
+    """The corresponding axes of a scatter's operand, indices and updates.
 
     Attributes:
       update_window_dims: axes of the updates that run through a window; the others are batch axes.
@@ -94,7 +95,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens where a window reaches outside of the operand.
+    """The treatment of windows that reach outside of the operand.
 
     CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
     PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
@@ -393,7 +394,6 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2, 3], [4, 5, 6]])
     >>> columns = lax.GatherDimensionNumbers((1,), (1,), (1,))
     >>> print(lax.gather(x, onp.array([[2], [0]]), columns, slice_sizes=(2, 1)))
@@ -708,11 +708,10 @@ def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]
 def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
             dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
             unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with windows replaced; of several writes to one element one stays.
+    """The operand with windows replaced; one of several writes to an element stays.
 
     Args:
       operand: the array to write into; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to write, of the operand's dtype.
       dimension_numbers: how the axes of operand, indices and updates belong together.
       indices_are_sorted: a promise that the places ascend.
@@ -720,12 +719,8 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
       mode: "drop" (also None) leaves out windows that are not inside of the operand, "clip" moves
         them inside, "promise_in_bounds" promises that there are none.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
     Raises TypeError where ranks, sizes or dtypes do not fit together.
 
-    >>> from olympus import lax, numpy as onp
     >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     >>> print(lax.scatter(onp.zeros((3, 2)), onp.array([[2], [0]]), onp.ones((2, 2)), rows))
     [[1. 1.]
@@ -743,14 +738,11 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: numbers; the array is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to add, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_add(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
     [1. 0. 2.]
@@ -766,14 +758,11 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: numbers; the array is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to subtract, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
     Returns:
       An array of the operand's shape and dtype. Linear in operand and updates.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_sub(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
     [-1.  0. -2.]
@@ -789,14 +778,8 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: array; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to compare with, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_min(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
     [1 3]
@@ -812,17 +795,17 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
     Args:
       operand: array; it is not changed.
-      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: what to compare with, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
 
-    Returns:
-      An array of the operand's shape and dtype.
-
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
     [3 5]
     """
     return bind_scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
+
+
+complete_docstrings(globals(), {
+    "scatter_indices": "integers, shape [batch..., k]: each vector along the last axis is a place.",
+    "dimension_numbers, indices_are_sorted, unique_indices, mode": "as of `scatter`.",
+}, returns="An array of the operand's shape and dtype.")

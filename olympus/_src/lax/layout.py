@@ -72,7 +72,6 @@ def with_layout_constraint(x: T, layouts: PyTree) -> T:
     order. Under `vmap`, the mapped axis is the slowest. ValueError for what is no `Layout`, and for
     one of another number of axes.
 
-    >>> import olympus
     >>> from olympus.experimental.layout import Layout, with_layout_constraint
     >>> by_columns = olympus.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))
     >>> by_columns(olympus.numpy.ones((2, 3))).format.layout.major_to_minor
@@ -100,7 +99,6 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTre
     Returns:
       A function of the same arguments. ValueError for a layout of another number of axes.
 
-    >>> import olympus
     >>> from olympus.experimental.layout import Layout, explicit_layout
     >>> f = explicit_layout(lambda x: x, in_layouts=Layout((1, 0)))
     >>> olympus.jit(f)(olympus.numpy.ones((2, 3))).format.layout.major_to_minor

@@ -24,7 +24,6 @@ def get_mesh() -> Mesh:
 
     ValueError where a function is traced: a program does not depend on devices.
 
-    >>> import olympus
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     olympus.sharding.get_mesh().axis_names
     ('x',)

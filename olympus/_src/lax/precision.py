@@ -15,7 +15,7 @@ __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
 
 
 class Precision(enum.Enum):
-    """How much work to spend on the exactness of a product of float32s.
+    """The precision of products of float32s; more of it takes more work.
 
     DEFAULT is the fastest on the platform, HIGHEST is full float32; on CPU all are float32.
 
@@ -38,7 +38,7 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithm(NamedTuple):
-    """An explicit recipe: the types that operands are rounded to and that sums are kept in.
+    """An explicit dot algorithm: the types to which operands are rounded, and that of sums.
 
     Args:
       lhs_precision_type, rhs_precision_type, accumulation_type: dtypes.

@@ -34,7 +34,7 @@ NAME = "ragged_dot_general"
 
 
 class RaggedDotDimensionNumbers:
-    """Which axes a ragged contraction contracts, pairs up, and splits into groups.
+    """The axes that a ragged contraction contracts, pairs up, and splits into groups.
 
     Attributes:
       dot_dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
@@ -158,7 +158,6 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
 
     Raises TypeError where axes, shapes or dtypes do not fit.
 
-    >>> from olympus import lax, numpy as onp
     >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
     >>> rows, sizes = onp.ones((3, 2)), onp.array([2, 1])          # sums of products, per group
     >>> print(lax.ragged_dot_general(rows, onp.ones((3, 1)), sizes, numbers)[..., 0])
@@ -212,8 +211,6 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     Returns:
       [m, n] of the operands' dtype, or of `preferred_element_type`.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> matrices = onp.stack([onp.eye(2), 10 * onp.eye(2)])
     >>> print(lax.ragged_dot(onp.ones((3, 2)), matrices, onp.array([2, 1])))
     [[ 1.  1.]

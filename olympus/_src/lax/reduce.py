@@ -254,8 +254,6 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     Returns:
       An array of the operand's dtype. Equal maxima share the derivative equally.
 
-    >>> import olympus
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1., 5.], [5., 2.]])
     >>> print(lax.reduce_max(x, (0,)))
     [5. 5.]
@@ -280,7 +278,6 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     Returns:
       An array of the operand's dtype. Equal minima share the derivative equally.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.reduce_min(onp.array([[1., 5.], [5., float("nan")]]), (1,)))
     [ 1. nan]
     """
@@ -298,8 +295,6 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
       An array of the operand's dtype, 1 where there are no elements; integers wrap around. The
       derivative is right where factors are 0.
 
-    >>> import olympus
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([2., 0., 3.])
     >>> print(olympus.grad(lambda x: lax.reduce_prod(x, (0,)))(x))
     [0. 6. 0.]
@@ -317,7 +312,6 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Returns:
       An array of the operand's dtype; all bits set, or True, where there are no elements.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.reduce_and(onp.array([[True, False], [True, True]]), (0,)))
     [ True False]
     """
@@ -334,7 +328,6 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.reduce_or(onp.array([[1, 2], [4, 8]]), (1,)))
     [ 3 12]
     """
@@ -342,7 +335,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise exclusive or of the elements along axes; of booleans whether an odd number hold.
+    """The bitwise exclusive or of the elements along axes; of booleans, whether an odd number hold.
 
     Args:
       operand: integers or booleans.
@@ -351,7 +344,6 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.reduce_xor(onp.array([[True, True, True], [True, True, False]]), (1,)))
     [ True False]
     """
@@ -375,7 +367,6 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Returns:
       An array of `index_dtype`, without the axis. It has no derivative.
 
-    >>> import olympus
     >>> print(olympus.lax.argmax(olympus.numpy.array([1, 3, 3]), 0, "int32"))
     1
     """
@@ -393,7 +384,6 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Returns:
       An array of `index_dtype`, without the axis. It has no derivative.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.argmin(onp.array([[3, 1, 1], [0, 5, 9]]), 1, "int32"))
     [1 0]
     """

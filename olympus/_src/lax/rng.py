@@ -35,7 +35,7 @@ _UNIFORM = tuple(map(dtypes.as_dtype, ("bfloat16", "float16", "float32", "float6
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits; DEFAULT is the platform's fastest.
+    """The generator of `rng_bit_generator`; DEFAULT is the platform's fastest.
 
     >>> from olympus import lax, numpy as onp
     >>> state = onp.zeros(4, "uint32")
@@ -171,8 +171,7 @@ def rng_bit_generator(key: ArrayLike, shape: int | Shape, dtype: DTypeLike | Non
     Returns:
       (new key, bits). Under vmap over keys each element's bits come from its own key.
 
-    >>> import olympus, olympus.numpy as jnp
-    >>> key, bits = olympus.lax.rng_bit_generator(jnp.arange(4, dtype="uint32"), (2,))
+    >>> key, bits = olympus.lax.rng_bit_generator(onp.arange(4, dtype="uint32"), (2,))
     >>> bits.shape, bits.dtype
     ((2,), dtype('uint32'))
     """
@@ -212,7 +211,6 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Shape) -> Array:
 
     Prefer `olympus.random.uniform`, which is a function of a key. Not differentiable.
 
-    >>> import olympus
     >>> x = olympus.lax.rng_uniform(0., 1., (3,))
     >>> bool((x >= 0).all() and (x < 1).all())
     True

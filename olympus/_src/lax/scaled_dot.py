@@ -57,7 +57,7 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
                rhs_scale: ArrayLike | None = None,
                dimension_numbers: DotDimensionNumbers | None = None,
                preferred_element_type: DTypeLike | None = None) -> Array:
-    """`dot_general` of operands each times a scale per block of elements.
+    """`dot_general` of operands that are scaled block by block.
 
     Args:
       lhs, rhs: arrays, usually of an 8-bit floating dtype.
@@ -71,8 +71,6 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
 
     Raises TypeError where shapes do not fit.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> x, scale = onp.ones((2, 64)), onp.array([[1., 2.], [4., 4.]])
     >>> print(lax.scaled_dot(x, x.T, lhs_scale=scale, preferred_element_type="float32"))
     [[ 96.  96.]

@@ -130,7 +130,6 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_mul(onp.array([1, 5]), onp.array([[1], [1]]), onp.array([2, 3]), points))
     [ 1 30]

@@ -64,7 +64,6 @@ def shard_alike(x: T, y: T) -> tuple[T, T]:
 
     ValueError where structures or shapes differ.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.experimental.shard_alike import shard_alike
     >>> x, y = olympus.jit(lambda x: shard_alike(x, x + 1))(onp.ones(2))
     >>> print(x, y)

@@ -217,7 +217,7 @@ def move(x: Any, target: Space) -> Any:
 
 
 def with_sharding_constraint(x: T, shardings: PyTree) -> T:
-    """`x`, spread over devices as demanded: what XLA may not choose for itself.
+    """Return `x` with a required sharding, where XLA would choose one.
 
     Args:
       x: a pytree of arrays.
@@ -288,11 +288,11 @@ def _axes(spec: PartitionSpec) -> set[Any]:
 
 
 def reshard(xs: T, out_shardings: PyTree) -> T:
-    """The same values, of types that are cut as demanded along explicit axes of a mesh.
+    """Change the shardings of values along explicit axes of a mesh.
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the mesh around
+      out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the ambient mesh
         (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
         structure of `xs`.
 
@@ -302,7 +302,6 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
     Cotangents go back to where the values were. ValueError for a specification without a mesh, for
     one of axes that are not explicit, and where an array's shape does not fit.
 
-    >>> import olympus
     >>> from olympus.sharding import AxisType, NamedSharding, PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
     >>> y = olympus.reshard(olympus.numpy.ones((4, 2)), NamedSharding(mesh, P("x")))
@@ -413,7 +412,7 @@ def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *,
               axes: str | Sequence[Any] | None = None, out_sharding: Any = None) -> Any:
-    """`f`, within which XLA decides along axes of the mesh around, as if they were Auto.
+    """Let XLA decide shardings within `f`, as if axes of the ambient mesh were Auto.
 
     Args:
       f: a function of arrays; without it, a decorator is returned.
@@ -424,7 +423,6 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
     Returns:
       A function with the same arguments, or a decorator.
 
-    >>> import olympus
     >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
     >>> with olympus.set_mesh(mesh):
@@ -457,7 +455,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *,
                   axes: str | Sequence[Any] | None = None, in_sharding: Any = None) -> Any:
-    """`f`, within which types say how values are cut along axes that are Auto in the mesh around.
+    """Make types say how values are cut within `f`, along Auto axes of the ambient mesh.
 
     Args:
       f: a function of arrays; without it, a decorator is returned.
@@ -468,10 +466,9 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
     Returns:
       A function with the same arguments, whose results are spread as XLA decides; or a decorator.
 
-    ValueError without a mesh around.
+    ValueError without an ambient mesh.
 
     >>> from olympus.sharding import PartitionSpec as P, explicit_axes
-    >>> import olympus
     >>> f = explicit_axes(lambda x: print(olympus.typeof(x)), in_sharding=P("x"))
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     f(olympus.numpy.ones(4))
@@ -560,7 +557,7 @@ def _check_shape(what: str, x: Any, sharding: Any, padded: bool) -> None:
 
 
 def _within_manual(what: str, given: Any) -> Any:
-    """A demand on a device's part, over the mesh around: along axes that are not manual."""
+    """A demand on a device's part, over the ambient mesh: along axes that are not manual."""
     mesh = get_abstract_mesh()
     spec = given.spec if type(given) is NamedSharding else given
     if not isinstance(spec, PartitionSpec) or (
@@ -593,7 +590,7 @@ def sharding_like(x: Any) -> Any:
 
 
 def resolve_sharding(what: str, sharding: Any) -> Any:
-    """A sharding of devices: specifications are of the mesh around."""
+    """A sharding of devices: specifications are of the ambient mesh."""
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
@@ -132,17 +133,12 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
     """operand[start:limit:stride] on each axis, with static bounds.
 
     Args:
-      operand: array.
       start_indices: per axis the first index, from 0.
       limit_indices: per axis the index before which to stop, at most the axis's size.
       strides: per axis the step, positive; None is 1 everywhere.
 
-    Returns:
-      An array of the operand's rank and dtype.
-
     Raises TypeError for bounds outside of the array (unlike Python's slices).
 
-    >>> import olympus
     >>> print(olympus.lax.slice(olympus.numpy.arange(6), (1,), (6,), (2,)))
     [1 3 5]
     """
@@ -161,15 +157,9 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
     """operand[start:limit:stride] on one axis; negative bounds count from its end, None is open.
 
     Args:
-      operand: array.
       start_index, limit_index: the first index, and the one before which to stop.
       stride: the step, positive.
-      axis: the axis.
 
-    Returns:
-      An array of the operand's rank and dtype.
-
-    >>> import olympus
     >>> print(olympus.lax.slice_in_dim(olympus.numpy.arange(5), 1, -1))
     [1 2 3]
     """
@@ -188,15 +178,12 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     """operand[index] on one axis, with a static index.
 
     Args:
-      operand: array.
       index: a Python int; a negative one counts from the end.
-      axis: the axis.
       keepdims: whether the axis stays, of size 1.
 
     Returns:
       An array of the operand's dtype. IndexError for an index out of bounds.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_in_dim(x, 1, axis=1, keepdims=False))
     [2 4]
@@ -291,17 +278,12 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     """Put padding before, after and between elements.
 
     Args:
-      operand: array.
       padding_value: scalar of the operand's dtype.
       padding_config: per axis (low, high, interior): how many values to put before the first
         element, after the last, and between neighbours; negative low and high cut elements off.
 
-    Returns:
-      An array of the operand's rank and dtype.
-
     Raises TypeError where dtypes or ranks differ, ValueError for a negative interior or size.
 
-    >>> import olympus
     >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
     [9 0 9 1 9]
     """
@@ -436,7 +418,6 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.concatenate([onp.array([1, 2]), onp.array([3])], 0))
     [1 2 3]
     """
@@ -453,16 +434,13 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     """Cut an array into consecutive pieces of the given sizes along an axis.
 
     Args:
-      operand: array.
       sizes: the pieces' sizes along the axis, in order; 0 is allowed.
-      axis: the axis.
 
     Returns:
       A list of arrays.
 
     Raises ValueError unless the sizes sum to the axis's size.
 
-    >>> import olympus
     >>> [x.shape for x in olympus.lax.split(olympus.numpy.arange(5), (2, 3))]
     [(2,), (3,)]
     """
@@ -654,7 +632,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     """A window of static size at computed starts.
 
     Args:
-      operand: array.
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
       allow_negative_indices: whether negative starts count from the end, for all or per axis.
@@ -665,7 +642,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
-    >>> import olympus
     >>> print(olympus.lax.dynamic_slice(olympus.numpy.arange(5), (3,), (3,)))
     [2 3 4]
     """
@@ -685,16 +661,13 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     """operand[start : start + size] on one axis, at a computed start.
 
     Args:
-      operand: array.
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       slice_size: the window's size, static.
-      axis: the axis.
       allow_negative_indices: whether a negative start counts from the end.
 
     Returns:
       An array of the operand's dtype, with `slice_size` entries along the axis.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.arange(6)
     >>> print(lax.dynamic_slice_in_dim(x, 4, 3), lax.dynamic_slice_in_dim(x, -4, 2))
     [3 4 5] [2 3]
@@ -711,16 +684,13 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     """operand[index] on one axis, at a computed index.
 
     Args:
-      operand: array.
       index: integer scalar, may be traced; it is clamped into range.
-      axis: the axis.
       keepdims: whether the axis stays, of size 1.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
       An array of the operand's dtype, with its other axes.
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4], [5, 6]])
     >>> print(lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False))
     [[5 6]] [5 6]
@@ -736,7 +706,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     """The operand with a window at computed starts replaced by `update`.
 
     Args:
-      operand: array.
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
       allow_negative_indices: whether negative starts count from the end, for all or per axis.
@@ -747,7 +716,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.lax.dynamic_update_slice(onp.zeros(4), onp.ones(2), (1,)))
     [0. 1. 1. 0.]
     """
@@ -763,13 +731,11 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
       operand: array; it is not changed.
       update: array of its dtype and rank; along other axes it starts at 0.
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
-      axis: the axis.
       allow_negative_indices: whether a negative start counts from the end.
 
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
     [0. 0. 0. 1. 1.]
     """
@@ -787,13 +753,11 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
       operand: array; it is not changed.
       update: array of its dtype and other axes; the axis itself has size 1 or is absent.
       index: integer scalar, may be traced; it is clamped into range.
-      axis: the axis.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
       An array of the operand's shape and dtype.
 
-    >>> from olympus import lax, numpy as onp
     >>> print(lax.dynamic_update_index_in_dim(onp.zeros((2, 3)), onp.ones(3), 1, 0))
     [[0. 0. 0.]
      [1. 1. 1.]]
@@ -818,7 +782,6 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     Returns:
       An array of shape [n, remaining axes of src ...].
 
-    >>> from olympus import lax, numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_take(x, (onp.array([0, 1, -1]), onp.array([1, 0, 0])), (0, 1)))
     [2 3 3]
@@ -845,3 +808,9 @@ def _wrapped(index: Any, size: int) -> Any:
     dtype = typeof(index).dtype
     rest = rem(index, literal(size, dtype))
     return select_n(lt(rest, literal(0, dtype)), rest, add(rest, literal(size, dtype)))
+
+
+complete_docstrings(globals(), {
+    "operand": "array.",
+    "axis": "the axis.",
+}, returns="An array of the operand's rank and dtype.")

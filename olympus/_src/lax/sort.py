@@ -315,7 +315,6 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
 
     Raises TypeError for unequal shapes, ValueError for an axis or num_keys out of bounds.
 
-    >>> import olympus
     >>> print(olympus.lax.sort(olympus.numpy.array([3, 1, 2])))
     [1 2 3]
     """
@@ -342,7 +341,6 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
     Returns:
       (keys, values), sorted.
 
-    >>> from olympus import lax, numpy as onp
     >>> keys, values = lax.sort_key_val(onp.array([3, 1, 2]), onp.array([10, 20, 30]))
     >>> print(keys, values)
     [1 2 3] [20 30 10]
@@ -364,7 +362,6 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
     Returns:
       (values, indices), the indices int32. NaN counts as largest, -0.0 as less than 0.0.
 
-    >>> import olympus
     >>> values, indices = olympus.lax.top_k(olympus.numpy.array([1, 3, 2]), 2)
     >>> print(values, indices)
     [3 2] [1 2]

@@ -51,7 +51,7 @@ class Stack(Primitive):
 
 
 class Unstack(Primitive):
-    """The slices along an axis, which they lack."""
+    """The slices along an axis, each without that axis."""
 
     additive = True
     spread = staticmethod(tags.unstack)
@@ -84,7 +84,7 @@ unstack_p = Unstack("unstack")
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype joined along a new axis.
+    """Join arrays of one shape and dtype along a new axis.
 
     Args:
       operands: at least one array.
@@ -93,10 +93,10 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     Returns:
       An array of one axis more.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
-    >>> lax.stack([onp.zeros(3), onp.ones(3)], axis=1).shape
-    (3, 2)
+    >>> print(lax.stack([onp.zeros(3), onp.ones(3)], axis=1))
+    [[0. 1.]
+     [0. 1.]
+     [0. 1.]]
     """
     xs = sequence(operands, "stack", "operands")
     if not xs:
@@ -105,7 +105,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, which they lack.
+    """The slices along an axis, each without that axis.
 
     Args:
       x: array of rank at least 1.
@@ -116,8 +116,6 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
     Raises ValueError for a scalar, or an axis out of bounds.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> [int(row.sum()) for row in lax.unstack(onp.array([[1, 2], [3, 4]]))]
     [3, 7]
     """

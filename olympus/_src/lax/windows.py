@@ -56,7 +56,6 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
 
     Raises ValueError for another name, TypeError for what is no name.
 
-    >>> from olympus import lax
     >>> lax.padtype_to_pads((5, 6), (3, 2), (2, 1), "SAME")
     [(1, 1), (0, 1)]
     """
@@ -269,7 +268,7 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
                               padding: str | Sequence[tuple[int, int]],
                               base_dilation: Sequence[int] | None = None,
                               window_dilation: Sequence[int] | None = None) -> Dims:
-    """The shape of a windowed reduction; arguments as of `reduce_window`.
+    """The shape of a windowed reduction, for the arguments of `reduce_window`.
 
     A negative size, as -1 for one that is not known, counts as 0.
 
@@ -281,7 +280,6 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
     Returns:
       A tuple of ints.
 
-    >>> from olympus import lax
     >>> lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), "VALID")
     (4, 3)
     """

@@ -45,7 +45,6 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
       A pytree like `elems`: entry i combines the entries 0 … i (i … n-1 if `reverse`). About 2n
       applications of `fn`, in log n rounds.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.lax.associative_scan(onp.add, onp.arange(4)))
     [0 1 3 6]
     """

@@ -35,7 +35,6 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     Returns:
       A pytree of arrays with the leading size of `xs`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.lax.map(lambda x: x * x, onp.arange(3)))
     [0 1 4]
     """
@@ -53,6 +52,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
         raise ValueError("map: scan got values with different leading axis sizes: leading sizes "
                          f"differ ({shown}); they must be equal.")
     if batch_size is None or (type(batch_size) is int and batch_size == 0):
+        # `Derived`: a lambda made anew for each call would be staged anew for each.
         return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
     if (isinstance(batch_size, bool) or getattr(batch_size, "ndim", 0)
             or not hasattr(batch_size, "__index__") or batch_size < 0):
@@ -62,7 +62,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     batches = floor_div(size, batch_size)
     whole = batches * batch_size
     parts = []
-    if whole or not size:
+    if whole or not size:   # with no slices the loop still says what types results have
         chunks = [reshape(slice_in_dim(x, 0, whole), (batches, batch_size,
                                                       *typeof(x).shape[1:])) for x in leaves]
         body = Derived(lambda _, x: ((), _batched(f, x)), f, "map in batches", "map")

@@ -294,8 +294,6 @@ def reduce_window(operand: PyTree, init_value: PyTree,
 
     Derivatives of the maximum and minimum go to the first element that attains it.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.reduce_window(onp.array([3., 1., 2., 5.]), -onp.inf, lax.max, (2,), (2,)))
     [3. 5.]
     """

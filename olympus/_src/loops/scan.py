@@ -46,17 +46,16 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
       xs: pytree of arrays of one leading size, or None.
       length: number of iterations; required if `xs` has no leaves.
       reverse: iterate, and store the ys, from the last index to the first.
-      unroll: how many iterations one round of the compiled loop does; True: all of them.
-      checkpoint: how many carries reverse mode keeps; it computes the iterations between them
-        again, a stretch at a time (Chen et al., "Training deep nets with sublinear memory cost",
-        2016). "sqrt": as many as stretches have iterations. None: it keeps every iteration's
-        residuals.
+      unroll: how many iterations one round of the compiled loop does; True is all of them.
+      checkpoint: how many carries reverse mode keeps; it computes the iterations between two of
+        them again (Chen et al., "Training deep nets with sublinear memory cost", 2016). "sqrt"
+        keeps about as many carries as there are iterations between two; None keeps the residuals of
+        every iteration.
       progress: show a progress bar, under this label if it is a str; reverse mode shows a second.
 
     Returns:
       The last carry, and the ys stacked along a new leading axis.
 
-    >>> import olympus
     >>> total, sums = olympus.lax.scan(lambda c, x: (c + x, c + x), 0., olympus.numpy.arange(4.))
     >>> print(total, sums)
     6.0 [0. 1. 3. 6.]
@@ -206,7 +205,7 @@ def _carry_of(body: Body) -> Any:
 def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: Any, length: int,
           reverse: bool) -> tuple[Any, Any]:
     """The scan as a Python loop, for `disable_jit`."""
-    ys = []
+    ys = []     # of one slice at least: without any, the caller stages the loop
     for i in reversed(range(length)) if reverse else range(length):
         x = x_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in x_leaves])
         carry, y = f(carry, x)

@@ -180,8 +180,6 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
 
     Raises TypeError where ranks or sizes do not fit, or func does not return such a scalar.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> x, places = onp.array([1., 2., 3.]), onp.array([[0], [2], [2]])
     >>> print(lax.scatter_apply(x, places, lambda v: 10 * v, points, update_shape=(3,)))

@@ -35,23 +35,22 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
                init_val: PyTree, *, checkpoints: int | None = None) -> T:
     """`val = body_fun(val)` while `cond_fun(val)` holds; returns the last `val`.
 
-    Forward mode works. Reverse mode needs `checkpoints`, as the number of iterations is not known:
-    so many values of `val` are stored at a time, and the others computed again from them, by the
-    binomial schedule of Griewank & Walther, "Algorithm 799: revolve" (2000): with K checkpoints,
-    C(K + r, K) iterations run at most r times again. Under vmap the loop runs until every element
-    has ended; those that ended keep their value.
+    Forward mode works. Reverse mode needs `checkpoints`, because the number of iterations is not
+    known: it stores that many values of `val` at a time, and computes the others again, by the
+    binomial schedule of Griewank & Walther, "Algorithm 799: revolve" (2000). With K checkpoints,
+    each of C(K + r, K) iterations runs at most r more times. Under vmap the loop runs until every
+    element has ended; elements that have ended keep their value.
 
     Args:
       cond_fun: gives a boolean scalar.
       body_fun: gives a value with the structure, shapes and dtypes of `init_val`.
       init_val: a pytree of arrays.
-      checkpoints: how many values reverse mode may store, at least 1; None: no reverse mode. A
-        second reverse derivative stores so many times as much.
+      checkpoints: how many values reverse mode may store, at least 1; None refuses reverse mode. A
+        second reverse derivative stores the square of that number.
 
     Returns:
       The last value; `init_val` where the condition does not hold at first.
 
-    >>> import olympus
     >>> print(olympus.lax.while_loop(lambda x: x < 100, lambda x: x * 2, 3))
     192
     >>> def power(x):       # the first of x, x², x⁴ … above 100
@@ -110,7 +109,6 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     Returns:
       The last value; `init_val` where upper <= lower.
 
-    >>> import olympus
     >>> print(olympus.lax.fori_loop(0, 4, lambda i, x: x + i, 0))
     6
     """
@@ -168,6 +166,7 @@ def _index_aval(lower: Any, upper: Any) -> Any:
         raise TypeError("fori_loop: lower and upper arguments to fori_loop must have equal types, "
                         f"got {a} and {b}; convert one with astype.")
     index = scalar_aval(int if kinds[0] == "i" else float)
+    # Of concrete bounds the index is weak, as Python's, unless the default integers lack a bound.
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         if kinds[0] == "f":
             return index

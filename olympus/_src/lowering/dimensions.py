@@ -41,6 +41,7 @@ class Sizes:
 
     def inner(self) -> Sizes:
         """For a region, which sees what is around it; what it adds ends with it."""
+        # Copies: a value made in the region is not visible behind it.
         return Sizes(self.values.copy(), dict(self.vectors))
 
     def alone(self) -> Sizes:
@@ -96,6 +97,7 @@ def size(b: Any, d: Any) -> Any:
     dtype = b.module.dimension_aval.dtype
     if not isinstance(d, SymbolicDim):
         return b.scalar(int(d), dtype)
+    # By block, as MLIR values are visible only in the block that makes them and within it.
     values = {} if b.block.sizes is None else b.block.sizes.values
     found = values.get(d)
     if found is None:
@@ -142,6 +144,7 @@ def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
     """Quotient or remainder as of Python, from those that round to zero."""
     kind = b.module.dimension_aval
     quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
+    # Of numbers that are never negative both roundings agree, and three operations are enough.
     if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
         return quotient if factor.name == "floordiv" else remainder
     flag, zero = make_aval((), BOOL), b.scalar(0, kind.dtype)
@@ -190,6 +193,7 @@ def _own_sizes(b: Any, x: Any) -> list[Any]:
         if not x.type.is_dynamic_dim(i):
             found.append(b.scalar(n, kind.dtype))
             continue
+        # int32 by StableHLO's rule, whatever the dtype of ints is.
         out = b.op("stablehlo.get_dimension_size", [x], {"dimension": attr(f"{i} : i64")},
                    make_aval((), I32))
         found.append(out if kind.dtype == I32 else b.convert(out, kind))
@@ -285,6 +289,7 @@ def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[A
     lengths = vector(b, sizes)
     last = b.op("stablehlo.subtract", [_stacked(b, _own_sizes(b, x), kind.dtype), lengths], None,
                 aval)
+    # The static operation clamps its starts by itself; this one does not.
     at = b.op("stablehlo.clamp", [vector(b, [0] * len(sizes)), at, last], None, aval)
     return _sliced(b, x, at, lengths, avals)
 

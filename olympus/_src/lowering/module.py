@@ -97,6 +97,7 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
     kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dimension_names)
+    # main takes what the wrapped function takes, but for the dimensions, which it computes.
     first = int(PLATFORM_INDEX in module.dimension_names)     # it is given
     ins = [*kind.inputs[:first], *kind.inputs[count:]]
     main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
@@ -192,7 +193,7 @@ def _context_of(program: Lowering) -> ModuleContext:
 
 
 def _take_places(context: ModuleContext, program: Lowering) -> None:
-    """Take note of devices, the mesh around, and the memories of results."""
+    """Take note of devices, the ambient mesh, and the memories of results."""
     context.devices = program.devices
     if program.mesh is not None:
         context.given.append(program.mesh)
@@ -255,11 +256,13 @@ def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
     with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(program.name))
+        # Before any part is emitted: constraints in it name meshes that the module declares.
         _take_places(context, program)
         # What depends on the attributes below, too, `finish` does.
         solution = _solution(context, closed, program.arg_names)
         main, inner, results = _emit_main(context, closed, f"jit({program.name})/", solution,
                                           program.ordered)
+        # After it: a constraint on a value that is a result says where the result is.
         demanded, laid_out = _demands(context, program, results)
         of_tokens = [attr("{olympus.token = true}")] * (program.ordered or 0)
         of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dimension_names]

@@ -69,7 +69,6 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
     ValueError for more examples than devices, sizes that differ and axes out of range; TypeError
     for arguments that are not arrays.
 
-    >>> import olympus, olympus.numpy as onp
     >>> fraction = olympus.pmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")
     >>> fraction(onp.full((olympus.device_count(), 2), 3.0)).sum(0)
     Array([1., 1.], dtype=float32)
@@ -96,6 +95,7 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
     jitted = jit(wraps(fun)(mapped.traced), static_argnums=static_broadcasted_argnums,
                  donate_argnums=donate_argnums)
 
+    # An eager call of a job has this process's examples; under a trace, values are of all.
     @wraps(fun)
     def pmapped(*args: Any, **kwargs: Any) -> Any:
         if current.num_processes > 1 and ctx.trace is ThreadState.trace:
@@ -129,11 +129,14 @@ class _Mapped:
                                  "mesh with several axes.")
             leaves, dims, size, rebuilt = self._arguments(args, kwargs, self.axis_size)
 
+            # A device's part has size 1 along the mapped axis, which the function must not see.
             def run(*xs: Any) -> Any:
                 full, named = rebuilt([x if d is None else squeeze(x, (d,))
                                        for x, d in zip(xs, dims, strict=True)])
                 return self._stacked(self.fun(*full, **named))
 
+            # Types do not say what varies: as under vmap with an axis name, grad inside sums over
+            # the devices.
             return shard_map(run, mesh=self._mesh(size), in_specs=tuple(map(self._spec, dims)),
                              out_specs=self.out_specs, check_vma=False)(*leaves)
 
@@ -141,6 +144,7 @@ class _Mapped:
 
     def of_process(self, jitted: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call on this process's examples, one for each of its devices."""
+        # axis_size counts the examples of all processes, each of which has as many.
         size = self.axis_size and self.axis_size // current.num_processes
         leaves, dims, size, rebuilt = self._arguments(args, kwargs, size)
         mesh = self._mesh(size * current.num_processes if self.devices is None else
@@ -164,8 +168,9 @@ class _Mapped:
                 f"pmap: pmapped function has static_broadcasted_argnums={static} but was called "
                 f"with only {count} positional argument{'' if count == 1 else 's'}. All static "
                 f"broadcasted arguments must be passed positionally: {name_of(self.fun)}.")
-        fixed = {i % count for i in static}
+        fixed = {i % count for i in static}     # negative ones count from the end of this call
         dynamic = [i for i in range(count) if i not in fixed]
+        # Entries of in_axes for static arguments are allowed, and mean nothing.
         if fixed and type(axes) is tuple and len(axes) == count:
             axes = tuple([axes[i] for i in dynamic])
         leaves, in_tree, dims, size = mapped_arguments(

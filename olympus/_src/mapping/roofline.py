@@ -263,7 +263,7 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
 def _with_pullback(f: Callable[..., Any]) -> Callable[..., Any]:
     def both(*args: Any) -> Any:
         out, pullback = vjp_(f, *args)
-        return out, pullback(out)
+        return out, pullback(out)       # the result has the types that a cotangent must have
     return both
 
 
@@ -293,6 +293,7 @@ class _Judge:
 
     def _equation(self, eqn: OlympusprEqn) -> RooflineResult:
         prim, params = eqn.primitive, eqn.params
+        # A rule comes first: it may be of an operation with bodies, which are not judged then.
         if prim in _rules:
             context = RooflineRuleContext(
                 name_stack=eqn.ctx, primitive=prim, avals_in=[v.aval for v in eqn.invars],
@@ -307,8 +308,9 @@ class _Judge:
                   for p in programs_in(getattr(params[name], "solve", params[name]))]
         if not bodies or prim.name.startswith("reduce"):
             return self._operation(eqn)
-        if prim.name == "cond":
+        if prim.name == "cond":     # any of them may run
             return max(bodies, key=lambda found: found.unfused_flops)
+        # How often a `while` runs is not known: its bodies count once.
         return sum(bodies, RooflineResult()) * (params["length"] if prim.name == "scan" else 1)
 
     def _operation(self, eqn: OlympusprEqn) -> RooflineResult:
@@ -355,5 +357,6 @@ def _peak(pr: Olympuspr) -> int:
         alive += sum(map(size, eqn.outvars))
         peak = max(peak, alive)
         ended = {v for v in variables(eqn.invars) if last[v] == at}
+        # What nothing reads is alive while its equation runs.
         alive -= sum(map(size, ended)) + sum(size(v) for v in eqn.outvars if v not in last)
     return peak

@@ -34,7 +34,7 @@ class _Infer:
         return "olympus.sharding.Infer"
 
     def __reduce__(self) -> str:
-        return "Infer"
+        return "Infer"      # by name: `is Infer` has to hold of an unpickled one
 
 
 Infer = _Infer()
@@ -43,20 +43,20 @@ Infer = _Infer()
 def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
               in_specs: PyTree = Infer, mesh: Mesh | AbstractMesh | None = None,
               axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True) -> Any:
-    """`f`, the program of one device of a mesh, as a function of whole arrays.
+    """Turn `f`, the program of one device of a mesh, into a function of whole arrays.
 
     Args:
-      f: a function of positional pytrees of arrays. It gets each device's part and gives that
-        device's part of the results; collectives (`lax.psum`, ...) along the axes of the mesh let
-        devices communicate. Without it, a decorator is returned.
-      out_specs: how the parts are put together: a `PartitionSpec`, or a pytree of those that is a
-        prefix of the structure of the results. Along mesh axes that a specification does not name
-        all devices must have the same part, and one of them is taken.
+      f: a function of positional pytrees of arrays. It takes each device's part, and returns that
+        device's part of the results; devices communicate by collectives (`lax.psum`, ...) along the
+        axes of the mesh. Without it, a decorator is returned.
+      out_specs: how the parts are joined: a `PartitionSpec`, or a pytree of those that is a prefix
+        of the structure of the results. Along mesh axes that a specification does not name, all
+        devices must have the same part, and one of them is taken.
       in_specs: how arguments are cut: a `PartitionSpec`, or a pytree of those that is a prefix of
-        the tuple of arguments; devices along axes that are not named get the same part. None
-        stands for an argument that is no array. By default as the types of the arguments say it,
+        the tuple of arguments. Devices along axes that are not named get the same part. None stands
+        for an argument that is not an array. The default takes the cuts from the arguments' types,
         along explicit axes.
-      mesh: the devices; the mesh around (`olympus.set_mesh`) by default.
+      mesh: the devices; the ambient mesh (`olympus.set_mesh`) by default.
       axis_names: a set of those axes along which `f` is a program of one device; XLA, or types,
         say how values are cut along the others. All axes of the mesh by default.
       check_vma: whether types say along which axes a value varies. Only then results are checked
@@ -70,7 +70,6 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     or that cannot be cut evenly, and for results that may vary along an axis that their
     specification does not name; TypeError for what is no specification.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.sharding import PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> @olympus.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P())
@@ -87,7 +86,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
          axis_name: Hashable) -> Any:
-    """`shard_map` along one axis of the mesh around, with array axes in place of specifications.
+    """`shard_map` along one axis of the ambient mesh, with array axes in place of specifications.
 
     Args:
       f: a function of positional pytrees of arrays; without it, a decorator is returned.
@@ -100,7 +99,6 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     Returns:
       A function of the same positional arguments, or a decorator.
 
-    >>> import olympus, olympus.numpy as onp
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))
     ...     print(olympus.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(x))
@@ -115,6 +113,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
         raise TypeError(f"smap: in_axes {in_axes!r} given; an int, None, or a tuple of entries for "
                         "the positional arguments is required.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        # None is a node without leaves: what is left has to be ints.
         if axes is not Infer and not all(isinstance(i, int) for i in tree_flatten(axes)[0]):
             raise TypeError(f"smap: {what} {axes!r} given; an int, None, or a container with those "
                             "as leaves is required.")
@@ -134,6 +133,7 @@ def _mapped(what: str, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_sp
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
+    # The mesh is that of the call, not of the definition: `set_mesh` may come in between.
     @wraps(fun)
     def mapped(*args: Any) -> Any:
         try:
@@ -150,6 +150,7 @@ def _mapped_axes(args: tuple) -> set[Any]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
     found: set[Any] = set()
     for x in tree_flatten(args)[0]:
+        # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):
             outer = x.val if type(x) is BatchTracer else x.primal
             if type(x) is BatchTracer and typeof(outer).explicit:
@@ -178,6 +179,8 @@ def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(f"{what}: axis_names {axis_names!r} of type {type(axis_names).__name__} "
                         "given; a set is required; write {'x'}.")
+    # An axis is manual once: those of a shard_map around are taken, and along those of a vmap
+    # around each device has its own examples already.
     free = frozenset(mesh.axis_names) - set(mesh.manual_axes) - mapped
     names = frozenset(axis_names) or free
     if not names <= free:
@@ -200,11 +203,13 @@ class _Application:
 
     def run(self) -> Any:
         manual, args = self.manual, self.args
+        # Specifications before arguments: what is wrong with them is wrong for every call.
         self._check_specs("in_specs", self.in_specs)
         self._check_specs("out_specs", self.out_specs)
         leaves, tree = tree_flatten(args)
         specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
                  flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
+        # What has None is no operand: the function gets it as it is.
         given = [s is not None for s in specs]
         arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
         if self.in_specs is Infer:
@@ -215,10 +220,13 @@ class _Application:
             self._check_argument(i, spec, aval)
         if self._sees_values():
             return self._run_eagerly(leaves, tree, given, arrays, ins)
+        # Within the manual mesh: types of parts name no manual axes, and bare specifications in
+        # the body are of the axes that are left.
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
         outs = self._result_specs(body.out_tree, body.out_avals)
+        # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:
             manual.check_closed_over(typeof(x))
         out = shard_map_p.bind(
@@ -243,13 +251,15 @@ class _Application:
                 return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs, "whole"))
         finally:
             leave(outer)
-            trace.alive = False
+            trace.alive = False     # a part that the function kept means nothing outside
 
     def _sees_values(self) -> bool:
         """Whether the function may run in Python: nothing around it is recorded."""
         trace = ctx.trace
         if trace.recorded:
             return False
+        # grad and vmap around are no hindrance, they see each operation; but devices have to be
+        # known, and another eager shard_map has split its values among them already.
         while (parent := trace.parent) is not None:
             if type(trace) is ManualTrace or (      # whose function is one operation then
                     type(self.manual.mesh) is not Mesh and current_mesh() is None):

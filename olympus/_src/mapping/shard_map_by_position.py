@@ -25,7 +25,6 @@ def shard_map(f: Callable[..., Any], mesh: Mesh | AbstractMesh, in_specs: PyTree
     Returns:
       A function of the same positional arguments.
 
-    >>> import olympus, olympus.numpy as onp
     >>> from olympus.experimental.shard_map import shard_map
     >>> from olympus.sharding import PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",), (olympus.sharding.AxisType.Auto,))

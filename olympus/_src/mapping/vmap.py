@@ -50,11 +50,11 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     ValueError for sizes that differ, for axes that are out of range, and for axis specifications of
     another structure; TypeError for leaves that are not arrays.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x, y: x * y, in_axes=(0, None))(onp.arange(3), 2)
     Array([0, 2, 4], dtype=int32)
     """
     check_callable("vmap", fun)
+    # One entry for each argument, as in a tuple; as a pytree a list would be a prefix of nothing.
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, tuple) or is_axis(in_axes)):
@@ -69,6 +69,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     if axis_size is not None:
         axis_size = canonical_dim(axis_size, "vmap axis_size")
 
+    # A new Axis for each call: `_map` notes the size, and what cuts the axis, in it.
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -83,6 +84,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
 
 def is_axis(x: Any) -> bool:
     """Whether it is an axis number; a bool is none."""
+    # NumPy's integers are, too, hence `index`.
     try:
         return type(x) is not bool and index(x) == x
     except TypeError:
@@ -100,6 +102,7 @@ def check_axes(what: str, option: str, axes: Any) -> None:
 
 def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_axes: Any,
          axis: Axis, sum_match: bool) -> Any:
+    # All axes and sizes are checked before the function runs, so that messages name arguments.
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
@@ -114,6 +117,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
 
     noted = Noted(flat)
     outs, found = batch_flat(under("vmap", noted), axis, leaves, dims)
+    # Only now is the results' structure known, of which out_axes is a prefix.
     out_tree = noted.found
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
@@ -137,11 +141,12 @@ def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, An
                          f"len(args)={len(args)}; give one entry for each, or a single int or "
                          "None for all.")
     leaves, in_tree = tree_flatten((args, kwargs))
+    # in_axes is about the positional arguments, which are the first child of that tree.
     if type(in_axes) is tuple:
         dims = flatten_axes(f"{what} in_axes", in_tree.children()[0], in_axes)
     else:
         dims = [in_axes] * in_tree.children()[0].num_leaves
-    dims += [0] * (len(leaves) - len(dims))
+    dims += [0] * (len(leaves) - len(dims))     # keyword arguments: along axis 0
     names = _Names(what, fun, range(len(args)) if positions is None else positions, args, kwargs)
     # What is not mapped need not be an array.
     avals = [None if d is None else _aval(x, names, i)
@@ -158,7 +163,7 @@ class _Names:
 
     def __init__(self, what: str, fun: Any, positions: Sequence[int], args: tuple,
                  kwargs: dict[str, Any]) -> None:
-        keywords = sorted(kwargs)
+        keywords = sorted(kwargs)       # as the tree flattens a dict: leaves are counted below
         self.what, self.fun, self.positions = what, fun, [*positions, *keywords]
         self.trees = [*args, *[kwargs[k] for k in keywords]]
 
@@ -211,6 +216,7 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                  names: _Names) -> int:
     """The one size of all mapped axes."""
     sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None}
+    # axis_size is one size more, so that an argument that contradicts it is an error.
     if given is not None:
         sizes.add(given)
     if len(sizes) == 1:
@@ -234,6 +240,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
         if d is not None:
             places.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
+    # The most frequent size is most likely the one that was meant: it comes first.
     ranked = sorted(places.items(), key=lambda item: -len(item[1]))
     lines = [] if given is None else [f"  * the `axis_size` argument was {given}"]
     for k, (size, found) in enumerate(ranked[:8]):
@@ -250,6 +257,8 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
 
 def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
+    # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
+    # the axis has one sharding, which all batched results get.
     found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
     told = given
     if found and given is not None:     # as far as types would name it
@@ -272,7 +281,7 @@ def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
     """A result with its mapped axis where out_axes wants it."""
     if src == dst:
         return x
-    if dst is None:
+    if dst is None:     # but the result differs from example to example
         assert src is not None
         if sum_match:
             return reduce_sum(x, (src,))
@@ -288,6 +297,7 @@ def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
                          f"an axis in range({-ndim}, {ndim}) is required.")
     out = to_axis(x, src, dst % ndim, axis.size)
     aval = typeof(out)
+    # A result that is the same for all was broadcast just now: cut it as mapped results are.
     if src is None and axis.mesh_axis is not None and aval.tagged and aval.explicit:
         spec = list(aval.sharding.spec)
         spec[dst % ndim] = axis.mesh_axis

@@ -197,8 +197,6 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
 
     The derivative is not defined where a column needs no reflector.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> packed, taus = lax.linalg.hessenberg(onp.array([[1., 2.], [3., 4.]]))
     >>> print(packed, taus)
     [[1. 2.]
@@ -222,8 +220,6 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
 
     The derivative is not defined where a column needs no reflector.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> packed, d, e, taus = lax.linalg.tridiagonal(onp.array([[1., 2.], [2., 5.]]))
     >>> print(d, e)
     [1. 5.] [2.]

@@ -61,8 +61,6 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
 
     Raises TypeError for another rank or dtype, ValueError if m < n.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> u, h, steps, converged = lax.linalg.qdwh(onp.array([[0., -2.], [1., 0.]]))
     >>> print(onp.round(onp.diagonal(h), 4), converged)
     [1. 2.] True

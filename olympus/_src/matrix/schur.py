@@ -221,8 +221,6 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
     Derivatives are infinite or NaN where eigenvalues agree. Raises ValueError for a sort without
     select_callable.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> t, z = lax.linalg.schur(onp.array([[1., 2.], [0., 3.]]))
     >>> print(t)
     [[1. 2.]

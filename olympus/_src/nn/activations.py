@@ -54,7 +54,6 @@ def identity(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> from olympus import nn
     >>> nn.identity(2.0)
     Array(2., dtype=float32, weak_type=True)
     """
@@ -79,7 +78,6 @@ def relu(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.relu(onp.array([-1., 0., 2.])))
     [0. 0. 2.]
     """
@@ -98,9 +96,6 @@ _relu6.defjvps(lambda t, y, x: choose(logical_and(uf.greater(x, 0), uf.less(x, 6
 @fused
 def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and 6 is 0.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(nn.relu6(onp.array([-1., 3., 8.])))
     [0. 3. 6.]
@@ -168,9 +163,6 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1) / 2 up to 1, then 1: the derivative of `sparse_plus`.
 
-    Returns:
-      An array of the shape of x.
-
     >>> print(nn.sparse_sigmoid(onp.array([-2., 0.5, 3.])))
     [0.   0.75 1.  ]
     """
@@ -180,9 +172,6 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 @fused
 def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1): from -1 to 1 like tanh, but more slowly.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(nn.soft_sign(onp.array([-1., 0., 3.])))
     [-0.5   0.    0.75]
@@ -208,7 +197,7 @@ swish = silu
 
 @fused
 def mish(x: ArrayLike) -> Array:
-    """x tanh(softplus(x)): like `silu` smooth, and below 0 for negative x.
+    """x tanh(softplus(x)): smooth like `silu`, and below 0 for negative x.
 
     Returns:
       An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
@@ -222,9 +211,6 @@ def mish(x: ArrayLike) -> Array:
 
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, from -1 to 1.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(nn.tanh(onp.array([-100., 0., 0.5])))
     [-1.          0.          0.46211717]
@@ -318,9 +304,6 @@ def hard_tanh(x: ArrayLike) -> Array:
 def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, a sigmoid in three straight pieces: 0 up to -3, 1 from 3 on.
 
-    Returns:
-      An array of the shape of x.
-
     >>> print(nn.hard_sigmoid(onp.array([-4., 0., 1.5])))
     [0.   0.5  0.75]
     """
@@ -366,9 +349,6 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Args:
       x: array; integers become floats.
       approximate: by tanh (Hendrycks and Gimpel 2016) instead of erfc.
-
-    Returns:
-      An array of the shape of x.
 
     >>> x = onp.array([-1., 0., 1.])
     >>> print(nn.gelu(x), nn.gelu(x, approximate=False))
@@ -447,7 +427,6 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     Returns:
       An array of the shape of x, whose elements add up to 1 along the axes.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.softmax(onp.array([1., 1.])))
     [0.5 0.5]
     """
@@ -510,7 +489,6 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     Returns:
       An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
     1000.6932
     """
@@ -581,4 +559,4 @@ def log1mexp(x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers, any shape; integers become floats.",
-}, example="from olympus import numpy as onp, nn")
+}, returns="An array of the shape of x.")

@@ -170,7 +170,6 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
     Products are accumulated and normalised in float32 at least. ValueError for shapes and dtypes
     that do not fit.
 
-    >>> from olympus import nn, numpy as onp
     >>> q, k = onp.zeros((2, 1, 1)), onp.zeros((3, 1, 1))
     >>> v = onp.array([3., 6., 9.]).reshape(3, 1, 1)
     >>> print(nn.dot_product_attention(q, k, v, is_causal=True)[:, 0, 0])

@@ -188,8 +188,6 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
 
     ValueError for shapes, axes or methods that do not fit.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import image
     >>> x = onp.array([1., 2., 3., 4.])
     >>> print(image.scale_and_translate(x, (4,), (0,), onp.array([1.]), onp.array([1.5]), "linear"))
     [0.  1.  1.5 2.5]
@@ -232,8 +230,6 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
 
     ValueError for another rank, an unknown method, and pixels made of none.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import image
     >>> print(image.resize(onp.array([[0, 8], [4, 4]]), (1, 4), "linear"))
     [[2. 3. 5. 6.]]
     """

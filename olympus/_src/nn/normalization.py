@@ -7,7 +7,6 @@ from typing import Any
 from ..base import source
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..jit.fused import fused
-from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
@@ -42,7 +41,6 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     Returns:
       An array of the shape of x; integers become floats.
 
-    >>> from olympus import numpy as onp, nn
     >>> print(nn.standardize(onp.array([1., 2., 3.]), epsilon=0.0).round(3))
     [-1.225  0.     1.225]
     """
@@ -68,12 +66,12 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     kept = [i for i in range(len(shape)) if i != axis]
     places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
     x = x if x.dtype != bool else astype(x, places.dtype)
-    return astype(eq(broadcast_in_dim(x, shape, kept), places), dtype)
+    return astype(broadcast_in_dim(x, shape, kept) == places, dtype)
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,
             out_sharding: ShardingLike = None) -> Array:
-    """A new axis of size num_classes that is 1 at the place x names, else 0.
+    """Vectors of size num_classes that are 1 at the index x, and 0 elsewhere.
 
     Args:
       x: integers (others are deprecated); values outside of 0 … num_classes-1 give zeros only.
@@ -85,7 +83,6 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     Returns:
       An array of one axis more than x has.
 
-    >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.one_hot(onp.array([0, 2]), 3))
     [[1. 0. 0.]
      [0. 0. 1.]]

@@ -61,7 +61,6 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
     Returns:
       An int.
 
-    >>> from olympus.experimental import rnn
     >>> rnn.get_num_params_in_lstm(3, 4, num_layers=2, bidirectional=True)
     736
     """
@@ -79,8 +78,6 @@ def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_laye
     Returns:
       A vector.
 
-    >>> import olympus
-    >>> from olympus.experimental import rnn
     >>> rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 1, False).shape
     (144,)
     """
@@ -112,8 +109,6 @@ def unpack_lstm_weights(weights: ArrayLike, input_size: int, hidden_size: int, n
     Returns:
       (W_ih, W_hh, b_ih, b_hh): of each a dict by the number of layer and direction.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> W_ih, *_ = rnn.unpack_lstm_weights(onp.zeros(736), 3, 4, 2, True)
     >>> [w.shape for w in W_ih.values()]
     [(16, 3), (16, 3), (16, 8), (16, 8)]
@@ -137,8 +132,6 @@ def swap_lstm_gates(weights: ArrayLike, input_size: int, hidden_size: int, num_l
     Returns:
       A vector.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> print(rnn.swap_lstm_gates(onp.arange(16.), 1, 1, 1, False))
     [ 0.  1.  3.  2.  4.  5.  7.  6.  8.  9. 11. 10. 12. 13. 15. 14.]
     """
@@ -210,8 +203,6 @@ def lstm_ref(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, W_ih: dict[int, Array
     Returns:
       (y, h_n, c_n), as of `lstm`.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> weights = rnn.unpack_lstm_weights(onp.ones(16), 1, 1, 1, False)
     >>> y, h, c = rnn.lstm_ref(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), *weights,
     ...                        onp.array([2]), 1, 1, 1, 0.0, False)
@@ -260,8 +251,6 @@ def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_l
       (y, h_n, c_n): the states of the last layer, (batch, time, directions * hidden_size), zeros
       behind the ends; state and cell of each layer and direction at its last element.
 
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> weights = rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 2, True)
     >>> start = onp.zeros((4, 2, 4))
     >>> y, h, c = rnn.lstm(onp.ones((2, 5, 3)), start, start, weights, onp.array([5, 2]), 3, 4, 2,
@@ -287,8 +276,6 @@ def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_len
     Returns:
       ((y, h_n, c_n), residuals).
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> (y, h, c), residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)),
     ...                                     onp.ones(16), onp.array([2]), 1, 1, 1, 0.0, False, None)
     >>> print(y.shape)
@@ -313,8 +300,6 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
     Returns:
       The cotangents of x, h_0, c_0 and the weights, and None for the lengths.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import rnn
     >>> out, residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), onp.ones(16),
     ...                               onp.array([2]), 1, 1, 1, 0.0, False, None)
     >>> x, h, c, w, _ = rnn.lstm_bwd(1, 1, 1, 0.0, False, None, residuals, out)

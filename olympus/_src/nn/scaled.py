@@ -51,7 +51,6 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
 
     TypeError for shapes that do not fit.
 
-    >>> from olympus import nn, numpy as onp
     >>> x = onp.array([[[1., 2., 3., 4.]]])
     >>> scales = onp.array([[[1., 10.]]])
     >>> print(nn.scaled_matmul(x, x, scales, scales))
@@ -87,7 +86,7 @@ _FORMATS = {"mxfp8": (32, "float8_e4m3fn", "float8_e8m0fnu"),
 
 def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None
                                   ) -> BlockScaleConfig:
-    """How `scaled_dot_general` writes an operand in few bits.
+    """The narrow number format in which `scaled_dot_general` writes an operand.
 
     Args:
       mode: "mxfp8": blocks of 32 float8_e4m3fn, scaled by powers of two; or "nvfp4": blocks of 16
@@ -98,7 +97,6 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     Returns:
       A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
 
-    >>> from olympus import nn
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.block_size, config.data_type
     (32, dtype(float8_e4m3fn))
@@ -188,8 +186,6 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
       An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of the
       same kind: those of the product without rounding, of rounded operands.
 
-    >>> import olympus
-    >>> from olympus import nn, numpy as onp
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
     >>> out = nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)

@@ -92,8 +92,6 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
 
     TypeError for `segment_ids` that are not integers, ValueError for shapes that do not fit.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import ops
     >>> print(ops.segment_sum(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [ 5.  0. 10.]
     """
@@ -116,8 +114,6 @@ def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | No
     Returns:
       An array of shape (num_segments, …) and the dtype of `data`; 1 for segments without rows.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import ops
     >>> print(ops.segment_prod(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [ 4.  1. 16.]
     """
@@ -141,8 +137,6 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
       An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, -inf
       or the least value that the dtype has.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import ops
     >>> print(ops.segment_max(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [  4. -inf   8.]
     """
@@ -166,8 +160,6 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
       An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, inf
       or the largest value that the dtype has.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import ops
     >>> print(ops.segment_min(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [ 1. inf  2.]
     """

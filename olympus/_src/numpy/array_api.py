@@ -61,8 +61,8 @@ class ArrayNamespaceInfo:
 def __array_namespace_info__() -> ArrayNamespaceInfo:
     """What this module can do: `capabilities`, `devices`, `dtypes` and their defaults.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.__array_namespace_info__().default_dtypes()["integral"]
+    >>> import olympus.numpy as onp
+    >>> onp.__array_namespace_info__().default_dtypes()["integral"]
     dtype('int32')
     """
     return ArrayNamespaceInfo()
@@ -106,8 +106,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     TypeError for objects without these methods and for kinds of devices that are neither CPU nor
     GPU, ValueError for copies that `copy=False` forbids, BufferError where `x` cannot be exported.
 
-    >>> import numpy as np, olympus.numpy as jnp
-    >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+    >>> import numpy as np, olympus.numpy as onp
+    >>> onp.from_dlpack(np.arange(3, dtype=np.float32))
     Array([0., 1., 2.], dtype=float32)
     """
     return dlpack_array(x, device, copy)

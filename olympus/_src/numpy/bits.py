@@ -53,7 +53,6 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
     Raises TypeError for other dtypes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.packbits(onp.array([1, 0, 1, 0, 0, 0, 0, 1, 1])))
     [161 128]
     """
@@ -84,7 +83,6 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
 
     Raises TypeError for other dtypes, ValueError for a count below -8 n.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unpackbits(onp.array([161], "uint8"), count=4))
     [1 0 1 0]
     """

@@ -37,9 +37,9 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
     All three broadcast; the dtype is that of `x` and `y` promoted.
 
-    >>> import olympus.numpy as jnp
-    >>> x = jnp.array([-1., 2.])
-    >>> jnp.where(x > 0, x, 0)
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([-1., 2.])
+    >>> onp.where(x > 0, x, 0)
     Array([0., 2.], dtype=float32)
     """
     (condition,) = array_args("where", condition)
@@ -65,7 +65,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
 @fused
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
           ) -> Array:
-    """Of each place, the choice whose condition is the first that holds there.
+    """Choose each element from the choice of the first condition that holds there.
 
     Args:
       condlist: arrays, true where not 0, that broadcast.
@@ -77,7 +77,6 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
       choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as many
       as choices, are a ValueError.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(5)
     >>> onp.select([x < 2, x > 3], [x, 10 * x], default=-1)
     Array([ 0,  1, -1, -1, 40], dtype=int32)
@@ -99,7 +98,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 @named
 def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
               *args: Any, **kw: Any) -> Array:
-    """Of each place, the function whose condition is the last that holds there.
+    """Apply to each element the function of the last condition that holds there.
 
     Args:
       x: array, the functions' argument.
@@ -112,7 +111,6 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
       `x`, since sizes must not depend on values, so they should not raise anywhere. Other numbers
       of functions are a ValueError.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([-2., 0., 3.])
     >>> onp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: v ** 2, 7.])
     Array([2., 7., 9.], dtype=float32)
@@ -161,7 +159,6 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
       An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is below
       `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
 
-    >>> import olympus.numpy as onp
     >>> onp.clip(onp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
@@ -206,7 +203,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 @fused(static=("copy",))
 def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
                posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
-    """NaN and infinities replaced by numbers.
+    """Replace NaN and infinities by numbers.
 
     Args:
       x: array or number of any dtype; of complex numbers both parts are replaced.
@@ -217,7 +214,6 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
     Returns:
       An array of the same shape and dtype; no derivative passes through what was replaced.
 
-    >>> import olympus.numpy as onp
     >>> onp.nan_to_num(onp.array([onp.nan, onp.inf, 1.]), posinf=9.)
     Array([0., 9., 1.], dtype=float32)
     """

@@ -30,7 +30,7 @@ isdtype = dtypes.isdtype
 
 
 class finfo:
-    """Limits of a floating-point dtype, or of a complex one's parts; of an array, its dtype's.
+    """The limits of a floating-point dtype, of a complex dtype's parts, or of an array's dtype.
 
     `eps`, `epsneg`, `max`, `min`, `resolution`, `smallest_normal`, `smallest_subnormal` and `tiny`
     are Python's floats, so they are weakly typed as operands; they have NumPy's `dtype` and
@@ -73,7 +73,6 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
       A Python bool; unlike NumPy's it knows bfloat16, the 8-bit floats, int4 and the dtypes of
       keys.
 
-    >>> import olympus.numpy as onp
     >>> onp.issubdtype("bfloat16", onp.floating), onp.issubdtype("int32", "int64")
     (True, False)
     """
@@ -81,7 +80,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
-    """The dtype in which two dtypes meet.
+    """The dtype to which two dtypes promote.
 
     Args:
       a, b: dtypes or their names; Python's `int`, `float` and `complex` are weak, as their numbers
@@ -92,7 +91,6 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
       width, where NumPy widens to hold the integers: int32 with float16 is float64 there. Where two
       dtypes have no common one, `TypePromotionError`, a ValueError, says so.
 
-    >>> import olympus.numpy as onp
     >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
     (dtype('float16'), dtype('int8'))
     """
@@ -111,7 +109,6 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     Returns:
       A NumPy dtype, of 32 bits at most unless x64 is enabled.
 
-    >>> import olympus.numpy as onp
     >>> onp.result_type(onp.ones(2, "float16"), 2, 3.), onp.result_type("int8", 1.)
     (dtype('float16'), dtype('float32'))
     """
@@ -139,7 +136,6 @@ def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
     Returns:
       A tuple of ints, known when tracing.
 
-    >>> import olympus.numpy as onp
     >>> onp.shape([[1, 2, 3]]), onp.shape(0.5)
     ((1, 3), ())
     """
@@ -155,7 +151,6 @@ def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
     Returns:
       A Python int, known when tracing; 0 of numbers.
 
-    >>> import olympus.numpy as onp
     >>> onp.ndim(onp.ones((2, 3))), onp.ndim(0.5)
     (2, 0)
     """
@@ -173,7 +168,6 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     Returns:
       A Python int, known when tracing; 1 of numbers.
 
-    >>> import olympus.numpy as onp
     >>> onp.size(onp.ones((2, 3))), onp.size(onp.ones((2, 3)), axis=1)
     (6, 3)
     """
@@ -190,7 +184,6 @@ def iterable(y: ArrayLike) -> bool:
     Returns:
       A Python bool.
 
-    >>> import olympus.numpy as onp
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)
     """

@@ -12,8 +12,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
-from ..lax.arithmetic import div, imag, mul, sub
-from ..lax.comparison import gt, lt
+from ..lax.arithmetic import imag
 from ..lax.conv import conv_general_dilated
 from ..lax.precision import PrecisionLike
 from ..lax.transcendental import sqrt
@@ -93,7 +92,6 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.convolve(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [ 0  1 12 23 30]
     """
@@ -120,7 +118,6 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.correlate(onp.array([1, 2, 3, 4]), onp.array([1, 0, 1])))
     [4 6]
     """
@@ -177,7 +174,7 @@ def _weights(what: str, w: Any, count: int, dtype: Any) -> Any:
 def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
         ddof: int | None = None, fweights: ArrayLike | None = None,
         aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
-    """The covariances of variables: how far each two deviate from their means together.
+    """The covariances of variables: the mean products of deviations from the means.
 
     Args:
       m: [n], one variable, or [k, n], a variable per row; integers become floats.
@@ -195,7 +192,6 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     Raises ValueError for ranks above 2 and for weights below 0, which is seen only where they are
     not traced, RuntimeError for weights of the wrong size, TypeError for weights of another kind.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.cov(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]
      [-1.  1.]]
@@ -220,23 +216,22 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: in
     k, n = x.shape
     if not k:
         return x[:, :0]
-    w = fweights if aweights is None else aweights if fweights is None else mul(
-        fweights, aweights)
+    w = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     if w is None:
         total = None
         divisor: Any = literal(maximum(0, n - ddof), kind)
-        mean = div(reductions.reduce_sum(x, (1,)), broadcast_to(literal(n, x.dtype), (k,)))
+        mean = reductions.reduce_sum(x, (1,)) / broadcast_to(literal(n, x.dtype), (k,))
     else:
         total = reductions.reduce_sum(w, (0,))
-        mean = div(matmul(x, convert(w, x.dtype)), broadcast_to(convert(total, x.dtype), (k,)))
-        lost = literal(ddof, kind) if aweights is None else div(mul(
-            literal(ddof, kind), reductions.reduce_sum(mul(w, aweights), (0,))), total)
-        divisor = arithmetic.max(sub(total, lost), literal(0, kind))
-    x = sub(x, lax_shape.broadcast_in_dim(mean, x.shape, (0,)))
-    right = x if w is None else mul(x, lax_shape.broadcast_in_dim(
-        convert(w, x.dtype), x.shape, (1,)))
+        mean = matmul(x, convert(w, x.dtype)) / broadcast_to(convert(total, x.dtype), (k,))
+        lost = literal(ddof, kind)
+        if aweights is not None:
+            lost = lost * reductions.reduce_sum(w * aweights, (0,)) / total
+        divisor = arithmetic.max(total - lost, literal(0, kind))
+    x = x - lax_shape.broadcast_in_dim(mean, x.shape, (0,))
+    right = x if w is None else x * lax_shape.broadcast_in_dim(convert(w, x.dtype), x.shape, (1,))
     found = matmul(x, conjugate(lax_shape.transpose(right, (1, 0))))
-    found = div(found, broadcast_to(convert(divisor, found.dtype), found.shape))
+    found = found / broadcast_to(convert(divisor, found.dtype), found.shape)
     return lax_shape.reshape(found, () if definitely_equal(k, 1) else (k, k))
 
 
@@ -255,17 +250,16 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable; NaN
       of variables that do not vary.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.corrcoef(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]
      [-1.  1.]]
     """
     c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
     if not c.ndim:
-        return div(c, c)
+        return c / c
     spread = convert(sqrt(real(diag(c))), c.dtype)
     for axis in (0, 1):
-        c = div(c, lax_shape.broadcast_in_dim(spread, c.shape, (axis,)))
+        c = c / lax_shape.broadcast_in_dim(spread, c.shape, (axis,))
     if dtypes.is_complex(c.dtype):
         return arithmetic.complex(_within_one(arithmetic.real(c)), _within_one(imag(c)))
     return _within_one(c)
@@ -274,5 +268,5 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
 def _within_one(x: Any) -> Any:
     """Rounding errors beyond -1 and 1 removed; NaN stays."""
     one: Literal = literal(1, x.dtype)
-    x = choose(gt(x, broadcast_to(one, x.shape)), one, x)
-    return choose(lt(x, broadcast_to(literal(-1, x.dtype), x.shape)), literal(-1, x.dtype), x)
+    x = choose(x > broadcast_to(one, x.shape), one, x)
+    return choose(x < broadcast_to(literal(-1, x.dtype), x.shape), literal(-1, x.dtype), x)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib
+from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
@@ -59,13 +60,8 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
       object: the data. NumPy arrays, buffers and other array types are read as one array.
       dtype: of the result; that which holds all of the data by default.
       copy: whether the result must have memory of its own. The default copies.
-      order: None, "K", "C" or "A", since programs see no memory order.
       ndmin: how many axes there are at least; those missing are put in front.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      subok: has no effect, since arrays have no subclasses.
       ndmax: how many axes there may be at most.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       An array.
@@ -74,7 +70,6 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and NaN at
     an integer dtype, OverflowError for Python numbers outside an integer dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
@@ -104,18 +99,13 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     Args:
       a: nested lists of numbers and arrays, an array, or a scalar.
       dtype: of the result; that which holds all of the data by default.
-      order: None, "K", "C" or "A", since programs see no memory order.
       copy: whether the result must have memory of its own.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       An array.
 
     Raises as `array` does.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.asarray([1, 2, 3])
     >>> onp.asarray(x) is x
     True
@@ -134,13 +124,10 @@ def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
 
     Args:
       a: array.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array of the shape and dtype of `a`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.copy(onp.arange(3)))
     [0 1 2]
     """
@@ -399,14 +386,12 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
       dtype: of the elements; 64-bit ones are narrowed afterwards unless x64 is on.
       count: how many elements are read; all if negative.
       offset: how many bytes are skipped first.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       A vector.
 
     Raises ValueError for bytes that do not hold so many elements, TypeError for what is no buffer.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.frombuffer(b"\x01\x00\x02\x00", onp.int16))
     [1 2]
     """
@@ -446,20 +431,8 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
           like: ArrayLike | None = None) -> Array:
     """An array of zeros.
 
-    Args:
-      shape: an int or ints.
-      dtype: of the result; float32 (float64 with x64) by default.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      like: None or an array of olympus; it has no effect.
-
-    Returns:
-      An array of that shape.
-
     Raises ValueError for negative sizes, TypeError for traced ones.
 
-    >>> import olympus.numpy as onp
     >>> onp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
@@ -472,20 +445,8 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
          like: ArrayLike | None = None) -> Array:
     """An array of ones.
 
-    Args:
-      shape: an int or ints.
-      dtype: of the result; float32 (float64 with x64) by default.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      like: None or an array of olympus; it has no effect.
-
-    Returns:
-      An array of that shape.
-
     Raises ValueError for negative sizes, TypeError for traced ones.
 
-    >>> import olympus.numpy as onp
     >>> onp.ones((2, 2), onp.int32)
     Array([[1, 1],
            [1, 1]], dtype=int32)
@@ -497,20 +458,8 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
 def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None,
           like: ArrayLike | None = None) -> Array:
-    """An array whose elements do not matter: zeros, since memory is always set.
+    """An array with unspecified elements: zeros, since memory is always set.
 
-    Args:
-      shape: an int or ints.
-      dtype: of the result; float32 (float64 with x64) by default.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      like: None or an array of olympus; it has no effect.
-
-    Returns:
-      An array of that shape.
-
-    >>> import olympus.numpy as onp
     >>> onp.empty(2)
     Array([0., 0.], dtype=float32)
     """
@@ -524,20 +473,11 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
     """An array filled with a value that broadcasts to its shape.
 
     Args:
-      shape: an int or ints.
       fill_value: number or array, which may be traced.
       dtype: of the result; that of the value by default, weakly typed for a Python number.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      like: None or an array of olympus; it has no effect.
-
-    Returns:
-      An array of that shape.
 
     Raises ValueError where the value does not broadcast to the shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.full((2, 2), onp.array([1, 2]))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -628,17 +568,11 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     """Zeros of the shape and dtype of another array.
 
     Args:
-      a: array, or what has a shape and a dtype; its values are not read.
       dtype, shape: those of the result where they are to differ.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.zeros_like(onp.array([1, 2], onp.int8))
     Array([0, 0], dtype=int8)
     """
@@ -652,17 +586,11 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     """Ones of the shape and dtype of another array.
 
     Args:
-      a: array, or what has a shape and a dtype; its values are not read.
       dtype, shape: those of the result where they are to differ.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.ones_like(onp.array([1.5, 2.5]))
     Array([1., 1.], dtype=float32)
     """
@@ -673,21 +601,17 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None, order: str = "K",
                subok: bool = True) -> Array:
-    """Zeros of the shape and dtype of another array, whose elements do not matter.
+    """An array with unspecified elements (zeros), and the shape and dtype of another array.
 
     Args:
       prototype: array, or what has a shape and a dtype; its values are not read.
       dtype, shape: those of the result where they are to differ.
-      device: a device or sharding to put the result on.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array, cut over devices as `prototype` is.
 
-    >>> import olympus.numpy as onp
-    >>> onp.empty_like(onp.array([1, 2])).shape
-    (2,)
+    >>> print(onp.empty_like(onp.array([1, 2])))
+    [0 0]
     """
     check_order("empty_like", order)
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
@@ -700,20 +624,22 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     """An array filled with a value, of the shape and dtype of another.
 
     Args:
-      a: array, or what has a shape and a dtype; its values are not read.
       fill_value: number or array that broadcasts to the shape; converted to the dtype.
       dtype, shape: those of the result where they are to differ.
-      device: a device or sharding to put the result on.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      order: None, "K", "C" or "A", since programs see no memory order.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       An array, cut over devices as `a` is.
 
-    >>> import olympus.numpy as onp
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """
     check_order("full_like", order)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+complete_docstrings(globals(), {
+    "order": "None, \"K\", \"C\" or \"A\", since programs see no memory order.",
+    "shape": "an int or ints.",
+    "dtype": "of the result; float32 (float64 with x64) by default.",
+    "a": "array, or what has a shape and a dtype; its values are not read.",
+}, returns="An array of that shape.")

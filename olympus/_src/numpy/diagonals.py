@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -79,15 +80,11 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       N: number of rows.
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-      dtype: of the result; float32 (float64 with x64) by default.
       order: None, "K", "C" or "A", since programs see no memory order.
-      device: a device or sharding to put the result on.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [N, M].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.eye(2, 3, k=1))
     [[0. 1. 0.]
      [0. 0. 1.]]
@@ -113,13 +110,10 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
 
     Args:
       n: number of rows and columns.
-      dtype: of the result; float32 (float64 with x64) by default.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [n, n].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.identity(2))
     [[1. 0.]
      [0. 1.]]
@@ -135,13 +129,10 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       N: number of rows.
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-      dtype: of the result; float32 (float64 with x64) by default.
-      like: None or an array of olympus; it has no effect.
 
     Returns:
       [N, M].
 
-    >>> import olympus.numpy as onp
     >>> print(onp.tri(2, 3))
     [[1. 0. 0.]
      [1. 1. 0.]]
@@ -175,7 +166,6 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.tril(onp.array([[1, 2], [3, 4]])))
     [[1 0]
      [3 4]]
@@ -196,7 +186,6 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
     [[1 2]
      [0 4]]
@@ -226,17 +215,13 @@ def _count_above(n: Any, m: Any, k: int) -> Any:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The places of the lower triangle of a matrix, in row-major order.
+    """The indices of the lower triangle of a matrix, in row-major order.
 
     Args:
       n: number of rows.
       k: the last diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.tril_indices(2)
     >>> print(rows, columns)
     [0 1 1] [0 0 1]
@@ -249,17 +234,13 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The places of the upper triangle of a matrix, in row-major order.
+    """The indices of the upper triangle of a matrix, in row-major order.
 
     Args:
       n: number of rows.
       k: the first diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.triu_indices(3, k=1)
     >>> print(rows, columns)
     [0 0 1] [1 2 2]
@@ -280,18 +261,14 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 @named
 def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """The places of the lower triangle of a matrix of the shape of another.
+    """The indices of the lower triangle of a matrix with the shape of another.
 
     Args:
       arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the last diagonal of the triangle.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.tril_indices_from(x)])
     [1 3 4]
@@ -302,18 +279,14 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
 @named
 def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """The places of the upper triangle of a matrix of the shape of another.
+    """The indices of the upper triangle of a matrix with the shape of another.
 
     Args:
       arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the first diagonal of the triangle.
 
-    Returns:
-      (rows, columns), two vectors of int32 (int64 with x64).
-
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.triu_indices_from(x)])
     [1 2 4]
@@ -323,7 +296,7 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The places of the main diagonal of an array whose axes have one size.
+    """The indices of the main diagonal of an array whose axes have one size.
 
     Args:
       n: the size of the axes.
@@ -332,7 +305,6 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     Returns:
       A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.zeros((2, 2)).at[onp.diag_indices(2)].set(1.0))
     [[1. 0.]
      [0. 1.]]
@@ -344,7 +316,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The places of the main diagonal of an array.
+    """The indices of the main diagonal of an array.
 
     Args:
       arr: array of at least two axes, all of one size; its values are not read.
@@ -354,7 +326,6 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
     Raises ValueError for other shapes.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(x[onp.diag_indices_from(x)])
     [1 4]
@@ -379,7 +350,6 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diag(onp.array([1, 2])))
     [[1 0]
      [0 2]]
@@ -409,7 +379,6 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Returns:
       [n + |k|, n + |k|] of the dtype of `v`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diagflat(onp.array([[1], [2]])))
     [[1 0]
      [0 2]]
@@ -450,7 +419,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vander(onp.array([1, 2, 3])))
     [[1 1 1]
      [4 2 1]
@@ -471,3 +439,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         return full((x.shape[0], 0), 0, x.dtype)
     return slicing.concatenate([lax_shape.expand_dims(integer_pow(x, p), (1,))
                                 for p in powers], 1)
+
+
+complete_docstrings(globals(), {
+    "dtype": "of the result; float32 (float64 with x64) by default.",
+}, returns="(rows, columns), two vectors of int32 (int64 with x64).")

@@ -139,7 +139,6 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
       the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by default,
       and the diagonal is no view.
 
-    >>> import olympus.numpy as onp
     >>> onp.einsum("ij,j->i", onp.ones((2, 3)), onp.arange(3.))
     Array([3., 3.], dtype=float32)
     >>> onp.einsum("ii", onp.arange(9).reshape(3, 3))
@@ -304,7 +303,6 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
       A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
       `optimize` without its first item, and a report on the cost as text.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.ones((9, 9))
     >>> path, report = onp.einsum_path("ij,jk,kl->il", x[:2], x, x[:, :2])
     >>> path

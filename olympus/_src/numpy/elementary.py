@@ -97,7 +97,6 @@ def exp(x: ArrayLike, /) -> Array:
       (88.7 in float32) it is infinite, far below 0 it is 0. Of complex numbers
       `exp(re) * (cos(im) + i sin(im))`.
 
-    >>> import olympus.numpy as onp
     >>> onp.exp(onp.array([-onp.inf, 0., 1., 100.]))
     Array([0.       , 1.       , 2.7182817,       inf], dtype=float32)
     """
@@ -112,7 +111,6 @@ def exp2(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. See `ldexp` for
       a multiple of a power of 2.
 
-    >>> import olympus.numpy as onp
     >>> onp.exp2(onp.array([-1, 0, 10]))
     Array([5.000e-01, 1.000e+00, 1.024e+03], dtype=float32)
     """
@@ -126,7 +124,6 @@ def expm1(x: ArrayLike, /) -> Array:
     Returns:
       Floating or complex numbers of that shape; integers become the default float. -0 stays -0.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([1e-8])
     >>> onp.expm1(x), onp.exp(x) - 1
     (Array([1.e-08], dtype=float32), Array([0.], dtype=float32))
@@ -142,7 +139,6 @@ def log(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. -inf of ±0, NaN
       of negative real numbers; complex ones have the branch with imaginary parts in [-pi, pi].
 
-    >>> import olympus.numpy as onp
     >>> onp.log(onp.array([1., 0., -1.])), onp.log(onp.array([-1 + 0j]))
     (Array([  0., -inf,  nan], dtype=float32), Array([0.+3.1415927j], dtype=complex64))
     """
@@ -157,7 +153,6 @@ def log1p(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. -inf of -1, NaN
       of real numbers below.
 
-    >>> import olympus.numpy as onp
     >>> onp.log1p(onp.array([1e-8, -1.]))
     Array([1.e-08,   -inf], dtype=float32)
     """
@@ -172,7 +167,6 @@ def log2(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. Where `log` is
       infinite or NaN, so is this. For the exponent of a float see `frexp`.
 
-    >>> import olympus.numpy as onp
     >>> onp.log2(onp.array([1, 2, 1024, 0]))
     Array([  0.,   1.,  10., -inf], dtype=float32)
     """
@@ -187,7 +181,6 @@ def log10(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. Where `log` is
       infinite or NaN, so is this.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.log10(onp.array([1, 1000, 0])).round(5))
     [  0.   3. -inf]
     """
@@ -261,7 +254,6 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and promoted inexact dtype; -inf, which is a probability 0, of
       two -inf. The derivatives are the two weights, which add up to 1, and finite at infinities.
 
-    >>> import olympus.numpy as onp
     >>> onp.logaddexp(onp.array([1000., -onp.inf]), onp.array([1000., 0.]))
     Array([1000.6932,    0.    ], dtype=float32)
     """
@@ -278,7 +270,6 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       An array of the broadcast shape and promoted inexact dtype; see `logaddexp`.
 
-    >>> import olympus.numpy as onp
     >>> onp.logaddexp2(onp.array([3., 500.]), onp.array([3., 500.]))
     Array([  4., 501.], dtype=float32)
     """
@@ -296,7 +287,6 @@ def sqrt(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float. NaN of negative
       real numbers, -0 of -0. The derivative at 0 is infinite.
 
-    >>> import olympus.numpy as onp
     >>> onp.sqrt(onp.array([4., -1.])), onp.sqrt(onp.array([-1 + 0j]))
     (Array([ 2., nan], dtype=float32), Array([0.+1.j], dtype=complex64))
     """
@@ -313,7 +303,6 @@ def cbrt(x: ArrayLike, /) -> Array:
     Returns:
       Floats of that shape; integers become the default float. The derivative at 0 is infinite.
 
-    >>> import olympus.numpy as onp
     >>> onp.cbrt(onp.array([-8., 27.]))
     Array([-2.,  3.], dtype=float32)
     """
@@ -332,7 +321,6 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       Floats of the broadcast shape, infinite where either is, even beside NaN. The derivatives are
       the cosines of the angles with the axes; at (0, 0) each is 1/2.
 
-    >>> import olympus.numpy as onp
     >>> onp.hypot(onp.array([3., 3e30]), onp.array([4., 4e30]))
     Array([5.e+00, 5.e+30], dtype=float32)
     """
@@ -383,7 +371,6 @@ def floor(x: ArrayLike, /) -> Array:
       An array of the same dtype: floats stay floats, and integers are as they are. The derivative
       is 0 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.floor(onp.array([1.7, -1.2]))
     Array([ 1., -2.], dtype=float32)
     """
@@ -401,7 +388,6 @@ def ceil(x: ArrayLike, /) -> Array:
       An array of the same dtype: floats stay floats, and integers are as they are. -0 of what is
       between -1 and 0. The derivative is 0 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.ceil(onp.array([1.2, -1.7, -0.5]))
     Array([ 2., -1., -0.], dtype=float32)
     """
@@ -419,7 +405,6 @@ def trunc(x: ArrayLike) -> Array:
       An array of the same dtype: floats stay floats, and integers are as they are. The derivative
       is 0 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.trunc(onp.array([1.7, -1.7]))
     Array([ 1., -1.], dtype=float32)
     """
@@ -437,7 +422,7 @@ def _nearest_even(x: Any) -> Any:
 
 @eager_unary
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer; of two that are as near the even one.
+    """The nearest integer; halves go to the even one.
 
     Args:
       x: array or number of any shape; of complex numbers both parts are rounded.
@@ -446,7 +431,6 @@ def rint(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape; integers become the default float, unlike by
       `round`. The derivative is 0 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.rint(onp.array([0.5, 1.5, -2.5]))
     Array([ 0.,  2., -2.], dtype=float32)
     """
@@ -460,19 +444,17 @@ def rint(x: ArrayLike, /) -> Array:
 
 @fused(static=("decimals", "out"))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Numbers rounded to decimal places; of two that are as near the one with an even last digit.
+    """Round numbers to decimal places; halves go to the even last digit.
 
     Args:
       a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
         TypeError.
       decimals: an int, known when tracing: places right of the point, or left of it if negative.
-      out: None: arrays cannot be written to.
 
     Returns:
       An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled back, so
       the last bit may differ from that of the decimal literal. Integers are rounded exactly.
 
-    >>> import olympus.numpy as onp
     >>> onp.round(onp.array([0.5, 1.5, 2.25]), 1), onp.round(onp.array([1249, 1250]), -2)
     (Array([0.5, 1.5, 2.2], dtype=float32), Array([1200, 1200], dtype=int32))
     """
@@ -523,12 +505,10 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Args:
       a: array or number of any shape.
       decimals: places right of the point, or left of it if negative.
-      out: None: arrays cannot be written to.
 
     Returns:
       An array of the same dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.around(onp.array([1.25, 1.35]), 1)
     Array([1.2, 1.4], dtype=float32)
     """
@@ -554,7 +534,6 @@ def isnan(x: ArrayLike, /) -> Array:
     Returns:
       bool of that shape; of complex numbers true if either part is NaN, of integers False.
 
-    >>> import olympus.numpy as onp
     >>> onp.isnan(onp.array([onp.nan, 1., onp.inf]))
     Array([ True, False, False], dtype=bool)
     """
@@ -568,7 +547,6 @@ def isinf(x: ArrayLike, /) -> Array:
     Returns:
       bool of that shape; of complex numbers true if either part is infinite, of integers False.
 
-    >>> import olympus.numpy as onp
     >>> onp.isinf(onp.array([onp.inf, -onp.inf, onp.nan, 1.]))
     Array([ True,  True, False, False], dtype=bool)
     """
@@ -577,12 +555,11 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @eager_unary
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether elements are numbers proper: neither infinite nor NaN.
+    """Whether elements are neither infinite nor NaN.
 
     Returns:
       bool of that shape; of complex numbers true if both parts are finite, of integers True.
 
-    >>> import olympus.numpy as onp
     >>> onp.isfinite(onp.array([1., onp.inf, onp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -608,7 +585,6 @@ def signbit(x: ArrayLike, /) -> Array:
     Returns:
       bool of that shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.signbit(onp.array([-0., 0., -1.]))
     Array([ True, False,  True], dtype=bool)
     """
@@ -634,7 +610,6 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       Floats of the broadcast shape and promoted dtype; integers become the default float. The
       derivative by x1 is 1 or -1, that by x2 is 0.
 
-    >>> import olympus.numpy as onp
     >>> onp.copysign(onp.array([1., -2.]), onp.array([-0., 0.]))
     Array([-1.,  2.], dtype=float32)
     """
@@ -657,7 +632,6 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
       Floats of the broadcast shape and promoted dtype; where both are equal y, where either is NaN
       NaN.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.nextafter(1., onp.array([0., 1., 2.])) - 1)
     [-5.9604645e-08  0.0000000e+00  1.1920929e-07]
     """
@@ -677,7 +651,6 @@ def spacing(x: ArrayLike, /) -> Array:
       Floats of that shape; the machine epsilon of 1, the smallest subnormal of 0, NaN of
       infinities.
 
-    >>> import olympus.numpy as onp
     >>> onp.spacing(onp.array([1., 1e10, -1.]))
     Array([ 1.1920929e-07,  1.0240000e+03, -1.1920929e-07], dtype=float32)
     """
@@ -711,7 +684,6 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns:
       Floats of the broadcast shape and promoted dtype; NaN of NaN. The derivative by x1 is 0.
 
-    >>> import olympus.numpy as onp
     >>> onp.heaviside(onp.array([-1., 0., 2., onp.nan]), 0.5)
     Array([0. , 0.5, 1. , nan], dtype=float32)
     """
@@ -753,7 +725,6 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns:
       Floats of the broadcast shape and of the dtype of `x1`; what `frexp` took apart.
 
-    >>> import olympus.numpy as onp
     >>> onp.ldexp(onp.array([1., 0.75]), onp.array([3, -1]))
     Array([8.   , 0.375], dtype=float32)
     """
@@ -792,7 +763,6 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
       The mantissas, floats of that shape, and the exponents, int32. Zeros, infinities and NaN are
       their own mantissa, with exponent 0. The derivative of the mantissa is `2**-e`.
 
-    >>> import olympus.numpy as onp
     >>> onp.frexp(onp.array([8., -0.3, 0.]))
     (Array([ 0.5, -0.6,  0. ], dtype=float32), Array([ 4, -1,  0], dtype=int32))
     """
@@ -830,7 +800,6 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     Returns:
       Two arrays of floats of that shape; of infinities the fraction is 0.
 
-    >>> import olympus.numpy as onp
     >>> onp.modf(onp.array([1.5, -1.5, onp.inf]))
     (Array([ 0.5, -0.5,  0. ], dtype=float32), Array([ 1., -1., inf], dtype=float32))
     """

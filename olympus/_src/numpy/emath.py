@@ -197,4 +197,4 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers of any dtype.",
-}, example="import olympus.numpy as onp")
+})

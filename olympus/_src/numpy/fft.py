@@ -18,9 +18,9 @@ from ..core.ir import Literal
 from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
 from ..lax import shape as lax_shape
-from ..lax.arithmetic import conj, mul, sub
+from ..lax.arithmetic import conj
 from ..lax.barriers import optimization_barrier
-from ..lax.comparison import ge, select_n
+from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
 from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
@@ -130,7 +130,7 @@ def _run(x: Any, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Any:
         x = _trailing(x, group_kind, sizes[start:stop], axes[start:stop])
     total, inverse = prod(sizes), kind in (FftType.IFFT, FftType.IRFFT)
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm] * (1 if inverse else -1)
-    return mul(x, literal(total ** power, typeof(x).dtype)) if power else x
+    return x * literal(total ** power, typeof(x).dtype) if power else x
 
 
 def _groups(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
@@ -306,9 +306,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
 
-    Returns:
-      complex64 or complex128.
-
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.fftn(onp.ones((2, 2))))
@@ -322,9 +319,6 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
-
-    Returns:
-      complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -349,8 +343,9 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     and for
     no points.
 
-    >>> onp.fft.rfftn(onp.ones((2, 4))).shape
-    (2, 3)
+    >>> print(onp.fft.rfftn(onp.eye(2, 4)))
+    [[2.+0.j 1.-1.j 0.+0.j]
+     [0.+0.j 1.+1.j 2.+0.j]]
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
@@ -391,9 +386,6 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     Args:
       axes: two different axes.
 
-    Returns:
-      complex64 or complex128.
-
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.fft2(onp.ones((2, 2))))
@@ -409,9 +401,6 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
     Args:
       axes: two different axes.
-
-    Returns:
-      complex64 or complex128.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -437,8 +426,9 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     and for
     no points.
 
-    >>> onp.fft.rfft2(onp.ones((2, 4))).shape
-    (2, 3)
+    >>> print(onp.fft.rfft2(onp.eye(2, 4)))
+    [[2.+0.j 1.-1.j 0.+0.j]
+     [0.+0.j 1.+1.j 2.+0.j]]
     """
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm, out)
 
@@ -475,7 +465,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-      device: a device or sharding to put the result on.
 
     Returns:
       A vector of n numbers, in cycles per unit of `d`.
@@ -488,7 +477,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     n = canonical_dim(n, "fftfreq")
     index = iota(np.int32, n)
     half = (n + 1) // 2
-    steps = select_n(ge(index, half), index, sub(index, n))
+    steps = select_n(index >= half, index, index - n)
     return _frequencies("fftfreq", steps, n, d, dtype, device)
 
 
@@ -501,7 +490,6 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-      device: a device or sharding to put the result on.
 
     Returns:
       A vector of n//2 + 1 numbers, in cycles per unit of `d`.
@@ -539,7 +527,7 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved to the middle.
+    """Move the zero frequency to the middle.
 
     Args:
       x: array in the order of `fft`.
@@ -555,7 +543,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved from the middle to the front: the inverse of `fftshift`.
+    """Move the zero frequency from the middle to the front: the inverse of `fftshift`.
 
     Args:
       x: array.
@@ -582,11 +570,10 @@ complete_docstrings(globals(), {
     "norm":
         'where the factor is: "backward" (default) has it in the inverse, "forward" in the other\n'
         'direction, "ortho" its root in both.',
-    "out": "must be None; arrays cannot be written to.",
     "axes": "different axes; by default the last `len(s)`, or all.",
     "n": "the number of points: the axis is cut, or filled up with zeros; its size by default.",
     "s":
         "the number of points along each axis, cut or filled up with zeros; their sizes "
         "by default.",
     "axis": "the axis.",
-}, example="import olympus.numpy as onp")
+}, returns="complex64 or complex128.")

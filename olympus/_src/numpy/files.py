@@ -35,7 +35,6 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       which are read as bfloat16 again. The arrays in the mapping are NumPy's.
 
     >>> import io
-    >>> import olympus.numpy as onp
     >>> file = io.BytesIO()
     >>> onp.save(file, onp.arange(3))
     >>> _ = file.seek(0)
@@ -63,7 +62,6 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 
     >>> import tempfile
     >>> import numpy as np
-    >>> import olympus.numpy as onp
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     np.arange(3, dtype=np.int16).tofile(file.name)
     ...     print(onp.fromfile(file.name, "int16"))
@@ -88,7 +86,6 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
     Returns:
       A vector of the given dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fromiter((x * x for x in range(4)), int))
     [0 1 4 9]
     """
@@ -111,7 +108,6 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     Returns:
       A vector of the given dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
     """
@@ -135,7 +131,6 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = No
       A matrix, or a vector for one line or column, a scalar for one number; with `unpack`
       transposed.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.loadtxt(["1 2", "3 4"]))
     [[1. 2.]
      [3. 4.]]
@@ -157,7 +152,6 @@ def genfromtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None =
     Returns:
       A matrix, or a vector for one line or column; NaN where a number is missing.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.genfromtxt(["1,2", "3,"], delimiter=","))
     [[ 1.  2.]
      [ 3. nan]]

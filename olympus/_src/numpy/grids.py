@@ -73,7 +73,6 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     Raises ConcretizationTypeError for traced bounds, ValueError for complex ones and for a step of
     0.
 
-    >>> import olympus.numpy as onp
     >>> onp.arange(2, 5)
     Array([2, 3, 4], dtype=int32)
     >>> print(onp.arange(0, 1, 0.25))
@@ -167,7 +166,6 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
 
     Raises ValueError for a negative `num`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.linspace(0, 1, 5))
     [0.   0.25 0.5  0.75 1.  ]
     """
@@ -258,7 +256,6 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     Returns:
       An array with an axis more than the bounds.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.logspace(0, 2, 3))
     [  1.  10. 100.]
     """
@@ -284,7 +281,6 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     Returns:
       An array with an axis more than the bounds.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.geomspace(1, 8, 4))
     [1. 2. 4. 8.]
     """
@@ -336,7 +332,6 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
 
     Raises ValueError for another `indexing` and `copy=False`.
 
-    >>> import olympus.numpy as onp
     >>> x, y = onp.meshgrid(onp.array([1, 2, 3]), onp.array([4, 5]))
     >>> print(x)
     [[1 2 3]
@@ -374,7 +369,6 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
     Returns:
       [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.indices((2, 3))
     >>> print(rows * 10 + columns)
     [[ 0  1  2]
@@ -406,7 +400,6 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
     Raises ValueError for other ranks.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(12).reshape(3, 4)
     >>> print(x[onp.ix_(onp.array([0, 2]), onp.array([1, 3]))])
     [[ 1  3]
@@ -436,7 +429,6 @@ def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTy
     Returns:
       What the function returns.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]
      [10 11 12]]

@@ -136,7 +136,6 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
     range that is not finite.
     Data that is not finite gives edges that are NaN (NumPy raises).
 
-    >>> import olympus.numpy as onp
     >>> print(onp.histogram_bin_edges(onp.array([1, 2, 5]), bins=4))
     [1. 2. 3. 4. 5.]
     """
@@ -211,7 +210,7 @@ def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: 
 def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
               weights: ArrayLike | None = None, density: bool | None = None
               ) -> tuple[Array, Array]:
-    """How many elements fall between edges: edges[i] <= x < edges[i + 1], the last one included.
+    """The numbers of elements with edges[i] <= x < edges[i + 1], the last edge included.
 
     Args:
       a: data of any shape; NaN and what is outside of all bins are not counted.
@@ -228,7 +227,6 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
     Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
     range that is not finite.
 
-    >>> import olympus.numpy as onp
     >>> counts, edges = onp.histogram(onp.array([1., 2., 1., 4.]), bins=3)
     >>> print(counts, edges)
     [2 1 1] [1. 2. 3. 4.]
@@ -249,7 +247,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
 def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
                 range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, list[Array]]:
-    """How many points fall into the cells of a grid.
+    """The numbers of points in the cells of a grid.
 
     Args:
       sample: [n, d], n points of d coordinates, or a sequence of d vectors [n].
@@ -265,7 +263,6 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
 
     Raises ValueError as `histogram` does, and where `bins` or `range` has another length than d.
 
-    >>> import olympus.numpy as onp
     >>> counts, _ = onp.histogramdd(onp.array([[0., 1.], [1., 1.], [0., 3.]]), bins=2)
     >>> print(counts)
     [[1. 1.]
@@ -329,7 +326,7 @@ def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, 
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Range] | None = None,
                 weights: ArrayLike | None = None, density: bool | None = None
                 ) -> tuple[Array, Array, Array]:
-    """How many points of the plane fall into the cells of a grid.
+    """The numbers of points of the plane in the cells of a grid.
 
     Args:
       x, y: [n], the coordinates.
@@ -344,7 +341,6 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Rang
 
     Raises ValueError as `histogram` does, and for vectors of several sizes.
 
-    >>> import olympus.numpy as onp
     >>> counts, *_ = onp.histogram2d(onp.array([0., 1., 1.]), onp.array([0., 1., 1.]), bins=2)
     >>> print(counts)
     [[1. 0.]

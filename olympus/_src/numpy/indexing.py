@@ -521,7 +521,6 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     Raises TypeError for indices that are not integers, ValueError for an axis out of bounds and for
     NumPy's mode "raise".
 
-    >>> import olympus.numpy as onp
     >>> print(onp.take(onp.array([5., 6., 7.]), onp.array([2, -1, 9])))
     [ 7.  7. nan]
     """
@@ -590,7 +589,6 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
 
     Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[3, 1, 2], [6, 5, 4]])
     >>> print(onp.take_along_axis(x, onp.argsort(x, axis=1), axis=1))
     [[1 2 3]
@@ -653,7 +651,6 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
 
     Raises ValueError for `inplace`, and where ranks differ.
 
-    >>> import olympus.numpy as onp
     >>> x, places = onp.zeros((2, 3)), onp.array([[0], [2]])
     >>> print(onp.put_along_axis(x, places, 1.0, axis=1, inplace=False))
     [[1. 0. 0.]
@@ -706,7 +703,7 @@ def need_size(name: str, size: int | None, **arguments: Any) -> None:
 @named
 def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
-    """The places of the elements that are not zero, in row-major order.
+    """The indices of the elements that are not zero, in row-major order.
 
     Args:
       a: array of rank at least 1.
@@ -718,7 +715,6 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced array without `size`, ValueError for scalars.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.nonzero(onp.array([[7, 0], [0, 9]]))
     >>> print(rows, columns)
     [0 1] [0 1]

@@ -53,7 +53,6 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape and promoted dtype; 0 of two zeros.
 
-    >>> import olympus.numpy as onp
     >>> onp.gcd(onp.array([12, -18, 0]), 8)
     Array([4, 2, 8], dtype=int32)
     """
@@ -70,7 +69,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape and promoted dtype, which wraps around if that is too narrow.
 
-    >>> import olympus.numpy as onp
     >>> onp.lcm(onp.array([4, -6, 0]), 10)
     Array([20, 30,  0], dtype=int32)
     """

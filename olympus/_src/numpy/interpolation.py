@@ -57,7 +57,6 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
     Raises ValueError unless `xp` and `fp` are vectors of one size, not 0, TypeError for complex
     coordinates.
 
-    >>> import olympus.numpy as onp
     >>> xp, fp = onp.array([1., 2., 3.]), onp.array([3., 2., 0.])
     >>> print(onp.interp(onp.array([0., 1.5, 2.5, 9.]), xp, fp, right=-1))
     [ 3.   2.5  1.  -1. ]
@@ -159,7 +158,6 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
 
     Raises TypeError for complex numbers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.unwrap(onp.array([0, 1, 2, -1, 0]), period=4))
     [0 1 2 3 4]
     """

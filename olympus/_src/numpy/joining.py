@@ -97,7 +97,7 @@ def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> l
 def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
                 dtype: DTypeLike | None = None, *, out: None = None,
                 casting: str = "same_kind") -> Array:
-    """Arrays joined along an axis that they have.
+    """Join arrays along an existing axis.
 
     Args:
       arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
@@ -109,7 +109,6 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.concatenate([onp.ones(2), onp.zeros(1)]))
     [1. 1. 0.]
     """
@@ -128,7 +127,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
 @eager_sequence(along=lambda arrays, *, axis=0, **_: axis or 0)
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
-    """Arrays joined along an axis: `concatenate` under its name in the array API standard.
+    """Join arrays along an axis: `concatenate` under its name in the array API standard.
 
     Args:
       arrays: a sequence of arrays that agree on all other axes.
@@ -139,7 +138,6 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.concat([onp.ones((1, 2)), onp.zeros((1, 2))], axis=1))
     [[1. 1. 0. 0.]]
     """
@@ -149,7 +147,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
 @eager_sequence(along=lambda arrays, axis=0, *_, **__: axis)
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None, *, casting: str = "same_kind") -> Array:
-    """Arrays of one shape joined along a new axis.
+    """Join arrays of one shape along a new axis.
 
     Args:
       arrays: a sequence of arrays, or an array: its slices along axis 0.
@@ -160,7 +158,6 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
 
     Raises ValueError where shapes differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.stack([onp.array([1, 2]), onp.array([3, 4])], axis=1))
     [[1 3]
      [2 4]]
@@ -176,7 +173,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, which they lack: the inverse of `stack`.
+    """The slices along an axis, each without that axis: the inverse of `stack`.
 
     Args:
       x: array with at least one axis.
@@ -186,7 +183,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Raises ValueError for scalars.
 
-    >>> import olympus.numpy as onp
     >>> [x.tolist() for x in onp.unstack(onp.array([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
     """
@@ -205,12 +201,11 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
 @eager_sequence(along=lambda *_, **__: 0)
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
-    """Arrays joined along axis 0, vectors as rows.
+    """Join arrays along axis 0, vectors as rows.
 
     Returns:
       An array of at least two axes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vstack([onp.array([1, 2]), onp.array([[3, 4], [5, 6]])]))
     [[1 2]
      [3 4]
@@ -223,12 +218,11 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 @eager_sequence(along=lambda arrays, *_, **__: min(max(arrays[0].ndim, 1) - 1, 1))
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
-    """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
+    """Join arrays along axis 1, or along axis 0 if the first is a vector or scalar.
 
     Returns:
       An array of at least one axis.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.hstack([onp.array([[1], [2]]), onp.array([[3], [4]])]))
     [[1 3]
      [2 4]]
@@ -239,21 +233,20 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 
 @eager_sequence(along=lambda *_, **__: 2)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along axis 2, after `atleast_3d`.
+    """Join arrays along axis 2, after `atleast_3d`.
 
     Returns:
       An array of at least three axes.
 
-    >>> import olympus.numpy as onp
-    >>> onp.dstack([onp.ones((2, 3)), onp.zeros((2, 3))]).shape
-    (2, 3, 2)
+    >>> print(onp.dstack([onp.arange(2), onp.array([5, 6])]).tolist())
+    [[[0, 5], [1, 6]]]
     """
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
 @eager_sequence(along=lambda _: 1)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Arrays joined along axis 1, vectors as columns.
+    """Join arrays along axis 1, vectors as columns.
 
     Args:
       tup: a sequence of vectors and matrices, or an array: its slices along axis 0.
@@ -261,7 +254,6 @@ def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     Returns:
       An array of the promoted dtype and at least two axes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.column_stack([onp.array([1, 2]), onp.array([3, 4])]))
     [[1 3]
      [2 4]]
@@ -285,7 +277,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
     Raises TypeError where ranks or sizes differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.append(onp.array([1, 2]), 3))
     [1 2 3]
     """
@@ -306,7 +297,6 @@ def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
 
     Raises TypeError for tuples, ValueError for empty lists and for lists of several depths.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.block([[onp.eye(1), onp.zeros((1, 2))], [onp.ones((1, 3))]]))
     [[1. 0. 0.]
      [1. 1. 1.]]
@@ -349,12 +339,8 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
         which
         must be concrete.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
-    >>> import olympus.numpy as onp
     >>> [x.tolist() for x in onp.split(onp.arange(6), [1, 4])]
     [[0], [1, 2, 3], [4, 5]]
     """
@@ -368,12 +354,8 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     Args:
       indices_or_sections: the number of parts; or the places at which a new part begins.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError for fewer than one part.
 
-    >>> import olympus.numpy as onp
     >>> [x.tolist() for x in onp.array_split(onp.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
@@ -383,12 +365,8 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 0: see `split`.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.vsplit(onp.ones((4, 3)), 2)]
     [(2, 3), (2, 3)]
     """
@@ -398,12 +376,8 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 1, of a vector along axis 0: see `split`.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.hsplit(onp.ones((4, 3)), [1])]
     [(4, 1), (4, 2)]
     """
@@ -416,12 +390,8 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     Args:
       ary: array of at least three axes.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError where a number of parts does not divide the axis's size.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.dsplit(onp.ones((1, 2, 6)), 3)]
     [(1, 2, 2), (1, 2, 2), (1, 2, 2)]
     """
@@ -471,7 +441,7 @@ def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
 # Repeating ---------------------------------------------------------------------------------------
 
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """The array repeated as a whole along axes.
+    """Repeat the whole array along axes.
 
     Args:
       A: array.
@@ -481,7 +451,6 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     Returns:
       An array of the dtype of `A`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.tile(onp.array([1, 2]), (2, 2)))
     [[1 2 1 2]
      [1 2 1 2]]
@@ -497,7 +466,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 @named
 def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
            total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
-    """Each element repeated in place.
+    """Repeat each element in place.
 
     Args:
       a: array.
@@ -506,7 +475,6 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of the dtype of `a`.
@@ -514,7 +482,6 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     Raises TypeError for repeats that are not integers, ValueError for negative ones and for another
     number of them, ConcretizationTypeError for traced ones without `total_repeat_length`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.repeat(onp.array([7, 8, 9]), onp.array([2, 0, 1])))
     [7 7 9]
     """
@@ -621,7 +588,6 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for other traced ones.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.delete(onp.array([4, 5, 6, 7]), onp.array([0, -1])))
     [5 6]
     """
@@ -658,7 +624,7 @@ def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
 @named
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
            axis: int | None = None) -> Array:
-    """Values inserted before the given places along an axis.
+    """Insert values before the given indices along an axis.
 
     Args:
       arr: array of n elements along the axis.
@@ -672,7 +638,6 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for a traced mask.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.insert(onp.array([1, 2, 3]), 1, 9))
     [1 9 2 3]
     >>> print(onp.insert(onp.array([1, 2, 3]), onp.array([0, 2]), onp.array([8, 9])))
@@ -745,5 +710,4 @@ complete_docstrings(globals(), {
     "indices_or_sections":
         "the number of equal parts; or the places at which a new part begins.",
     "tup": "a sequence of arrays, or an array: its slices along axis 0.",
-    "out": "must be None; arrays cannot be written to.",
-})
+}, returns="A list of arrays.")

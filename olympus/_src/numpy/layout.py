@@ -77,7 +77,7 @@ def isfortran(a: ArrayLike) -> bool:
 
 @named
 def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
-    """`asarray`, refusing what is not finite.
+    """`asarray` that refuses infinities and NaN.
 
     Args:
       a: data as of `asarray`; of traced data the values are not looked at.
@@ -104,7 +104,7 @@ _REQUIREMENTS = frozenset("""
 @named
 def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None,
             ) -> Array:
-    """`asarray`, and a check that an array is what a caller needs.
+    """`asarray` with a check of requirements.
 
     Args:
       requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
@@ -128,4 +128,4 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
 complete_docstrings(globals(), {
     "a": "data as of `asarray`.",
     "dtype": "of the result.",
-}, returns="An array.", example="import olympus.numpy as onp")
+}, returns="An array.")

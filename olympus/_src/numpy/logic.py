@@ -47,7 +47,6 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       bool of the broadcast shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.logical_and(onp.array([0, 1, 2]), onp.array([1., 0., -1.]))
     Array([False, False,  True], dtype=bool)
     """
@@ -64,7 +63,6 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       bool of the broadcast shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.logical_or(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True,  True], dtype=bool)
     """
@@ -81,7 +79,6 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       bool of the broadcast shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.logical_xor(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True, False], dtype=bool)
     """
@@ -99,7 +96,6 @@ def logical_not(x: ArrayLike, /) -> Array:
       bool of that shape; NaN is true, so its negation is False. For the bits of integers see
       `invert`.
 
-    >>> import olympus.numpy as onp
     >>> onp.logical_not(onp.array([0., 0.5, onp.nan]))
     Array([ True, False, False], dtype=bool)
     """
@@ -117,7 +113,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       An array of the broadcast shape and promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.bitwise_and(onp.array([12, 10]), 6)
     Array([4, 2], dtype=int32)
     """
@@ -134,7 +129,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       An array of the broadcast shape and promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.bitwise_or(onp.array([12, 10]), 6)
     Array([14, 14], dtype=int32)
     """
@@ -151,7 +145,6 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       An array of the broadcast shape and promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.bitwise_xor(onp.array([12, 10]), 6)
     Array([10, 12], dtype=int32)
     """
@@ -169,7 +162,6 @@ def invert(x: ArrayLike, /) -> Array:
       An array of the same dtype: `-x - 1` for signed integers, the largest number minus x for
       unsigned.
 
-    >>> import olympus.numpy as onp
     >>> onp.invert(onp.array([5, -1])), onp.invert(onp.array([5], "uint8"))
     (Array([-6,  0], dtype=int32), Array([250], dtype=uint8))
     """
@@ -186,7 +178,6 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     Returns:
       uint8 of that shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.bitwise_count(onp.array([-7, 255]))
     Array([3, 8], dtype=uint8)
     """
@@ -200,7 +191,7 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
 
 @eager_binary
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x << y`: times 2 to the power y, the bits beyond the dtype lost.
+    """`x << y`: x times 2 to the power y; bits beyond the dtype are lost.
 
     Args:
       x, y: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
@@ -209,7 +200,6 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the promoted dtype. 0 where y is negative or at least the number of bits: defined,
       where C leaves it to the processor.
 
-    >>> import olympus.numpy as onp
     >>> onp.left_shift(onp.array([1, 3]), onp.array([4, 40]))
     Array([16,  0], dtype=int32)
     """
@@ -227,7 +217,6 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       An array of the promoted dtype. Shifted by at least the number of bits it is 0, or -1 for
       negative numbers.
 
-    >>> import olympus.numpy as onp
     >>> onp.right_shift(onp.array([9, -9, -9]), onp.array([1, 1, 40]))
     Array([ 4, -5, -1], dtype=int32)
     """

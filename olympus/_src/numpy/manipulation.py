@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import errors, lib
+from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -55,18 +56,15 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     """The same elements in another shape.
 
     Args:
-      a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: accepted; no result shares memory that could be written to.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and the dtype of `a`.
 
     Raises TypeError where the sizes do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.reshape(onp.arange(6), (2, -1)))
     [[0 1 2]
      [3 4 5]]
@@ -116,19 +114,16 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 
 @fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
-    """The elements as a vector; not a view, since none can be written to.
+    """The elements as a vector.
 
     Args:
-      a: array.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       A vector of the dtype of `a`.
 
     Raises ValueError for order "K": arrays have no strides.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ravel(onp.array([[1, 2], [3, 4]]), order="F"))
     [1 3 2 4]
     """
@@ -141,18 +136,13 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
 
 @fused(static=("axis",), inline=True)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Axes of size 1 inserted.
+    """Insert axes of size 1.
 
     Args:
-      a: array.
       axis: an int or several: the places of the new axes in the result.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for places out of bounds or named twice.
 
-    >>> import olympus.numpy as onp
     >>> onp.expand_dims(onp.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
@@ -162,21 +152,16 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """Axes of size 1 removed.
+    """Remove axes of size 1.
 
     Args:
-      a: array.
       axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
         happen to be 1.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for larger axes.
 
-    >>> import olympus.numpy as onp
-    >>> onp.squeeze(onp.ones((1, 3, 1)), axis=0).shape
-    (3, 1)
+    >>> print(onp.squeeze(onp.arange(3).reshape(1, 3, 1)))
+    [0 1 2]
     """
     a = array_args("squeeze", a)[0]
     if axis is None:
@@ -204,7 +189,6 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
     >>> onp.atleast_1d(onp.float32(2.0))
     Array([2.], dtype=float32)
     """
@@ -223,9 +207,8 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
-    >>> onp.atleast_2d(onp.ones(3)).shape
-    (1, 3)
+    >>> print(onp.atleast_2d(onp.arange(3)))
+    [[0 1 2]]
     """
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
@@ -242,9 +225,8 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 
     Raises TypeError for lists and tuples.
 
-    >>> import olympus.numpy as onp
-    >>> onp.atleast_3d(onp.ones(3)).shape
-    (1, 3, 1)
+    >>> print(onp.atleast_3d(onp.arange(3)).tolist())
+    [[[0], [1], [2]]]
     """
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
 
@@ -264,20 +246,17 @@ def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
 # Axes --------------------------------------------------------------------------------------------
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """The axes in another order.
+    """Permute the axes.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
-    >>> onp.transpose(onp.ones((2, 3, 4)), (1, 0, 2)).shape
-    (3, 2, 4)
+    >>> print(onp.transpose(onp.arange(6).reshape(2, 3)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     a = array_args("transpose", a)[0]
     ndim = len(a.shape)
@@ -293,26 +272,23 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 @named
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """The axes in another order: `transpose` under its name in the array API standard.
+    """Permute the axes: `transpose` under its name in the array API standard.
 
     Args:
-      a: array.
       axes: each axis once: axis i of the result is `axes[i]` of `a`.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
-    >>> import olympus.numpy as onp
-    >>> onp.permute_dims(onp.ones((2, 3, 4)), (2, 0, 1)).shape
-    (4, 2, 3)
+    >>> print(onp.permute_dims(onp.arange(6).reshape(2, 3), (1, 0)))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged. Complex numbers are not conjugated.
+    """Exchange the last two axes, without conjugation.
 
     Args:
       x: array [..., m, n].
@@ -322,7 +298,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.matrix_transpose(onp.array([[1, 2], [3, 4]])))
     [[1 3]
      [2 4]]
@@ -336,20 +311,17 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @fused(static=("axis1", "axis2"), inline=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged.
+    """Exchange two axes.
 
     Args:
-      a: array.
       axis1, axis2: ints; negative ones count from the end.
-
-    Returns:
-      An array of the same elements.
 
     Raises ValueError for axes out of bounds.
 
-    >>> import olympus.numpy as onp
-    >>> onp.swapaxes(onp.ones((2, 3, 4)), 0, -1).shape
-    (4, 3, 2)
+    >>> print(onp.swapaxes(onp.arange(6).reshape(2, 3), 0, -1))
+    [[0 3]
+     [1 4]
+     [2 5]]
     """
     a = array_args("swapaxes", a)[0]
     order = list(range(len(a.shape)))
@@ -361,21 +333,16 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @fused(static=("source", "destination"), inline=True)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Axes moved to new places; the others keep their order.
+    """Move axes to new positions; the others keep their order.
 
     Args:
-      a: array.
       source: an axis or several.
       destination: where each is in the result, as many.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
 
-    >>> import olympus.numpy as onp
-    >>> onp.moveaxis(onp.ones((2, 3, 4)), 0, -1).shape
-    (3, 4, 2)
+    >>> print(onp.moveaxis(onp.arange(4).reshape(2, 2, 1), 0, -1).tolist())
+    [[[0, 2]], [[1, 3]]]
     """
     a = array_args("moveaxis", a)[0]
     ndim = len(a.shape)
@@ -392,19 +359,15 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @named
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis moved to lie before another; `moveaxis` says the same more plainly.
+    """Move an axis before another one; `moveaxis` is clearer.
 
     Args:
       a: array of n axes.
       axis: the axis.
       start: the axis that it is put before, in [-n, n]; n puts it last.
 
-    Returns:
-      An array of the same elements.
-
     Raises ValueError for another `start`.
 
-    >>> import olympus.numpy as onp
     >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -426,15 +389,12 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     Args:
       array: array or number.
       shape: an int or ints, the shape of the result.
-      subok: has no effect, since arrays have no subclasses.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape. It is no view; under jit the repetition is usually never stored.
 
     Raises ValueError where it does not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.broadcast_to(onp.array([1, 2]), (2, 2)))
     [[1 2]
      [1 2]]
@@ -455,14 +415,12 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 
     Args:
       args: arrays or numbers.
-      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       A list of arrays (NumPy: a tuple).
 
     Raises ValueError where the shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> [x.shape for x in onp.broadcast_arrays(onp.ones(3), onp.ones((2, 1)))]
     [(2, 3), (2, 3)]
     """
@@ -484,7 +442,6 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
     Raises ValueError if they do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> onp.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
@@ -492,16 +449,14 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """The elements in another shape: repeated from the start where it is larger, or cut off.
+    """The elements in another shape, repeated from the start if it is larger, or cut off.
 
     Args:
-      a: array.
       new_shape: an int or ints.
 
     Returns:
       An array of that shape; zeros if `a` has no elements.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.resize(onp.array([1, 2, 3]), (2, 4)))
     [[1 2 3 1]
      [2 3 1 2]]
@@ -535,7 +490,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Returns:
       An array of the shape of `m`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
     [[2 1]
      [4 3]]
@@ -555,7 +509,6 @@ def fliplr(m: ArrayLike) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fliplr(onp.array([[1, 2], [3, 4]])))
     [[2 1]
      [4 3]]
@@ -575,7 +528,6 @@ def flipud(m: ArrayLike) -> Array:
 
     Raises ValueError for rank 0.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flipud(onp.array([[1, 2], [3, 4]])))
     [[3 4]
      [1 2]]
@@ -592,7 +544,7 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
 
 @fused(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
-    """The array turned by quarters in the plane of two axes, from the first towards the second.
+    """Rotate an array by quarter turns in the plane of two axes, from the first to the second.
 
     Args:
       m: array of at least two axes.
@@ -604,7 +556,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
     Raises ValueError unless two axes are given.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.rot90(onp.array([[1, 2], [3, 4]])))
     [[2 4]
      [1 3]]
@@ -623,10 +574,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
          axis: int | Sequence[int] | None = None) -> Array:
-    """Elements moved along an axis, those that leave enter at the other end.
+    """Move elements along an axis; those that leave one end enter at the other.
 
     Args:
-      a: array.
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
 
@@ -637,7 +587,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     axes
     do not fit.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.roll(onp.arange(5), 2))
     [3 4 0 1 2]
     """
@@ -713,7 +662,7 @@ def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
            device: DeviceLike = None) -> Array:
-    """The elements converted to another dtype.
+    """Convert the elements to another dtype.
 
     Floats become integers by cutting off towards zero; what is outside goes to the nearest limit,
     NaN
@@ -723,7 +672,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       x: array.
       dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
-      device: a device or sharding to put the result on.
 
     Returns:
       An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
@@ -731,7 +679,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
     Raises TypeError for what is no dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
     Array([ 1, -1], dtype=int32)
     """
@@ -749,3 +696,8 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)
+
+
+complete_docstrings(globals(), {
+    "a": "array.",
+}, returns="An array of the same elements.")

@@ -59,7 +59,6 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
 
     Raises ValueError for negative widths, another mode, and options that do not belong to it.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.pad(onp.array([1, 2]), (1, 2), constant_values=9))
     [9 1 2 9 9]
     """

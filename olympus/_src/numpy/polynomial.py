@@ -65,7 +65,7 @@ def _coefficients(name: str, *ps: Any, to_inexact: bool = False) -> list[Any]:
 
 @fused(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """Value of a polynomial by Horner's rule.
+    """The values of a polynomial, by Horner's rule.
 
     Args:
       p: coefficients `[n, ...]`, highest power first; trailing axes broadcast against `x`.
@@ -402,7 +402,7 @@ def _seen(p: Any) -> Any:
 @named
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
             w: ArrayLike | None = None, cov: bool | str = False) -> Any:
-    """The polynomial of a degree whose squared distances from points are least in sum.
+    """The polynomial of a given degree with the least sum of squared distances from points.
 
     Args:
       x: [m], where the points lie; integers become floats.
@@ -494,4 +494,4 @@ def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread:
 
 complete_docstrings(globals(), {
     "a1, a2": "coefficients [n] and [m], highest power first; a scalar is a constant.",
-}, example="import olympus.numpy as onp")
+})

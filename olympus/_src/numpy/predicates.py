@@ -42,7 +42,6 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
       bool of the broadcast shape; infinities are close to themselves only, unless the tolerance is
       infinite too. Keys are close if they are equal.
 
-    >>> import olympus.numpy as onp
     >>> onp.isclose(onp.array([1., 2.]), onp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
@@ -89,7 +88,6 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
     Returns:
       bool[], an array where NumPy has a Python bool, so that it can be traced; True of no elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.allclose(onp.array([1e10, 1e-9]), onp.array([1.000001e10, 1e-8]))
     Array(True, dtype=bool)
     """
@@ -107,7 +105,7 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
 
 @named
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have one shape and equal elements.
+    """Whether two arrays have the same shape and equal elements.
 
     Args:
       a1, a2: arrays, numbers or nested lists.
@@ -116,7 +114,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     Returns:
       bool[], False where the shapes differ; nothing broadcasts, unlike by `array_equiv`.
 
-    >>> import olympus.numpy as onp
     >>> onp.array_equal(onp.arange(3), [0, 1, 2]), onp.array_equal(onp.zeros(2), 0.)
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
@@ -136,7 +133,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     Returns:
       bool[], False where the shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> onp.array_equiv(onp.zeros((2, 2)), 0), onp.array_equiv(onp.zeros(2), onp.zeros(3))
     (Array(True, dtype=bool), Array(False, dtype=bool))
     """
@@ -167,7 +163,6 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     Returns:
       bool of that shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.isposinf(onp.array([onp.inf, -onp.inf, 1.]))
     Array([ True, False, False], dtype=bool)
     """
@@ -185,7 +180,6 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     Returns:
       bool of that shape.
 
-    >>> import olympus.numpy as onp
     >>> onp.isneginf(onp.array([onp.inf, -onp.inf, 1.]))
     Array([False,  True, False], dtype=bool)
     """
@@ -202,7 +196,6 @@ def isreal(x: ArrayLike) -> Array:
     Returns:
       bool of that shape; True of real dtypes. For the dtype itself see `isrealobj`.
 
-    >>> import olympus.numpy as onp
     >>> onp.isreal(onp.array([1 + 0j, 1j]))
     Array([ True, False], dtype=bool)
     """
@@ -222,7 +215,6 @@ def iscomplex(x: ArrayLike) -> Array:
     Returns:
       bool of that shape; False of real dtypes. For the dtype itself see `iscomplexobj`.
 
-    >>> import olympus.numpy as onp
     >>> onp.iscomplex(onp.array([1 + 0j, 1j]))
     Array([False,  True], dtype=bool)
     """
@@ -241,7 +233,6 @@ def iscomplexobj(x: object) -> bool:
     Returns:
       A Python bool, known when tracing.
 
-    >>> import olympus.numpy as onp
     >>> onp.iscomplexobj(onp.array([1 + 0j])), onp.iscomplexobj([1., 2.])
     (True, False)
     """
@@ -261,7 +252,6 @@ def isrealobj(x: object) -> bool:
     Returns:
       A Python bool, known when tracing.
 
-    >>> import olympus.numpy as onp
     >>> onp.isrealobj(onp.array([1 + 0j])), onp.isrealobj("complex64")
     (False, True)
     """
@@ -278,7 +268,6 @@ def isscalar(element: object) -> bool:
       A Python bool: True of Python's and NumPy's numbers, of text and, unlike in NumPy, of arrays
       of rank 0, as what NumPy returns as a number is such an array here.
 
-    >>> import olympus.numpy as onp
     >>> onp.isscalar(3.), onp.isscalar(onp.sum(onp.ones(2))), onp.isscalar([3.])
     (True, True, False)
     """

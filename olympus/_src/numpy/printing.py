@@ -23,7 +23,6 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
       args, kwargs: those of `numpy.set_printoptions`: precision, threshold, edgeitems, linewidth,
         suppress, nanstr, infstr, formatter, sign, floatmode and legacy.
 
-    >>> import olympus.numpy as onp
     >>> with onp.printoptions():    # what is set inside is undone behind
     ...     onp.set_printoptions(precision=2)
     ...     print(onp.array([1.2345]))
@@ -55,7 +54,6 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
 
     Where NumPy writes `array`, this writes `Array`; empty arrays show their shape.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.array_repr(onp.array([1.2345, 6.]), precision=2))
     Array([1.23, 6.  ], dtype=float32)
     """
@@ -75,7 +73,6 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
     Returns:
       Text.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.array_str(onp.arange(4)))
     [0 1 2 3]
     """
@@ -99,7 +96,6 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
     Returns:
       Text.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.array2string(onp.arange(4), separator=", "))
     [0, 1, 2, 3]
     """
@@ -123,7 +119,6 @@ def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
     Returns:
       Text.
 
-    >>> import olympus.numpy as onp
     >>> onp.format_float_positional(onp.float32(0.1))
     '0.1'
     """
@@ -142,7 +137,6 @@ def format_float_scientific(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
     Returns:
       Text.
 
-    >>> import olympus.numpy as onp
     >>> onp.format_float_scientific(onp.float32(1234))
     '1.234e+03'
     """

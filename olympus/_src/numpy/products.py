@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -75,17 +76,9 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., k], or a scalar.
       b: array [..., k, m] or [k], or a scalar.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-      out: must be None; arrays cannot be written to.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.dot(onp.array([1, 2]), onp.array([[3, 4], [5, 6]])))
     [13 16]
     """
@@ -124,9 +117,6 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., n, k] or [k].
       b: array [..., k, m] or [k].
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       axes: which axes of both and of the result the matrices are: a list of three pairs.
       dtype, casting, order, subok: as of a `ufunc`.
 
@@ -135,7 +125,6 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp
     >>> onp.matmul(onp.ones((2, 3)), onp.ones(3))
     Array([3., 3.], dtype=float32)
     """
@@ -196,15 +185,12 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
     Args:
       a, b: arrays of as many elements.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
 
     Returns:
       A scalar of the promoted dtype.
 
     Raises TypeError for other numbers of elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.vdot(onp.array([1j, 2]), onp.array([1j, 2]))
     Array(5.+0.j, dtype=complex64)
     """
@@ -226,15 +212,9 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     Args:
       a: array [..., k].
       b: array [..., k].
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.inner(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -261,12 +241,10 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Args:
       a: array of n elements.
       b: array of m elements.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       [n, m] of the promoted dtype.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
     [[ 3  4  5]
      [ 6  8 10]]
@@ -286,18 +264,12 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
       axes: a number n: the last n axes of `a` with the first n of `b`; or a pair of an axis (or a
         list
         of them) of `a` and of `b`.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-
-    Returns:
-      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
-    >>> import olympus.numpy as onp
-    >>> onp.tensordot(onp.ones((2, 3, 4)), onp.ones((5, 3)), axes=(1, 1)).shape
-    (2, 4, 5)
+    >>> print(onp.tensordot(onp.arange(6).reshape(2, 3), onp.array([[1, 0, 1]]), axes=(1, 1)))
+    [[2]
+     [8]]
     """
     x, y = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -329,7 +301,6 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     Returns:
       An array of the promoted dtype whose sizes are the products of theirs.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.kron(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [[ 1  2 10 20]
      [ 3  4 30 40]]
@@ -346,7 +317,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 @fused(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:
-    """The cross product of vectors of 3 numbers; of vectors of 2 its last component alone.
+    """The cross product of vectors of 3 numbers; of 2 numbers, its last component alone.
 
     Args:
       a, b: arrays of 2 or 3 elements along an axis; the others broadcast. A vector of 2 counts as
@@ -361,7 +332,6 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
 
     Raises ValueError for other sizes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.cross(onp.array([1, 0, 0]), onp.array([0, 1, 0])))
     [0 0 1]
     """
@@ -408,8 +378,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
     Args:
       x1, x2: arrays with as many elements along the axis.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
       axis: the axis in both, the last by default; or `axes`, a list with that of each.
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
@@ -419,7 +387,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vecdot(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -449,7 +416,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.matvec(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
@@ -475,7 +441,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.vecmat(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [31 42]
     """
@@ -500,7 +465,6 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.diagonal(onp.array([[1, 2, 3], [4, 5, 6]]), offset=1))
     [2 6]
     """
@@ -521,14 +485,12 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
       offset: which diagonal: 0 is the main one, positive ones lie above it.
       axis1, axis2: the two axes.
       dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array without both axes.
 
     Raises ValueError for rank below 2.
 
-    >>> import olympus.numpy as onp
     >>> onp.trace(onp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
@@ -538,3 +500,9 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
         raise ValueError(f"trace: {a.aval} given; at least two axes are required.")
     found = diagonal(a, offset, axis1, axis2)
     return reductions.sum(found, -1, dtype)
+
+
+complete_docstrings(globals(), {
+    "precision": "of the products on accelerators; see `lax.Precision`.",
+    "preferred_element_type": "dtype to accumulate in and to return.",
+}, returns="An array with the axes left of `a`, then those left of `b`, of the promoted dtype.")

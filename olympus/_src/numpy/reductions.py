@@ -169,7 +169,6 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Returns:
       `a` without the reduced axes.
 
-    >>> import olympus.numpy as onp
     >>> onp.sum(onp.ones((2, 3)), axis=0)
     Array([2., 2., 2.], dtype=float32)
     >>> onp.sum(onp.array([200, 100], onp.uint8))
@@ -198,7 +197,6 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     Returns:
       `a` without the reduced axes.
 
-    >>> import olympus.numpy as onp
     >>> onp.prod(onp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
     """
@@ -229,7 +227,7 @@ def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
 @fused(static=("axis", "out", "keepdims"))
 def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether no element over axes is zero; True of none. NaN is not zero.
+    """Whether no element over axes is zero; True of an empty axis. NaN is not zero.
 
     Args:
       a: array of any dtype.
@@ -237,7 +235,6 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     Returns:
       bool: `a` without the reduced axes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.all(onp.array([[1, 0], [2, 3]]), axis=1))
     [False  True]
     """
@@ -248,7 +245,7 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 @fused(static=("axis", "out", "keepdims"))
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether some element over axes is not zero; False of none. NaN is not zero.
+    """Whether some element over axes is not zero; False of an empty axis. NaN is not zero.
 
     Args:
       a: array of any dtype.
@@ -256,7 +253,6 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     Returns:
       bool: `a` without the reduced axes.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.any(onp.array([[0, 0], [2, 0]]), axis=1))
     [False  True]
     """
@@ -274,7 +270,6 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     Returns:
       int32 (int64 with x64): `a` without the reduced axes. NumPy gives a Python int for all axes.
 
-    >>> import olympus.numpy as onp
     >>> onp.count_nonzero(onp.array([[1, 0], [2, 3]]), axis=1)
     Array([1, 2], dtype=int32)
     """
@@ -332,7 +327,6 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Raises ValueError for no elements, or `where`, without `initial`.
 
-    >>> import olympus.numpy as onp
     >>> onp.max(onp.array([[1, 5], [7, 2]]), axis=1)
     Array([5, 7], dtype=int32)
     """
@@ -355,7 +349,6 @@ def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Raises ValueError for no elements, or `where`, without `initial`.
 
-    >>> import olympus.numpy as onp
     >>> onp.min(onp.array([[1, 5], [7, 2]]), axis=1)
     Array([1, 2], dtype=int32)
     """
@@ -378,7 +371,6 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     Returns:
       (`min`, `max`) of those arguments.
 
-    >>> import olympus.numpy as onp
     >>> low, high = onp.minmax(onp.array([[1, 5], [7, 2]]), axis=0)
     >>> print(low, high)
     [1 2] [7 5]
@@ -434,7 +426,6 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
     Raises ValueError if there are no elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.argmax(onp.array([[1, 5, 5], [7, 2, 0]]), axis=1)
     Array([1, 0], dtype=int32)
     """
@@ -457,7 +448,6 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
 
     Raises ValueError if there are no elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.argmin(onp.array([[1, 0, 0], [7, 2, 9]]), axis=1)
     Array([1, 1], dtype=int32)
     """
@@ -493,7 +483,6 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
     Raises ValueError if there are no elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.nanargmax(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 2, -1], dtype=int32)
     """
@@ -514,7 +503,6 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
 
     Raises ValueError if there are no elements.
 
-    >>> import olympus.numpy as onp
     >>> onp.nanargmin(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 1, -1], dtype=int32)
     """
@@ -553,7 +541,6 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     Returns:
       `a` without the reduced axes; 0 where all are NaN.
 
-    >>> import olympus.numpy as onp
     >>> onp.nansum(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([1., 0.], dtype=float32)
     """
@@ -574,7 +561,6 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     Returns:
       `a` without the reduced axes; 1 where all are NaN.
 
-    >>> import olympus.numpy as onp
     >>> onp.nanprod(onp.array([[2., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([2., 1.], dtype=float32)
     """
@@ -618,7 +604,6 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
     Raises ValueError for no elements, or `where`, without `initial`.
 
-    >>> import olympus.numpy as onp
     >>> onp.nanmax(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
     """
@@ -639,7 +624,6 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
     Raises ValueError for no elements, or `where`, without `initial`.
 
-    >>> import olympus.numpy as onp
     >>> onp.nanmin(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
     """
@@ -679,10 +663,6 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
-    >>> import olympus.numpy as onp
     >>> onp.cumsum(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[ 1,  3,  6],
            [ 4,  9, 15]], dtype=int32)
@@ -701,10 +681,6 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
-    >>> import olympus.numpy as onp
     >>> onp.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[  1,   2,   6],
            [  4,  20, 120]], dtype=int32)
@@ -721,10 +697,6 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumsum`.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
-    >>> import olympus.numpy as onp
     >>> print(onp.nancumsum(onp.array([1., onp.nan, 3.])))
     [1. 1. 4.]
     """
@@ -741,10 +713,6 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
       axis: the axis; None runs over all elements in row-major order.
       dtype: dtype of the result, by default as of `cumprod`.
 
-    Returns:
-      An array of the shape of `a`, or a vector if `axis` is None.
-
-    >>> import olympus.numpy as onp
     >>> print(onp.nancumprod(onp.array([2., onp.nan, 3.])))
     [2. 2. 6.]
     """
@@ -784,7 +752,6 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
 
     Raises ValueError for scalars, and for no axis given with several.
 
-    >>> import olympus.numpy as onp
     >>> onp.cumulative_sum(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
     """
@@ -808,7 +775,6 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
 
     Raises ValueError for scalars, and for no axis given with several.
 
-    >>> import olympus.numpy as onp
     >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)
     """
@@ -819,8 +785,7 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
 complete_docstrings(globals(), {
     "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
     "a": "array of numbers or booleans.",
-    "out": "must be None; arrays cannot be written to.",
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "initial": "a scalar to start from.",
-})
+}, returns="An array of the shape of `a`, or a vector if `axis` is None.")

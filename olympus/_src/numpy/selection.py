@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..base import lib
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
@@ -78,7 +79,6 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
     Raises ValueError where only one of `x` and `y` is given.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.where(onp.arange(4) < 2, 1.0, 0.0))
     [1. 1. 0. 0.]
     """
@@ -111,12 +111,11 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None,
            mode: str = "raise") -> Array:
-    """Of each place, the element of that one of several arrays which an integer there names.
+    """Choose each element from one of several arrays, by an integer at its place.
 
     Args:
       a: integers, broadcast with the choices.
       choices: a sequence of arrays (or an array, along its first axis).
-      out: must be None; arrays cannot be written to.
       mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
 
     Returns:
@@ -124,7 +123,6 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 
     Raises ValueError for integers outside with "raise", and for no choices.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.choose(onp.array([0, 1, 0]), [onp.array([1, 2, 3]), onp.array([10, 20, 30])]))
     [ 1 20  3]
     """
@@ -158,10 +156,9 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 @named
 def flatnonzero(a: ArrayLike, *, size: int | None = None,
                 fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> Array:
-    """The places of the elements that are not zero in the flattened array.
+    """The indices of the elements that are not zero in the flattened array.
 
     Args:
-      a: array.
       size: the number of places to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
@@ -170,7 +167,6 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.flatnonzero(onp.array([[7, 0], [0, 9]])))
     [0 3]
     """
@@ -181,10 +177,9 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
 @named
 def argwhere(a: ArrayLike, *, size: int | None = None,
              fill_value: ArrayLike | None = None) -> Array:
-    """The places of the elements that are not zero, one row for each.
+    """The indices of the elements that are not zero, one row for each.
 
     Args:
-      a: array.
       size: the number of rows to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
@@ -193,7 +188,6 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.argwhere(onp.array([[7, 0], [0, 9]])))
     [[0 0]
      [1 1]]
@@ -212,12 +206,10 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
 
     Args:
       condition: a vector; where it ends before the axis, it does not hold.
-      a: array.
       axis: the axis; the flattened array if None.
       size: how many elements to return, at most that of the axis; required where the condition is
         traced.
       fill_value: what is returned where there are fewer.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the dtype of `a`.
@@ -225,7 +217,6 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     Raises ConcretizationTypeError for a traced condition without `size`, ValueError where the
     condition holds beyond the end.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.compress(onp.array([True, False, True]), onp.array([5, 6, 7])))
     [5 7]
     """
@@ -271,7 +262,6 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
 
     Raises ConcretizationTypeError for a traced condition without `size`.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.array([[1, 5], [6, 2]])
     >>> print(onp.extract(x > 3, x))
     [5 6]
@@ -288,14 +278,12 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       arr: array; places count in row-major order.
       mask: a condition of as many elements; it may be traced.
       vals: array of at least one element, flattened.
-      inplace: must be False, because arrays cannot be changed.
 
     Returns:
       An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, other sizes and no values.
 
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(5)
     >>> print(onp.place(x, x > 1, onp.array([70, 80]), inplace=False))
     [ 0  1 70 80 70]
@@ -322,19 +310,13 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     """A copy of `a` with values at places of the flattened array.
 
     Args:
-      a: array.
       ind: integers, flattened.
       v: array, flattened and repeated as needed; converted to the dtype of `a`.
       mode: "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
         dropped.
-      inplace: must be False, because arrays cannot be changed.
-
-    Returns:
-      An array of the shape and dtype of `a`.
 
     Raises ValueError for `inplace` and for another mode.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.put(onp.zeros(4), onp.array([0, 2]), 1.0, inplace=False))
     [1. 0. 1. 0.]
     """
@@ -363,14 +345,12 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
       src: values that broadcast to its shape.
       casting: which conversions of dtypes are allowed, as of `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
-      inplace: must be False, because arrays cannot be changed.
 
     Returns:
       An array of the shape and dtype of `dst`.
 
     Raises TypeError for dtypes that `casting` does not allow.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.copyto(onp.zeros(3), 7, where=onp.arange(3) > 0, inplace=False))
     [0. 7. 7.]
     """
@@ -398,12 +378,7 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
       a: an array; places count in row-major order.
       mask: a condition of its shape.
       values: what is written, converted to the dtype of `a`; none change nothing.
-      inplace: must be False, because arrays cannot be changed.
 
-    Returns:
-      An array of the shape and dtype of `a`.
-
-    >>> import olympus.numpy as onp
     >>> x = onp.arange(4)
     >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
     [ 0  1 10 20]
@@ -434,14 +409,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
       val: a scalar, or values that follow each other along the diagonal, repeated as needed; no
         values change nothing.
       wrap: whether the diagonal of a matrix with more rows than columns begins anew below.
-      inplace: must be False, because arrays cannot be changed.
-
-    Returns:
-      An array of the shape and dtype of `a`.
 
     Raises ValueError for fewer than two axes, and for sizes that differ among more.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.fill_diagonal(onp.zeros((2, 3), int), onp.array([4, 5]), inplace=False))
     [[4 0 0]
      [0 5 0]]
@@ -477,7 +447,7 @@ def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
 @named
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
                ) -> Array:
-    """The array without the outer parts that hold zeros only.
+    """The array without its leading and trailing zeros.
 
     Args:
       filt: an array, which must not be traced: its values decide the result's shape.
@@ -489,7 +459,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     Raises ValueError for another `trim`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.trim_zeros(onp.array([0, 0, 1, 0, 3, 0])))
     [1 0 3]
     """
@@ -519,7 +488,7 @@ def _wide(places: Any) -> Any:
 
 @named
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
-    """Places in the flattened array as places per axis.
+    """Convert indices of the flattened array to indices per axis.
 
     Args:
       indices: integers of any shape; negative ones count from the end. Those outside are brought
@@ -532,7 +501,6 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 
     Raises TypeError for indices that are not integers.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.unravel_index(onp.array([1, 5]), (2, 3))
     >>> print(rows, columns)
     [0 1] [1 2]
@@ -555,7 +523,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 @named
 def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
                  size: int | None = None) -> tuple[Array, Array]:
-    """The places that a function such as `triu` leaves in an n by n matrix of ones.
+    """The indices that a function such as `triu` leaves in an n by n matrix of ones.
 
     Args:
       n: the size of the matrix.
@@ -566,7 +534,6 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
     Returns:
       (rows, columns), two vectors of integers.
 
-    >>> import olympus.numpy as onp
     >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
     >>> print(rows, columns)
     [0 0 1] [1 2 2]
@@ -581,7 +548,7 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", dtype: DTypeLike | None = None) -> Array:
-    """Places per axis as places in the flattened array: the inverse of `unravel_index`.
+    """Convert indices per axis to indices of the flattened array: the inverse of `unravel_index`.
 
     Args:
       multi_index: a sequence of integer arrays that broadcast, one per axis.
@@ -597,7 +564,6 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     TypeError
     for indices that are not integers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.ravel_multi_index((onp.array([0, 1]), onp.array([1, 2])), (2, 3)))
     [1 5]
     """
@@ -632,3 +598,9 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         out = part + out * n
     return (out if dtype is None
             else promote.convert(out, dtypes.requested_dtype("ravel_multi_index", dtype)))
+
+
+complete_docstrings(globals(), {
+    "inplace": "must be False, because arrays cannot be changed.",
+    "a": "array.",
+}, returns="An array of the shape and dtype of `a`.")

@@ -87,7 +87,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
            size: int | None = None, fill_value: ArrayLike | None = None,
            sorted: bool = True) -> Array | tuple[Array, ...]:
-    """The different elements (of the flattened array), or slices along an axis, in order.
+    """The distinct elements of the flattened array, or slices along an axis, in order.
 
     Args:
       ar: array.
@@ -183,7 +183,7 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
 @named
 def unique_all(x: ArrayLike, /, *, size: int | None = None,
                fill_value: ArrayLike | None = None) -> UniqueAll:
-    """The different elements, where each is first, where each element's value is, and their counts.
+    """The distinct elements, their first indices, the inverse indices, and their counts.
 
     NaNs are all different, as the array API standard asks.
 
@@ -203,7 +203,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
 @named
 def unique_counts(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> UniqueCounts:
-    """The different elements, and how often each occurs; NaNs are all different.
+    """The distinct elements and their counts; NaNs are all distinct.
 
     Args:
       fill_value: what is returned where there are fewer (with count 0); the smallest by default.
@@ -223,7 +223,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
 @named
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
                    fill_value: ArrayLike | None = None) -> UniqueInverse:
-    """The different elements, and where each element of `x` is among them; NaNs are all different.
+    """The distinct elements, and the index of each element among them; NaNs are all distinct.
 
     Args:
       x: array; the values are those of the flattened array.
@@ -244,7 +244,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
 @named
 def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
-    """The different elements, sorted; NaNs are all different.
+    """The distinct elements, sorted; NaNs are all distinct.
 
     Returns:
       A vector of the dtype of `x`.
@@ -265,7 +265,7 @@ def _vectors(name: str, *arrays: Any) -> list[Any]:
 @named
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | None = None) -> Array:
-    """The different elements that are in either array, sorted.
+    """The distinct elements that are in either array, sorted.
 
     Args:
       size: how many to return; required where one is traced.
@@ -362,7 +362,7 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
 @named
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
               size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The different elements of the first array that are not in the second, sorted.
+    """The distinct elements of the first array that are not in the second, sorted.
 
     Args:
       assume_unique: whether to leave the elements in the order, and as often, as the first array
@@ -388,7 +388,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
                 return_indices: bool = False, *, size: int | None = None,
                 fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
-    """The different elements that are in both arrays, sorted. NaN is in no other array.
+    """The distinct elements that are in both arrays, sorted. NaN is in no other array.
 
     Args:
       assume_unique: has no effect.
@@ -453,4 +453,4 @@ complete_docstrings(globals(), {
     "fill_value": "what is returned where there are fewer; the smallest by default.",
     "x": "array; it is flattened.",
     "ar1, ar2": "arrays, which are flattened.",
-}, example="import olympus.numpy as onp")
+})

@@ -90,7 +90,6 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
     Returns:
       An array of the shape and dtype of `a`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
     [3 2 1]
     """
@@ -102,7 +101,7 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
-    """The places that sort an array along an axis: `take_along_axis(a, argsort(a), -1)` is sorted.
+    """The indices that sort an array along an axis: `take_along_axis(a, argsort(a), -1)` is sorted.
 
     NaN comes last. Equal elements keep their order, also in descending order.
 
@@ -120,7 +119,6 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
 
     Raises TypeError for a dtype that is not of integers.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.argsort(onp.array([3, 1, 2])))
     [1 2 0]
     """
@@ -144,7 +142,7 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
 
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
-    """The places that sort by several keys, of which the last decides first.
+    """The indices that sort by several keys, of which the last decides first.
 
     Args:
       keys: a sequence of arrays of one shape, or an array, whose rows they are.
@@ -157,7 +155,6 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
 
     Raises TypeError for no keys, ValueError for keys of several shapes.
 
-    >>> import olympus.numpy as onp
     >>> first, second = onp.array([1, 0, 0]), onp.array([5, 9, 2])
     >>> print(onp.lexsort((second, first)))
     [2 1 0]
@@ -192,7 +189,6 @@ def sort_complex(a: ArrayLike) -> Array:
     Returns:
       complex64 (complex128 from 64-bit numbers) of the shape of `a`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.sort_complex(onp.array([2 + 1j, 1 + 5j, 1 + 3j])))
     [1.+3.j 1.+5.j 2.+1.j]
     """
@@ -218,7 +214,6 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 
     Raises ValueError for a `kth` out of bounds.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.partition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
@@ -227,7 +222,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
-    """The places that partition an array: see `partition`.
+    """The indices that partition an array: see `partition`.
 
     Args:
       a: array of numbers or booleans.
@@ -241,7 +236,6 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 
     Raises ValueError for a `kth` out of bounds.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.argpartition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
@@ -279,7 +273,6 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
 
     Raises ValueError for another mode and for k above n.
 
-    >>> import olympus.numpy as onp
     >>> values, places = onp.top_k(onp.array([3., 9., 5.]), 2)
     >>> print(values, places)
     [9. 5.] [1 2]
@@ -309,7 +302,7 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 @fused(static=("side", "method"))
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
                  method: str = "scan") -> Array:
-    """Where values belong in a sorted vector: default integers of the shape of `v`.
+    """The indices at which values belong in a sorted vector.
 
     Args:
       a: a sorted vector of n elements; NaN last.
@@ -324,7 +317,6 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
 
     Raises ValueError for another side or method, or where `a` is no vector.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.searchsorted(onp.array([1., 2., 4.]), onp.array([0., 2., 9.])))
     [0 1 3]
     """
@@ -403,7 +395,6 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 
     Raises ValueError unless the bins are a vector. That they are in order is not checked.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.digitize(onp.array([-1., 0.5, 1.]), onp.array([0., 1.])))
     [0 1 2]
     """
@@ -425,7 +416,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 @named
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
              length: int | None = None, out_sharding: ShardingLike = None) -> Array:
-    """How often each of 0, 1, 2 … occurs in a vector; or the sums of the weights of each.
+    """The numbers of 0s, 1s, 2s … in a vector, or the sums of their weights.
 
     Args:
       x: a vector of integers; negative ones count as 0, where NumPy raises.
@@ -441,7 +432,6 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
     `length`.
 
-    >>> import olympus.numpy as onp
     >>> print(onp.bincount(onp.array([1, 1, 3])))
     [0 2 0 1]
     """

@@ -558,7 +558,6 @@ def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
     Returns:
       A `ufunc`: called with arrays, it broadcasts them.
 
-    >>> import olympus.numpy as onp
     >>> power = onp.frompyfunc(lambda x, y: x ** y, nin=2, nout=1)
     >>> print(power.outer(onp.arange(1, 4), onp.arange(3)))
     [[1 1 1]

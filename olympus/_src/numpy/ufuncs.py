@@ -102,7 +102,6 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and the promoted dtype; integers wrap around at its limits.
       Where NumPy widens to float64 beside an int32, the float's own width stays here.
 
-    >>> import olympus.numpy as onp
     >>> onp.add(onp.arange(3), onp.float16(1.5))
     Array([1.5, 2.5, 3.5], dtype=float16)
     >>> onp.add(onp.array([100], "int8"), 100)
@@ -123,7 +122,6 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and the promoted dtype; integers, unsigned ones too, wrap
       around.
 
-    >>> import olympus.numpy as onp
     >>> onp.subtract(onp.array([[1], [5]]), onp.array([1, 2]))
     Array([[ 0, -1],
            [ 4,  3]], dtype=int32)
@@ -142,7 +140,6 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times infinity
       is NaN.
 
-    >>> import olympus.numpy as onp
     >>> onp.multiply(onp.array([1., 2.]), onp.array([[3.], [4.]]))
     Array([[3., 6.],
            [4., 8.]], dtype=float32)
@@ -162,7 +159,6 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       float (float32, where NumPy has float64). By 0 the quotient is infinite, or NaN for 0 / 0; no
       warning is given.
 
-    >>> import olympus.numpy as onp
     >>> onp.divide(onp.array([1, -1, 0]), 0)
     Array([ inf, -inf,  nan], dtype=float32)
     """
@@ -195,7 +191,6 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       An array of the promoted dtype: integers stay integers, booleans become int32. The derivative
       is 0.
 
-    >>> import olympus.numpy as onp
     >>> onp.floor_divide(onp.array([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
     """
@@ -257,13 +252,12 @@ def _nonzero_divisor(y: Any) -> Any:
 
 @eager_binary(composite=True)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """What `floor_divide` leaves: `x1 % x2`, of the sign of `x2`.
+    """The remainder of `floor_divide`: `x1 % x2`, with the sign of `x2`.
 
     Returns:
       An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder 0 has
       the sign of `x2` too. The derivative by `x1` is 1 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.remainder(onp.array([7, -7]), onp.array([-3, 3]))
     Array([-2,  2], dtype=int32)
     """
@@ -278,12 +272,11 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of division rounded towards zero, as C has it: of the sign of `x1`.
+    """The remainder of division rounded towards zero, as in C: with the sign of `x1`.
 
     Returns:
       An array of the promoted dtype; by 0 NaN for floats, 0 for integers.
 
-    >>> import olympus.numpy as onp
     >>> onp.fmod(onp.array([7, -7]), 3), onp.remainder(onp.array([7, -7]), 3)
     (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
     """
@@ -301,7 +294,6 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
       Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite floats
       the quotient is NumPy's.
 
-    >>> import olympus.numpy as onp
     >>> onp.divmod(onp.array([7, -7]), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
@@ -365,7 +357,6 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     Returns:
       An array of the promoted dtype; integers wrap around, booleans become int32.
 
-    >>> import olympus.numpy as onp
     >>> onp.power(onp.arange(4), 2)
     Array([0, 1, 4, 9], dtype=int32)
     >>> onp.power(2., onp.array([-1, 0.5]))
@@ -405,7 +396,6 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
       float64.
 
-    >>> import olympus.numpy as onp
     >>> onp.float_power(onp.arange(3), -1)
     Array([inf, 1. , 0.5], dtype=float32)
     """
@@ -420,7 +410,6 @@ def square(x: ArrayLike, /) -> Array:
       An array of that shape and dtype; integers wrap around, booleans become int32. For the squared
       size of complex numbers multiply by `conjugate`.
 
-    >>> import olympus.numpy as onp
     >>> onp.square(onp.array([1 + 2j, 3]))
     Array([-3.+4.j,  9.+0.j], dtype=complex64)
     """
@@ -439,7 +428,6 @@ def reciprocal(x: ArrayLike, /) -> Array:
       Floating or complex numbers of that shape. NumPy divides integers as integers, which gives 0
       for most; here they become the default float.
 
-    >>> import olympus.numpy as onp
     >>> onp.reciprocal(onp.array([2, 0]))
     Array([0.5, inf], dtype=float32)
     """
@@ -458,7 +446,6 @@ def negative(x: ArrayLike, /) -> Array:
       An array of the same dtype; unsigned integers wrap around, and so does the smallest signed
       one.
 
-    >>> import olympus.numpy as onp
     >>> onp.negative(onp.array([1., 0.])), onp.negative(onp.array([1], "uint8"))
     (Array([-1., -0.], dtype=float32), Array([255], dtype=uint8))
     """
@@ -475,7 +462,6 @@ def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     Returns:
       The same array: immutable as it is, it is not copied.
 
-    >>> import olympus.numpy as onp
     >>> onp.positive(onp.array([-1, 2]))
     Array([-1,  2], dtype=int32)
     """
@@ -493,7 +479,6 @@ def absolute(x: ArrayLike, /) -> Array:
       as they are. The smallest signed integer is its own. The derivative at 0 is 1 for real
       numbers, 0 for complex ones.
 
-    >>> import olympus.numpy as onp
     >>> onp.absolute(onp.array([3 + 4j, -1]))
     Array([5., 1.], dtype=float32)
     """
@@ -511,7 +496,6 @@ def fabs(x: ArrayLike, /) -> Array:
     Returns:
       Floats of that shape; integers become the default float.
 
-    >>> import olympus.numpy as onp
     >>> onp.fabs(onp.array([-1, 2]))
     Array([1., 2.], dtype=float32)
     """
@@ -530,7 +514,6 @@ def sign(x: ArrayLike, /) -> Array:
     Returns:
       An array of the same dtype; NaN of NaN, 0 of -0. The derivative is 0 everywhere.
 
-    >>> import olympus.numpy as onp
     >>> onp.sign(onp.array([-2., -0., onp.nan])), onp.sign(onp.array([3 + 4j]))
     (Array([-1.,  0., nan], dtype=float32), Array([0.6+0.8j], dtype=complex64))
     """
@@ -551,7 +534,6 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
       the derivative.
 
-    >>> import olympus.numpy as onp
     >>> onp.maximum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 2., nan,  3.], dtype=float32)
     """
@@ -570,7 +552,6 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
       the derivative.
 
-    >>> import olympus.numpy as onp
     >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 1., nan,  2.], dtype=float32)
     """
@@ -599,7 +580,6 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
       An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
       equal, `x1` gets the derivative.
 
-    >>> import olympus.numpy as onp
     >>> onp.fmax(onp.array([1., onp.nan]), onp.array([onp.nan, 3.]))
     Array([1., 3.], dtype=float32)
     """
@@ -617,7 +597,6 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
       An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
       equal, `x1` gets the derivative.
 
-    >>> import olympus.numpy as onp
     >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
     Array([1., 3., 3.], dtype=float32)
     """
@@ -637,7 +616,6 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       bool of the broadcast shape. NaN equals nothing, itself included; 0 equals -0.
 
-    >>> import olympus.numpy as onp
     >>> onp.equal(onp.array([0., onp.nan]), onp.array([-0., onp.nan]))
     Array([ True, False], dtype=bool)
     """
@@ -654,7 +632,6 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       bool of the broadcast shape; true for NaN, which `x != x` finds.
 
-    >>> import olympus.numpy as onp
     >>> onp.not_equal(onp.arange(3), onp.array([[0], [2]]))
     Array([[False,  True,  True],
            [ True,  True, False]], dtype=bool)
@@ -671,10 +648,6 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
         imaginary part. Python ints count with their own value, though the other dtype may not hold
         it.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
-    >>> import olympus.numpy as onp
     >>> onp.less(onp.arange(3), 1), onp.less(onp.array([5], "uint8"), -1)
     (Array([ True, False, False], dtype=bool), Array([False], dtype=bool))
     """
@@ -688,10 +661,6 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
-    >>> import olympus.numpy as onp
     >>> onp.less_equal(onp.array([1., 2., onp.nan]), 1.)
     Array([ True, False, False], dtype=bool)
     """
@@ -705,10 +674,6 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
-    >>> import olympus.numpy as onp
     >>> onp.greater(onp.array([1 + 2j, 1 + 3j]), 1 + 2j)
     Array([False,  True], dtype=bool)
     """
@@ -722,10 +687,6 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays or numbers that broadcast, compared as by `less`.
 
-    Returns:
-      bool of the broadcast shape; false where either is NaN.
-
-    >>> import olympus.numpy as onp
     >>> onp.greater_equal(onp.arange(3), 1)
     Array([False,  True,  True], dtype=bool)
     """
@@ -749,7 +710,6 @@ def real(val: ArrayLike, /) -> Array:
       An array of the real dtype: float32 of complex64. It is a value, not a view to assign to as in
       NumPy: use `lax.complex` to make a new one.
 
-    >>> import olympus.numpy as onp
     >>> onp.real(onp.array([1 + 2j, 3j]))
     Array([1., 0.], dtype=float32)
     """
@@ -767,7 +727,6 @@ def imag(val: ArrayLike, /) -> Array:
     Returns:
       An array of the real dtype: float32 of complex64, the same one of real numbers.
 
-    >>> import olympus.numpy as onp
     >>> onp.imag(onp.array([1 + 2j, 3])), onp.imag(onp.array([1, 2]))
     (Array([2., 0.], dtype=float32), Array([0, 0], dtype=int32))
     """
@@ -789,7 +748,6 @@ def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     Returns:
       An array of the same dtype.
 
-    >>> import olympus.numpy as onp
     >>> onp.conjugate(onp.array([1 + 2j, 3]))
     Array([1.-2.j, 3.-0.j], dtype=complex64)
     """
@@ -813,4 +771,4 @@ complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
     "x1, x2":
         "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
-})
+}, returns="bool of the broadcast shape; false where either is NaN.")

@@ -48,6 +48,25 @@ class _IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = None) -> Any:
+    """A method of `x.at[index]` that writes: all take the same, which is said below the class.
+
+    What `by` is of `x` and of ones that are multiplied there.
+    """
+    def method(self: Any, values: Any, *, indices_are_sorted: bool = False,
+               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
+               wrap_negative_indices: bool = True) -> Any:
+        x = self.array if by is None else _ones(self.array, values)
+        found = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
+        return found if by is None else by(self.array, found)
+
+    method.__name__, method.__doc__ = operation, doc.lstrip()
+    method.__qualname__ = f"_IndexUpdateRef.{operation}"
+    return method
+
+
 class _IndexUpdateRef:
     """`x.at[index]`: its methods read there or return an array that is changed there.
 
@@ -96,62 +115,36 @@ class _IndexUpdateRef:
                     unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
                     wrap_negative_indices=wrap_negative_indices, out_sharding=out_sharding)
 
-    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
+    set = _update("set", """
+        A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
 
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(4).at[1:3].set(onp.array([5., 6.])))
         [0. 5. 6. 0.]
-        """
-        return write("set", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
-    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` with `values` added at `x[index]`; repeated indices add repeatedly.
+        """)
+    add = _update("add", """
+        A copy of `x` with `values` added at `x[index]`; repeated indices add repeatedly.
 
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].add(1.))
         [2. 0. 1.]
-        """
-        return write("add", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
-    def subtract(self, values: Any, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` with `values` taken from `x[index]`; repeated indices subtract repeatedly.
+        """)
+    subtract = _update("subtract", """
+        A copy of `x` with `values` taken from `x[index]`; repeated indices subtract repeatedly.
 
         >>> import olympus.numpy as onp
         >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].subtract(1.))
         [-2.  0. -1.]
-        """
-        return write("subtract", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
-    def multiply(self, values: Any, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` multiplied at `x[index]`; repeated indices multiply repeatedly.
+        """)
+    multiply = mul = _update("multiply", """
+        A copy of `x` multiplied at `x[index]`; repeated indices multiply repeatedly.
 
         >>> import olympus.numpy as onp
         >>> print(onp.ones(3).at[onp.array([0, 0, 2])].multiply(3.))
         [9. 1. 3.]
-        """
-        return write("multiply", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
-    mul = multiply
-
-    def divide(self, values: Any, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-               wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` divided at `x[index]`; repeated indices divide repeatedly.
+        """)
+    divide = _update("divide", """
+        A copy of `x` divided at `x[index]`; repeated indices divide repeatedly.
 
         Returns:
           An array of the shape of `x`; integers become floats.
@@ -159,16 +152,9 @@ class _IndexUpdateRef:
         >>> import olympus.numpy as onp
         >>> print(onp.ones(3).at[onp.array([0, 0, 2])].divide(2.))
         [0.25 1.   0.5 ]
-        """
-        return divide(self.array, write(
-            "multiply", _ones(self.array, values), self.index, values, mode=mode,
-            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-            out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
-
-    def power(self, values: Any, *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-              wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` raised to powers at `x[index]`; repeated indices apply repeatedly.
+        """, divide)
+    power = _update("power", """
+        A copy of `x` raised to powers at `x[index]`; repeated indices apply repeatedly.
 
         Returns:
           An array of the shape of `x` and its dtype with the values'.
@@ -176,36 +162,21 @@ class _IndexUpdateRef:
         >>> import olympus.numpy as onp
         >>> print(onp.array([2., 3.]).at[0].power(3.))
         [8. 3.]
-        """
-        return power(self.array, write(
-            "multiply", _ones(self.array, values), self.index, values, mode=mode,
-            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-            out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
-
-    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` with the lesser of `x[index]` and `values` there.
+        """, power)
+    min = _update("min", """
+        A copy of `x` with the lesser of `x[index]` and `values` there.
 
         >>> import olympus.numpy as onp
         >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].min(onp.array([4., 1.])))
         [1. 5.]
-        """
-        return write("min", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
-    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """A copy of `x` with the greater of `x[index]` and `values` there.
+        """)
+    max = _update("max", """
+        A copy of `x` with the greater of `x[index]` and `values` there.
 
         >>> import olympus.numpy as onp
         >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].max(onp.array([4., 9.])))
         [9. 5.]
-        """
-        return write("max", self.array, self.index, values, mode=mode,
-                     indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                     out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-
+        """)
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True
@@ -246,7 +217,6 @@ complete_docstrings(vars(_IndexUpdateRef), {
     "indices_are_sorted, unique_indices": "promises that can make it faster.",
     "mode": '"drop" or "clip": what happens outside of the bounds.',
     "wrap_negative_indices": "whether negative indices count from the end.",
-    "out_sharding": "how the result is cut over devices; see `lax.with_sharding_constraint`.",
     "values": "array or number that broadcasts to the shape of `x[index]`.",
 }, returns="An array of the shape and dtype of `x`.")
 

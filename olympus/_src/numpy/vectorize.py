@@ -37,7 +37,7 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
 
 def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
               signature: str | None = None) -> Callable[..., Any]:
-    """A function of small arrays made to broadcast over all further leading axes, by vmap.
+    """Make a function of small arrays broadcast over all further leading axes, by vmap.
 
     Args:
       pyfunc: the function; it is traced, once for all elements, unlike by NumPy's loop.
@@ -48,10 +48,9 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
       A function. It raises ValueError where axes of one name differ in size, or the rest of the
       shapes do not broadcast.
 
-    >>> import olympus.numpy as onp
     >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
-    >>> dots(onp.ones((4, 3)), onp.ones(3)).shape
-    (4,)
+    >>> print(dots(onp.arange(6.).reshape(2, 3), onp.ones(3)))
+    [ 3. 12.]
     """
     if signature is not None and not isinstance(signature, str):
         raise TypeError(f"vectorize: signature {signature!r} given; text such as '(n),(n)->()' is "
@@ -162,7 +161,7 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
                      **kwargs: Any) -> Array:
-    """A function of vectors applied to every vector along an axis, by vmap.
+    """Apply a function of vectors to every vector along an axis, by vmap.
 
     Args:
       func1d: from a vector, and the further arguments, to an array or number; it is traced once.
@@ -173,7 +172,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     Returns:
       An array in which the axes of the function's result take the place of `axis`.
 
-    >>> import olympus.numpy as onp
     >>> onp.apply_along_axis(lambda v: v[::2] + v[-1], 1, onp.arange(6).reshape(2, 3))
     Array([[ 2,  4],
            [ 8, 10]], dtype=int32)
@@ -194,7 +192,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
-    """`func(a, axis)` applied along each axis in turn, each time to the last result.
+    """Apply `func(a, axis)` along each axis in turn, each time to the last result.
 
     Args:
       func: a reduction, with or without keepdims; another rank of its result is a ValueError.
@@ -204,9 +202,8 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
     Returns:
       An array of the rank of `a`: axes that the function removes stay with size 1.
 
-    >>> import olympus.numpy as onp
-    >>> onp.apply_over_axes(onp.sum, onp.ones((2, 3, 4)), [0, 2]).shape
-    (1, 3, 1)
+    >>> print(onp.apply_over_axes(onp.sum, onp.arange(12).reshape(2, 3, 2), [0, 2]).tolist())
+    [[[14], [22], [30]]]
     """
     check_callable("apply_over_axes", func=func)
     a = to_array(array_args("apply_over_axes", a)[0])

@@ -100,4 +100,4 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "M": "the number of weights, a static int; below 1 the result has none.",
-}, returns="float32[M] (float64 with x64 on).", example="import olympus.numpy as onp")
+}, returns="float32[M] (float64 with x64 on).")

@@ -15,10 +15,11 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["Dims", "any_of", "draw_shape", "float_dtype", "integer_dtype", "parameter",
+__all__ = ["F32", "Dims", "any_of", "draw_shape", "float_dtype", "integer_dtype", "parameter",
            "refuse_complex", "shape_of"]
 
 Dims = tuple[int, ...]
+F32 = dtypes.as_dtype("float32")
 _NUMBERS = frozenset((int, float))
 
 
@@ -41,11 +42,11 @@ def integer_dtype(name: str, dtype: Any) -> Any:
     return found
 
 
-def shape_of(x: Any) -> Dims:
+def shape_of(x: Any, name: str = "random") -> Dims:
     """The shape of an array, a number or a nested sequence of numbers."""
     if isinstance(x, int):      # of any size: bounds are limited later
         return ()
-    return typeof(promote.plain(promote.operand("random", x))).shape
+    return typeof(promote.plain(promote.operand(name, x))).shape
 
 
 def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
@@ -55,7 +56,7 @@ def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
     """
     if shape is not None and _NUMBERS.issuperset(map(type, params)):
         return canonical_shape(shape, name)     # nothing to broadcast
-    given = [shape_of(p) for p in params]
+    given = [shape_of(p, name) for p in params]
     for p in params:
         refuse_complex(name, p)
     if shape is None:

@@ -23,7 +23,6 @@ def check_key_reuse(fun: Callable[..., Any], *args: Any) -> None:
       fun: a function of pytrees.
       *args: its arguments: arrays, or ShapeDtypeStructs.
 
-    >>> from olympus import random
     >>> from olympus.experimental.key_reuse import check_key_reuse
     >>> check_key_reuse(random.normal, random.key(0))
     >>> check_key_reuse(lambda key: random.normal(key) + random.uniform(key), random.key(0))

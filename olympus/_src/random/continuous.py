@@ -1,7 +1,7 @@
 """Samplers of continuous distributions: each is a function of uniform or normal numbers.
 
-Each public function checks its arguments; its program, of the same name with an underscore, is
-compiled once per shape and dtype, and runs inline where a caller is traced.
+Those that take more than `sampler` settles check their arguments themselves; their program, of the
+same name with an underscore, is compiled once per shape and dtype.
 """
 
 from __future__ import annotations
@@ -18,33 +18,34 @@ from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
 from ..lax.accuracy import AccuracyMode
-from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
+from ..lax.arithmetic import nextafter, sign
 from ..lax.barriers import stop_gradient
-from ..lax.bits import bitwise_not, bitwise_or, clz, shift_left, shift_right_logical
-from ..lax.comparison import clamp, eq, ge, gt, le, lt, select
+from ..lax.bits import clz, shift_left, shift_right_logical
+from ..lax.comparison import clamp
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.transcendental import exp, log1p, sqrt, tan
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, float_dtype, parameter
+from .arguments import F32, draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
+from .sampler import at_least_32_bits, sampler, typed_aval
 
 __all__ = [
-    "at_least_32_bits", "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential",
-    "gumbel", "laplace", "log_rest", "logistic", "lognormal", "maxwell", "narrowed", "normal",
-    "pareto", "positive_unit", "power", "rademacher_signs", "rayleigh", "triangular",
-    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+    "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "log_rest",
+    "logistic", "lognormal", "maxwell", "normal", "pareto", "positive_unit", "power",
+    "rademacher_signs", "rayleigh", "triangular", "truncated_normal", "uniform", "unit", "wald",
+    "weibull_min",
 ]
 
 Dims = tuple[int, ...]
-F32, U32 = dtypes.as_dtype("float32"), dtypes.as_dtype("uint32")
+U32 = dtypes.as_dtype("uint32")
 finfo = dtypes.finfo
 
 
@@ -64,9 +65,8 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     Returns:
       An array of that shape and dtype, each bit 0 or 1 with equal probability.
 
-    >>> import olympus
-    >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
-    dtype('uint8')
+    >>> print(olympus.random.bits(olympus.random.key(0), (4,), "uint8"))
+    [167 146  40  53]
     """
     dtype = (dtypes.canonical_dtype("uint64") if dtype is None
              else dtypes.requested_dtype("bits", dtype))
@@ -91,35 +91,25 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     if drawn != width:
         words = convert_element_type(words, unsigned)
     one = int(np.array(1.0, dtype).view(unsigned))
-    words = bitwise_or(shift_right_logical(words, drawn - info.nmant), one)
-    return sub(bitcast_convert_type(words, dtype), 1.0)
+    words = shift_right_logical(words, drawn - info.nmant) | one
+    return bitcast_convert_type(words, dtype) - 1.0
 
 
 def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
-    return select(eq(u, 0.0), full_like(u, 0.5 * float(finfo(dtype).eps)), u)
-
-
-def at_least_32_bits(dtype: Any) -> Any:
-    """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
-    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
-
-
-def narrowed(drawn: Any, dtype: Any) -> Any:
-    """What was drawn in 32 bits at least, in the dtype that was asked for."""
-    return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
+    return where(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
-    return arithmetic.max(low, add(mul(unit(key, shape, dtype), sub(high, low)), low))
+    return arithmetic.max(low, unit(key, shape, dtype) * (high - low) + low)
 
 
 def log_rest(x: Any) -> Any:
     """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
-    return log1p(neg(x), accuracy=AccuracyMode.DEFAULT)
+    return log1p(-x, accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
@@ -130,11 +120,11 @@ def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
 @fused(static=("shape", "dtype"))
 def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
-    u, span = unit(typed(key), shape, dtype), sub(high, low)
-    finite = lt(arithmetic.abs(span), math.inf)
-    near = add(mul(u, select(finite, span, full_like(span, 0.0))), low)
-    far = add(mul(u, high), mul(sub(1.0, u), low))      # whose distance the dtype does not hold
-    return arithmetic.max(low, select(finite, near, far))
+    u, span = unit(typed(key), shape, dtype), high - low
+    finite = arithmetic.abs(span) < math.inf
+    near = u * where(finite, span, 0.0) + low
+    far = u * high + (1.0 - u) * low      # whose distance the dtype does not hold
+    return arithmetic.max(low, where(finite, near, far))
 
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -148,9 +138,8 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     Returns:
       An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
 
-    >>> import olympus
-    >>> olympus.random.uniform(olympus.random.key(0), (3,)).shape
-    (3,)
+    >>> print(olympus.random.uniform(olympus.random.key(0), (3,)).round(2))
+    [0.95 0.98 0.33]
     """
     typed_aval(key, "uniform")
     dtype = float_dtype("uniform", dtype)
@@ -162,23 +151,16 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("uniform", drawn, out_sharding)
 
 
-def typed_aval(key: Any, name: str) -> None:
-    """Raise unless `key` is a single key, typed or raw."""
-    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
-    if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
-        typed_scalar(name, key)
-
-
 def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
     """Normal floats or complex numbers of variance 1. The key is typed."""
     if dtypes.is_complex(dtype):
         k1, k2 = subkeys(key)
         part = dtypes.to_real_dtype(dtype)
         z = arithmetic.complex(standard_normal(k1, shape, part), standard_normal(k2, shape, part))
-        return div(z, math.sqrt(2))
+        return z / math.sqrt(2)
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     u = between(key, low, np.array(1, dtype), shape, dtype)
-    return mul(float(np.array(np.sqrt(2), dtype)), special.erf_inv(u))
+    return float(np.array(np.sqrt(2), dtype)) * special.erf_inv(u)
 
 
 @fused(static=("shape", "dtype"))
@@ -196,9 +178,9 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     Returns:
       An array of that shape and dtype; complex numbers have parts of variance 1/2.
 
-    >>> import olympus
-    >>> olympus.random.normal(olympus.random.key(0), (2, 3)).shape
-    (2, 3)
+    >>> print(olympus.random.normal(olympus.random.key(0), (2, 3)).round(2))
+    [[ 1.62  2.03 -0.43]
+     [-0.08  0.18 -0.97]]
     """
     typed_aval(key, "normal")
     drawn = _normal(key, shape=canonical_shape(shape, "normal"),
@@ -219,20 +201,20 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
 
     def central(lower: Any, upper: Any) -> Any:
-        low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
-        v = arithmetic.max(low, add(mul(u, sub(high, low)), low))
-        return mul(root, special.erf_inv(v))
+        low, high = special.erf(lower / root), special.erf(upper / root)
+        v = arithmetic.max(low, u * (high - low) + low)
+        return root * special.erf_inv(v)
 
     if tails:
         begin = _tail_from(dtype)
-        right, left = ge(lower, begin), le(upper, -begin)
-        tail = bitwise_or(right, left)
+        right, left = lower >= begin, upper <= -begin
+        tail = right | left
         one = full_like(u, 1.0)
-        near, far = select(right, lower, neg(upper)), select(right, upper, neg(lower))
-        near, far = select(tail, near, one), select(tail, far, full_like(u, 2.0))
+        near, far = where(right, lower, -upper), where(right, upper, -lower)
+        near, far = where(tail, near, one), where(tail, far, 2.0)
         beyond = _of_tail(u, near, far)
-        out = central(select(tail, neg(one), lower), select(tail, one, upper))
-        out = select(tail, select(right, beyond, neg(beyond)), out)
+        out = central(where(tail, -one, lower), where(tail, one, upper))
+        out = where(tail, where(right, beyond, -beyond), out)
     else:
         out = central(lower, upper)
     # The limits bind where rounding would leave the interval: they have no derivative.
@@ -249,29 +231,27 @@ def _above(x: Any) -> Any:
     """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
     value = x
     for k in range(12, 0, -1):
-        value = add(x, div(float(k), value))
-    return div(1.0, value)
+        value = x + float(k) / value
+    return 1.0 / value
 
 
 def _of_tail(u: Any, near: Any, far: Any) -> Any:
     """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
-    endless, first = eq(far, math.inf), _above(near)
-    last = select(endless, add(near, 1.0), far)
-    most = sub(transcendental.log(div(_above(last), first)),
-               mul(mul(0.5, sub(last, near)), add(last, near)))
-    share = select(endless, full_like(u, -1.0), transcendental.expm1(most))
-    level = log1p(mul(u, share))        # of the probability above the result over that above near
+    endless, first = far == math.inf, _above(near)
+    last = where(endless, near + 1.0, far)
+    most = transcendental.log(_above(last) / first) - 0.5 * (last - near) * (last + near)
+    share = where(endless, -1.0, transcendental.expm1(most))
+    level = log1p(u * share)        # of the probability above the result over that above near
     # The density alone, without what the fraction changes, is where to begin.
-    root = sqrt(sub(mul(near, near), mul(2.0, level)))
-    moved = div(mul(-2.0, level), add(root, near))
+    root = sqrt(near * near - 2.0 * level)
+    moved = -2.0 * level / (root + near)
     for _ in range(4):
-        here = _above(add(near, moved))
-        lack = add(sub(mul(moved, add(near, mul(0.5, moved))),
-                       transcendental.log(div(here, first))), level)
-        moved = sub(moved, mul(lack, here))
-    return convert_element_type(add(near, moved), dtype)
+        here = _above(near + moved)
+        lack = moved * (near + 0.5 * moved) - transcendental.log(here / first) + level
+        moved = moved - lack * here
+    return convert_element_type(near + moved, dtype)
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
@@ -300,22 +280,12 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 # Without parameters ------------------------------------------------------------------------------
 
-def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
-    typed_aval(key, name)
-    drawn = program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
-    return constrain(name, drawn, out_sharding)
-
-
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Exponential numbers of mean 1. The key is typed."""
-    return neg(log_rest(unit(key, shape, dtype)))
+    return -log_rest(unit(key, shape, dtype))
 
 
-@fused(static=("shape", "dtype"))
-def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exponential_of(typed(key), shape, dtype)
-
-
+@sampler()
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x) for x >= 0.
@@ -327,7 +297,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     >>> print(x.mean().round(1), x.min() >= 0)
     1.0 True
     """
-    return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
+    return exponential_of(key, shape, dtype)
 
 
 def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
@@ -341,12 +311,12 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
         return _gumbel_of_64_bits(key, shape)
     if mode == "low":
         u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
-        return neg(transcendental.log(neg(transcendental.log(u))))
+        return -transcendental.log(-transcendental.log(u))
     pair = unit(key, (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    fine = add(mul(low, 2.0 ** -info.nmant), float(info.tiny))
-    u = select(ge(high, 0.5), high, add(high, fine))
-    return neg(transcendental.log(neg(log_rest(u))))
+    fine = low * 2.0 ** -info.nmant + float(info.tiny)
+    u = where(high >= 0.5, high, high + fine)
+    return -transcendental.log(-log_rest(u))
 
 
 def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
@@ -355,21 +325,21 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
     """
     pair = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    small = lt(high, np.uint32(2**31))
+    small = high < np.uint32(2**31)
     # 1 - u is the two's complement of both words.
-    carry = convert_element_type(eq(low, np.uint32(0)), U32)
-    high = select(small, high, add(bitwise_not(high), carry))
-    low = select(small, low, neg(low))
+    carry = convert_element_type(low == np.uint32(0), U32)
+    high = where(small, high, ~high + carry)
+    low = where(small, low, -low)
     # The first 24 bits from the first one on, which is 1 also where all 64 are 0.
-    short = eq(high, np.uint32(0))
-    high, low = select(short, low, high), select(short, full_like(low, 0), low)
+    short = high == np.uint32(0)
+    high, low = where(short, low, high), where(short, 0, low)
     lost = clz(high)
-    first = bitwise_or(shift_left(high, lost), shift_right_logical(low, sub(np.uint32(32), lost)))
-    first = bitwise_or(shift_right_logical(first, np.uint32(8)), np.uint32(2**23))
-    lost = add(lost, select(short, full_like(lost, 32), full_like(lost, 0)))
-    power = shift_left(sub(np.uint32(127 - 24), lost), np.uint32(23))
-    u = mul(convert_element_type(first, F32), bitcast_convert_type(power, F32))
-    return neg(transcendental.log(neg(select(small, log_rest(u), transcendental.log(u)))))
+    first = shift_left(high, lost) | shift_right_logical(low, np.uint32(32) - lost)
+    first = shift_right_logical(first, np.uint32(8)) | np.uint32(2**23)
+    lost = lost + where(short, full_like(lost, 32), 0)
+    power = shift_left(np.uint32(127 - 24) - lost, np.uint32(23))
+    u = convert_element_type(first, F32) * bitcast_convert_type(power, F32)
+    return -transcendental.log(-where(small, log_rest(u), transcendental.log(u)))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -410,13 +380,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("gumbel", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return mul(sign(u), log_rest(arithmetic.abs(u)))
-
-
+@sampler()
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: exponential ones of random sign.
@@ -428,16 +392,12 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> print(abs(x).mean().round(1))
     1.0
     """
-    return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
+    low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return sign(u) * log_rest(arithmetic.abs(u))
 
 
-@fused(static=("shape", "dtype"))
-def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).tiny, dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return sub(transcendental.log(u), log_rest(u))
-
-
+@sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
              out_sharding: ShardingLike = None) -> Array:
     """Logistic numbers: log(u / (1 - u)) of uniform u, density that of `nn.sigmoid`'s derivative.
@@ -449,16 +409,12 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     >>> print((x > 0).mean().round(1))
     0.5
     """
-    return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
+    low = np.array(finfo(dtype).tiny, dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return transcendental.log(u) - log_rest(u)
 
 
-@fused(static=("shape", "dtype"))
-def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).eps, dtype)
-    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return tan(mul(float(np.array(np.pi, dtype)), sub(u, 0.5)))
-
-
+@sampler()
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
@@ -470,22 +426,20 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight
     0.5
     """
-    return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
+    low = np.array(finfo(dtype).eps, dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
 
 
 def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
-    total = reduce_sum(convert_element_type(mul(x, x), wide), (len(shape),))
+    total = reduce_sum(convert_element_type(x * x, wide), (len(shape),))
     return sqrt(convert_element_type(total, dtype))
 
 
-@fused(static=("shape", "dtype"))
-def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    return maxwell_of(typed(key), shape, dtype)
-
-
+@sampler()
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """Maxwell numbers, density sqrt(2/π) x² exp(-x² / 2): lengths of normal vectors in space.
@@ -497,26 +451,27 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> print((x * x).mean().round(1))
     3.0
     """
-    return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
+    return maxwell_of(key, shape, dtype)
 
 
 # With parameters ---------------------------------------------------------------------------------
 
 def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
     """-1 or 1 with equal probability. The key is typed."""
-    heads = lt(unit(key, shape, dtypes.default_float()), 0.5)
-    return sub(mul(convert_element_type(heads, dtype), 2), 1)
+    heads = unit(key, shape, dtypes.default_float()) < 0.5
+    return convert_element_type(heads, dtype) * 2 - 1
 
 
 @fused(static=("shape", "dtype"))
 def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
     k1, k2 = subkeys(typed(key))
-    size = mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
-    return add(mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
+    size = rademacher_signs(k2, shape, dtype) * maxwell_of(k1, shape, dtype)
+    return size * parameter(scale, dtype, shape) + parameter(loc, dtype, shape)
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
-                         dtype: DTypeLike | None = None) -> Array:
+                         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None
+                         ) -> Array:
     """Maxwell numbers of random sign, times `scale`, plus `loc`.
 
     Args:
@@ -526,27 +481,21 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     Returns:
       An array of shape (*shape, *shape of the parameters).
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import random
-    >>> random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (5,)).shape
-    (5, 2)
+    >>> print(random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (2,)).round(2))
+    [[ 1.55  1.57]
+     [-2.08  2.29]]
     """
     typed_aval(key, "double_sided_maxwell")
     shape = (*canonical_shape(shape, "double_sided_maxwell"),
              *draw_shape("double_sided_maxwell", None, loc, scale))
-    return _double_sided_maxwell(key, loc, scale, shape=shape,
-                                 dtype=float_dtype("double_sided_maxwell", dtype))
+    drawn = _double_sided_maxwell(key, loc, scale, shape=shape,
+                                  dtype=float_dtype("double_sided_maxwell", dtype))
+    return constrain("double_sided_maxwell", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
-    power = div(1.0, parameter(concentration, dtype, shape))
-    e = exponential_of(typed(key), shape, dtype)
-    return mul(transcendental.pow(e, power), parameter(scale, dtype, shape))
-
-
+@sampler(wide=True)
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
-                dtype: DTypeLike | None = None) -> Array:
+                dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Weibull numbers: scale * e ** (1 / concentration) for exponential e.
 
     Args:
@@ -559,34 +508,18 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     >>> print(x.mean().round(1))
     2.0
     """
-    return drawn_with("weibull_min", _weibull_min, key, (scale, concentration), shape, dtype, None)
+    power = 1.0 / parameter(concentration, dtype, shape)
+    e = exponential_of(key, shape, dtype)
+    return transcendental.pow(e, power) * parameter(scale, dtype, shape)
 
 
-def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
-               out_sharding: Any) -> Any:
-    """A program's draws after checks of the key, the parameters, the shape and the dtype.
-
-    They are computed in float32 at least.
-    """
-    typed_aval(key, name)
-    dtype = float_dtype(name, dtype)
-    drawn = program(key, *params, shape=draw_shape(name, shape, *params),
-                    dtype=at_least_32_bits(dtype))
-    return constrain(name, narrowed(drawn, dtype), out_sharding)
-
-
-@fused(static=("shape", "dtype"))
-def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
-
-
+@sampler(wide=True)
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
            *, out_sharding: ShardingLike = None) -> Array:
     """Pareto numbers, density b / xᵇ⁺¹ for x >= 1.
 
     Args:
       b: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `b`.
 
     Returns:
       An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
@@ -595,22 +528,16 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     >>> print(x.min().round(1), x.mean().round(1))
     1.0 1.5
     """
-    return drawn_with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+    return exp(exponential_of(key, shape, dtype) / parameter(b, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _power(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
-    u = sub(1.0, unit(typed(key), shape, dtype))
-    return transcendental.pow(u, div(1.0, parameter(a, dtype, shape)))
-
-
+@sampler(wide=True)
 def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
           *, out_sharding: ShardingLike = None) -> Array:
     """Numbers in (0, 1] of density a x ** (a-1): uniform ones to the power 1/a.
 
     Args:
       a: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
 
     Returns:
       An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
@@ -619,22 +546,17 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     >>> print(x.mean().round(1))
     0.8
     """
-    return drawn_with("power", _power, key, (a,), shape, dtype, out_sharding)
+    u = 1.0 - unit(key, shape, dtype)
+    return transcendental.pow(u, 1.0 / parameter(a, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
-    log = transcendental.log(positive_unit(typed(key), shape, dtype))
-    return mul(sqrt(mul(log, -2.0)), parameter(scale, dtype, shape))
-
-
+@sampler(wide=True)
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh numbers times `scale`: lengths of normal vectors in two dimensions.
 
     Args:
       scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `scale`.
 
     Returns:
       An array of that shape and dtype; the mean of the squares is 2 scale².
@@ -643,22 +565,17 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     >>> print((x * x).mean().round())
     8.0
     """
-    return drawn_with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
+    log = transcendental.log(positive_unit(key, shape, dtype))
+    return sqrt(log * -2.0) * parameter(scale, dtype, shape)
 
 
-@fused(static=("shape", "dtype"))
-def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
-    return exp(mul(standard_normal(typed(key), shape, dtype),
-                   parameter(sigma, dtype, shape)))
-
-
+@sampler(wide=True)
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp of normal numbers of mean 0 and standard deviation `sigma`.
 
     Args:
       sigma: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `sigma`.
 
     Returns:
       An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
@@ -667,19 +584,10 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
     >>> print(x.mean().round(1))
     1.1
     """
-    return drawn_with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
+    return exp(standard_normal(key, shape, dtype) * parameter(sigma, dtype, shape))
 
 
-@fused(static=("shape", "dtype"))
-def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
-    left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
-    u = unit(typed(key), shape, dtype)
-    width, rising, falling = sub(right, left), sub(mode, left), sub(right, mode)
-    low = add(left, sqrt(mul(mul(u, width), rising)))
-    high = sub(right, sqrt(mul(mul(sub(1.0, u), width), falling)))
-    return select(lt(u, div(rising, width)), low, high)
-
-
+@sampler(wide=True)
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
@@ -687,7 +595,6 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
 
     Args:
       left, mode, right: in ascending order; arrays that broadcast to the shape.
-      shape: the result's shape; None is that of the parameters.
 
     Returns:
       An array of that shape and dtype; of mean (left + mode + right) / 3.
@@ -696,38 +603,21 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     >>> print(x.mean().round(1))
     2.0
     """
-    return drawn_with("triangular", _triangular, key, (left, mode, right), shape, dtype,
-                      out_sharding)
+    left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
+    u = unit(key, shape, dtype)
+    width, rising, falling = right - left, mode - left, right - mode
+    low = left + sqrt(u * width * rising)
+    high = right - sqrt((1.0 - u) * width * falling)
+    return where(u < rising / width, low, high)
 
 
-@fused(static=("shape", "dtype"))
-def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
-    """Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin."""
-    k1, k2 = subkeys(typed(key))
-    mean = parameter(mean, dtype, shape)
-    v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
-    y = mul(v, v)
-    # Where mean y is large the roots' difference cancels: there the smaller is a quotient.
-    w = mul(mean, y)
-    large = gt(w, 2.0 ** -5 / math.sqrt(finfo(dtype).eps))
-    some = select(large, full_like(mean, 1.0), mean)
-    mean2 = mul(some, some)
-    root = sqrt(add(mul(mul(4.0, some), y), mul(mean2, mul(y, y))))
-    x = sub(add(some, div(mul(mean2, y), 2.0)), mul(div(some, 2.0), root))
-    w = select(large, w, full_like(w, 1.0))
-    ratio = add(add(1.0, mul(0.5, w)), sqrt(mul(w, add(1.0, mul(0.25, w)))))   # larger root : mean
-    x = select(large, div(mean, ratio), x)
-    larger = select(large, mul(mean, ratio), div(mean2, x))
-    return select(le(z, div(mean, add(mean, x))), x, larger)
-
-
+@sampler(wide=True)
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Wald (inverse Gaussian) numbers of the given mean and scale 1.
 
     Args:
       mean: > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `mean`.
 
     Returns:
       An array of that shape and dtype, positive; of variance mean³.
@@ -736,12 +626,27 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     >>> print(x.mean().round(1))
     0.5
     """
-    return drawn_with("wald", _wald, key, (mean,), shape, dtype, out_sharding)
+    # Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin.
+    k1, k2 = subkeys(key)
+    mean = parameter(mean, dtype, shape)
+    v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
+    y = v * v
+    # Where mean y is large the roots' difference cancels: there the smaller is a quotient.
+    w = mean * y
+    large = w > 2.0 ** -5 / math.sqrt(finfo(dtype).eps)
+    some = where(large, 1.0, mean)
+    mean2 = some * some
+    root = sqrt(4.0 * some * y + mean2 * (y * y))
+    x = some + mean2 * y / 2.0 - some / 2.0 * root
+    w = where(large, w, 1.0)
+    ratio = 1.0 + 0.5 * w + sqrt(w * (1.0 + 0.25 * w))   # larger root : mean
+    x = where(large, mean / ratio, x)
+    larger = where(large, mean * ratio, mean2 / x)
+    return where(z <= mean / (mean + x), x, larger)
 
 
 complete_docstrings(globals(), {
     "key": "a single key.",
     "shape": "the result's shape.",
     "dtype": "a float dtype; None is the default one.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-}, example="from olympus import random")
+})

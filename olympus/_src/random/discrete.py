@@ -12,13 +12,10 @@ from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, mul, rem
-from ..lax.bits import bitwise_and
-from ..lax.comparison import gt, le, lt, select
+from ..lax.arithmetic import floor, rem
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cumsum
-from ..lax.families import add
 from ..lax.reduce import argmax
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
@@ -26,6 +23,7 @@ from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
 from ..lax.transcendental import log
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.indexing import take, take_along_axis
 from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
@@ -41,19 +39,18 @@ from ..types.shape import (
     sequence,
 )
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, integer_dtype, parameter
+from .arguments import draw_shape, parameter
 from .continuous import (
-    at_least_32_bits,
     gumbel_of,
     log_rest,
     positive_unit,
     precision_mode,
     rademacher_signs,
     subkeys,
-    typed_aval,
     unit,
 )
 from .keys import random_bits_p, typed
+from .sampler import at_least_32_bits, sampler, typed_aval
 
 __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher",
            "randint"]
@@ -67,15 +64,15 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
     dtype = at_least_32_bits(typeof(p).dtype)
     p = parameter(p, dtype, shape)
     if mode == "low":
-        return lt(unit(typed(key), shape, dtype), p)
+        return unit(typed(key), shape, dtype) < p
     pair = unit(typed(key), (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    return lt(mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), arithmetic.sub(p, high))
+    return low * 2.0 ** -dtypes.finfo(dtype).nmant < p - high
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
               out_sharding: ShardingLike = None) -> Array:
-    """True with probability `p`.
+    """Booleans that are True with probability `p`.
 
     Args:
       p: float; an array that broadcasts to the shape.
@@ -85,8 +82,8 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     Returns:
       A bool array. It has no derivative in `p`.
 
-    >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
-    dtype('bool')
+    >>> print(olympus.random.bernoulli(olympus.random.key(0), 0.3, (8,)))
+    [False False False False False  True False False]
     """
     typed_aval(key, "bernoulli")
     p = promote.plain(promote.operand("bernoulli", p))
@@ -114,7 +111,6 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     Returns:
       An array of that shape and dtype.
 
-    >>> from olympus import random
     >>> x = random.rademacher(random.key(0), (1000,), "int8")
     >>> print(x.min(), x.max(), x.dtype)
     -1 1 int8
@@ -155,7 +151,7 @@ def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
     limits, outer = dtypes.iinfo(dtype), dtypes.iinfo(own)
     above = None
     if int(outer.max) > int(limits.max):
-        above = gt(x, int(limits.max))
+        above = x > int(limits.max)
         x = arithmetic.min(x, full_like(x, int(limits.max)))
     if int(outer.min) < int(limits.min):
         x = arithmetic.max(x, full_like(x, int(limits.min)))
@@ -173,15 +169,15 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     width = max(32, dtypes.itemsize_bits(dtype))
     unsigned = dtypes.as_dtype(f"uint{width}")
     a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
-    span = arithmetic.sub(convert_element_type(high, unsigned), convert_element_type(low, unsigned))
-    span = select(le(high, low), full_like(span, 1), span)
+    span = convert_element_type(high, unsigned) - convert_element_type(low, unsigned)
+    span = where(high <= low, 1, span)
     if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
-        wider = gt(high, low) if beyond else bitwise_and(above, gt(high, low))
-        span = select(wider, add(span, 1), span)
+        wider = high > low if beyond else above & (high > low)
+        span = where(wider, span + 1, span)
     factor = rem(full_like(span, 2 ** (width // 2)), span)
-    factor = rem(mul(factor, factor), span)
-    offset = rem(add(mul(rem(a, span), factor), rem(b, span)), span)
-    return add(low, convert_element_type(offset, dtype))
+    factor = rem(factor * factor, span)
+    offset = rem(rem(a, span) * factor + rem(b, span), span)
+    return low + convert_element_type(offset, dtype)
 
 
 def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
@@ -198,8 +194,8 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     Returns:
       An array of that shape and dtype.
 
-    >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
-    (5,)
+    >>> print(olympus.random.randint(olympus.random.key(0), (5,), 0, 10))
+    [9 0 2 3 1]
     """
     typed_aval(key, "randint")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("randint", dtype)
@@ -213,37 +209,27 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     return constrain("randint", drawn, out_sharding)
 
 
-@fused(static=("shape", "dtype"))
-def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(p).dtype))
-    p = parameter(p, real, shape)
-    u = positive_unit(typed(key), shape, real)
-    count = floor(div(log(u), log_rest(p)))
-    return convert_element_type(add(count, 1.0), dtype)
-
-
+@sampler(counts=True)
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Numbers of trials, each of success probability `p`, up to and with the first success: 1, 2 …
+    """The numbers of trials up to and including the first success, each of probability `p`.
 
     Args:
       p: in (0, 1]; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `p`.
-      dtype: an integer dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype, of mean 1 / p.
 
-    >>> from olympus import random
     >>> x = random.geometric(random.key(0), 0.25, (10000,))
     >>> print(x.min(), x.mean().round(1))
     1 4.0
     """
-    typed_aval(key, "geometric")
-    dtype = integer_dtype("geometric", dtype)
-    p = promote.plain(promote.operand("geometric", p))
-    drawn = _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
-    return constrain("geometric", drawn, out_sharding)
+    given = promote.plain(promote.operand("geometric", p))
+    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(given).dtype))
+    p = parameter(given, real, shape)
+    u = positive_unit(key, shape, real)
+    count = floor(log(u) / log_rest(p))
+    return convert_element_type(count + 1.0, dtype)
 
 
 # Orders ------------------------------------------------------------------------------------------
@@ -261,7 +247,7 @@ def _shuffled(key: Any, x: Any, axis: int) -> Any:
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
         found = sort_key_val(words, x, axis)[1]
-        x = found if known_less(most, size) else select(gt(size, most), found, x)
+        x = found if known_less(most, size) else where(size > most, found, x)
     return x
 
 
@@ -326,14 +312,14 @@ def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) ->
     full_shape = (*prefix, *inner[:axis], aval.shape[axis], *inner[axis:])
     noise = gumbel_of(typed(key), full_shape, aval.dtype, mode)
     logits = parameter(logits, aval.dtype, full_shape)
-    return argmax(add(noise, logits), len(prefix) + axis, dtypes.default_int())
+    return argmax(noise + logits, len(prefix) + axis, dtypes.default_int())
 
 
 @fused(static=("shape", "axis", "mode"))
 def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
     """The k largest of logits plus Gumbel noise."""
     aval = typeof(logits)
-    noisy = add(logits, gumbel_of(typed(key), aval.shape, aval.dtype, mode))
+    noisy = logits + gumbel_of(typed(key), aval.shape, aval.dtype, mode)
     k = prod(shape[:len(shape) - aval.ndim + 1])
     found = top_k(moveaxis(noisy, axis, -1), k)[1]
     return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
@@ -353,10 +339,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     Returns:
       An int32 array (int64 with x64 on).
 
-    >>> import olympus
-    >>> import numpy as np
-    >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
-    1
+    >>> logits = onp.log(onp.array([0.2, 0.8, 0.0]))
+    >>> print(random.categorical(random.key(0), logits, shape=(8,)))
+    [1 1 1 1 1 1 0 0]
     """
     typed_aval(key, "categorical")
     logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))
@@ -385,9 +370,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
     """The place of uniform numbers in the running sum of the weights."""
     total = cumsum(p, 0)
-    u = arithmetic.sub(1.0, unit(typed(key), shape, typeof(p).dtype))
+    u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
     last = index_in_dim(total, -1, 0, False)
-    r = mul(parameter(last, typeof(p).dtype, shape), u)
+    r = parameter(last, typeof(p).dtype, shape) * u
     return convert_element_type(searchsorted(total, r), dtypes.default_int())
 
 
@@ -395,13 +380,14 @@ def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
 def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
     """The largest of log weights plus Gumbel noise."""
     aval = typeof(p)
-    noisy = add(gumbel_of(typed(key), aval.shape, aval.dtype, mode), log(p))
+    noisy = gumbel_of(typed(key), aval.shape, aval.dtype, mode) + log(p)
     return convert_element_type(top_k(noisy, draws)[1], dtypes.default_int())
 
 
 def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
-           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
-    """Random slices of an array.
+           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None, *,
+           out_sharding: ShardingLike = None) -> Array:
+    """Random slices of an array, with or without replacement.
 
     Args:
       a: an array, of which slices along `axis` are drawn; an integer n stands for 0 … n-1.
@@ -413,8 +399,8 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     Returns:
       An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
-    >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape
-    (4,)
+    >>> print(olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False))
+    [0 1 8 5]
     """
     typed_aval(key, "choice")
     shape = canonical_shape(sequence(shape, "choice", "shape"), "choice")
@@ -431,18 +417,23 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     draws = prod(shape)
     result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
     if draws == 0:
-        return full(result, 0, typeof(a).strong().dtype)
-    _check_choice(n, draws, replace)
-    if p is None and not replace:
-        order = permutation(key, a if own else n, axis)
-        return reshape(slice_in_dim(order, 0, draws, 1, axis), result)
-    if p is None:
-        index = randint(key, shape, 0, n)
+        drawn = full(result, 0, typeof(a).strong().dtype)
     else:
-        p = _weights(p, n)
-        index = (_weighted(key, p, shape=shape) if replace else
-                 reshape(_weighted_distinct(key, p, draws=draws, mode=mode), shape))
-    return index if not own else reshape(take(a, index, axis=axis, mode="clip"), result)
+        _check_choice(n, draws, replace)
+        if p is None and not replace:
+            order = permutation(key, a if own else n, axis)
+            drawn = slice_in_dim(order, 0, draws, 1, axis)
+        else:
+            index = (randint(key, shape, 0, n) if p is None else
+                     _weighted_places(key, _weights(p, n), shape, replace, mode))
+            drawn = take(a, index, axis=axis, mode="clip") if own else index
+    return constrain("choice", reshape(drawn, result), out_sharding)
+
+
+def _weighted_places(key: Any, p: Any, shape: Dims, replace: bool, mode: str) -> Any:
+    if replace:
+        return _weighted(key, p, shape=shape)
+    return reshape(_weighted_distinct(key, p, draws=prod(shape), mode=mode), shape)
 
 
 def _check_choice(n: int, draws: int, replace: bool) -> None:
@@ -464,6 +455,5 @@ def _weights(p: Any, n: int) -> Any:
 
 complete_docstrings(globals(), {
     "key": "a single key.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "axis": "the axis.",
-}, example="import olympus")
+})

@@ -12,10 +12,6 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
-from ..lax.arithmetic import div, mul, sub
-from ..lax.comparison import select
-from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
@@ -25,32 +21,15 @@ from ..numpy.reductions import sum as total
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
-from .continuous import (
-    at_least_32_bits,
-    drawn_with,
-    exponential_of,
-    narrowed,
-    rademacher_signs,
-    standard_normal,
-    subkeys,
-    typed_aval,
-)
-from .gamma import check_method, gamma_of, small_logs
+from .continuous import exponential_of, rademacher_signs, standard_normal, subkeys
+from .gamma import gamma_of, sizes
 from .keys import typed
+from .sampler import METHODS, at_least_32_bits, narrowed, one_of, sampler, typed_aval
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
 
 
-@fused(static=("shape", "dtype"))
-def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
-    """x / (x+y) of gamma numbers x and y, after division by the larger one."""
-    logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True)
-            for k, p in zip(subkeys(typed(key)), (a, b))]
-    largest = arithmetic.max(*logs)
-    x, y = (exp(sub(v, largest)) for v in logs)
-    return div(x, add(x, y))
-
-
+@sampler(wide=True, methods=METHODS)
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
          dtype: DTypeLike | None = None, *, method: str = "exact",
          out_sharding: ShardingLike = None) -> Array:
@@ -58,8 +37,6 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
 
     Args:
       a, b: parameters > 0; arrays that broadcast to the shape.
-      shape: the result's shape; None is that of the parameters.
-      method: "exact".
 
     Returns:
       An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
@@ -68,23 +45,28 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     >>> print(x.mean().round(2))
     0.25
     """
-    check_method("beta", method)
-    return drawn_with("beta", _beta, key, (a, b), shape, dtype, out_sharding)
+    # x / (x+y) of gamma numbers x and y, after division by the larger one.
+    logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True, method=method)
+            for k, p in zip(subkeys(key), (a, b))]
+    largest = arithmetic.max(*logs)
+    x, y = (exp(v - largest) for v in logs)
+    return x / (x + y)
 
 
-@fused(static=("shape", "dtype"))
-def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
+@fused(static=("shape", "dtype", "method"))
+def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any, method: str) -> Any:
     """Gamma numbers over their sum."""
-    logs = gamma_of(typed(key), parameter(alpha, dtype, shape), log_space=True)
+    logs = gamma_of(typed(key), parameter(alpha, dtype, shape), log_space=True, method=method)
     last = len(shape) - 1
     outer = tuple(range(last))
     largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
-    x = exp(sub(logs, largest))
-    return div(x, broadcast_in_dim(total(x, last), shape, outer))
+    x = exp(logs - largest)
+    return x / broadcast_in_dim(total(x, last), shape, outer)
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
-              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
+              dtype: DTypeLike | None = None, *, method: str = "exact",
+              out_sharding: ShardingLike = None) -> Array:
     """Vectors of positive numbers of sum 1, density the product of x[i] ** (alpha[i]-1).
 
     Args:
@@ -94,9 +76,9 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     Returns:
       An array of shape (*shape, n), differentiable in `alpha`.
 
-    >>> import olympus
-    >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
-    (2, 3)
+    >>> print(olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).round(2))
+    [[0.36 0.43 0.21]
+     [0.49 0.33 0.18]]
     """
     typed_aval(key, "dirichlet")
     own = shape_of(alpha)
@@ -105,20 +87,17 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
                          "an axis of parameters is required.")
     batch = own[:-1] if shape is None else canonical_shape(shape, "dirichlet")
     whole = draw_shape("dirichlet", (*batch, own[-1]), alpha)
-    drawn = _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype))
+    drawn = _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype),
+                       method=one_of("dirichlet", method, METHODS))
     return constrain("dirichlet", drawn, out_sharding)
 
 
-def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
-    half = mul(0.5, parameter(df, dtype, shape))
-    return mul(exp(gamma_of(key, half, log_space=True)), 2.0)
+def _chisquare_of(key: Any, df: Any, shape: Any, dtype: Any, method: str) -> Any:
+    half = 0.5 * parameter(df, dtype, shape)
+    return exp(gamma_of(key, half, log_space=True, method=method)) * 2.0
 
 
-@fused(static=("shape", "dtype"))
-def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
-    return _chisquare_of(typed(key), df, shape, dtype)
-
-
+@sampler(wide=True, methods=METHODS)
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, method: str = "exact",
               out_sharding: ShardingLike = None) -> Array:
@@ -126,8 +105,6 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
 
     Args:
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `df`.
-      method: "exact".
 
     Returns:
       An array of that shape and dtype; of mean df and variance 2 df.
@@ -136,24 +113,17 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     >>> print(x.mean().round(1))
     3.0
     """
-    check_method("chisquare", method)
-    return drawn_with("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding)
+    return _chisquare_of(key, df, shape, dtype, method)
 
 
-@fused(static=("shape", "dtype"))
-def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
-    above, below = (div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
-                    for k, df in zip(subkeys(typed(key))[::-1], (dfnum, dfden)))
-    return div(above, below)
-
-
+@sampler(wide=True, methods=METHODS)
 def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
-      dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
+      dtype: DTypeLike | None = None, *, method: str = "exact", out_sharding: ShardingLike = None
+      ) -> Array:
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
     Args:
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
-      shape: the result's shape; None is that of the parameters.
 
     Returns:
       An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
@@ -162,27 +132,18 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     >>> print(x.mean().round(1))
     1.1
     """
-    return drawn_with("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
+    above, below = (_chisquare_of(k, df, shape, dtype, method) / parameter(df, dtype, shape)
+                    for k, df in zip(subkeys(key)[::-1], (dfnum, dfden)))
+    return above / below
 
 
-@fused(static=("shape", "dtype"))
-def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
-    normal_key, gamma_key = subkeys(typed(key))
-    z = standard_normal(normal_key, shape, dtype)
-    half = div(parameter(df, dtype, shape), 2.0)
-    drawn = gamma_of(gamma_key, half)
-    small, logs = small_logs(gamma_key, half, drawn)
-    size = sqrt(div(half, select(small, full_like(drawn, 1.0), drawn)))
-    return mul(z, mul(size, exp(mul(-0.5, logs))))
-
-
+@sampler(wide=True, methods=METHODS)
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-      out_sharding: ShardingLike = None) -> Array:
-    """Student's t numbers: normal ones over the root of a chi-square number over its `df`.
+      method: str = "exact", out_sharding: ShardingLike = None) -> Array:
+    """Student's t numbers: z / sqrt(c / df) of a normal number z and a chi-square number c.
 
     Args:
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `df`.
 
     Returns:
       An array of that shape and dtype; of variance df / (df - 2) where df > 2.
@@ -191,35 +152,33 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     >>> print(f"{x.var():.1f}")
     1.3
     """
-    return drawn_with("t", _t, key, (df,), shape, dtype, out_sharding)
+    normal_key, gamma_key = subkeys(key)
+    z = standard_normal(normal_key, shape, dtype)
+    half = parameter(df, dtype, shape) / 2.0
+    drawn, logs = sizes(gamma_key, half, method)
+    return z * (sqrt(half / drawn) * exp(-0.5 * logs))
 
 
-def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any:
+def _generalized_normal_of(key: Any, power: Any, shape: Any, dtype: Any, method: str) -> Any:
     """`power` is 1 / p."""
     size_key, sign_key = subkeys(key)
-    drawn = gamma_of(size_key, power)
-    small, logs = small_logs(size_key, power, drawn)
-    size = transcendental.pow(select(small, full_like(drawn, 1.0), drawn), power)
-    return mul(rademacher_signs(sign_key, shape, dtype), mul(size, exp(mul(logs, power))))
-
-
-@fused(static=("shape", "dtype"))
-def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    return _generalized_normal_of(typed(key), parameter(_inverse(p), dtype, shape), shape, dtype)
+    drawn, logs = sizes(size_key, power, method)
+    size = transcendental.pow(drawn, power)
+    return rademacher_signs(sign_key, shape, dtype) * (size * exp(logs * power))
 
 
 def _inverse(p: Any) -> Any:
     """1 / p in the dtype of p, which JAX divides in, too."""
-    return div(1.0, promote.inexact(p))
+    return arithmetic.div(1.0, promote.inexact(p))
 
 
+@sampler(wide=True, methods=METHODS)
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
-                       *, out_sharding: ShardingLike = None) -> Array:
+                       *, method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Numbers of density exp(-|x|ᵖ), up to a factor: Laplace's at p = 1, bell-shaped at 2.
 
     Args:
       p: > 0; it broadcasts to the shape.
-      shape: the result's shape.
 
     Returns:
       An array of that shape and dtype; at p = 2 of variance 1/2.
@@ -228,8 +187,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     >>> print(x.var().round(1))
     0.5
     """
-    return drawn_with("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
-                      out_sharding)
+    return _generalized_normal_of(key, parameter(_inverse(p), dtype, shape), shape, dtype, method)
 
 
 @fused(static=("shape", "d", "dtype"))
@@ -240,11 +198,11 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
     inverse = parameter(_inverse(p), dtype, shape)
     inverses, powers = (broadcast_in_dim(x, whole, range(len(shape)))
                         for x in (inverse, parameter(p, dtype, shape)))
-    g = _generalized_normal_of(direction_key, inverses, whole, dtype)
+    g = _generalized_normal_of(direction_key, inverses, whole, dtype, "exact")
     e = exponential_of(size_key, shape, dtype)
     powered = total(transcendental.pow(arithmetic.abs(g), powers), len(shape))
-    size = transcendental.pow(add(powered, e), inverse)
-    return div(g, broadcast_in_dim(size, whole, range(len(shape))))
+    size = transcendental.pow(powered + e, inverse)
+    return g / broadcast_in_dim(size, whole, range(len(shape)))
 
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -259,9 +217,10 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     Returns:
       An array of shape (*shape, d).
 
-    >>> import olympus
-    >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape
-    (5, 3)
+    >>> print(olympus.random.ball(olympus.random.key(0), 2, shape=(3,)).round(2))
+    [[ 0.92  0.39]
+     [ 0.04 -0.91]
+     [ 0.12 -0.02]]
     """
     typed_aval(key, "ball")
     d = static_int(d, "ball", "d")
@@ -276,5 +235,4 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
 complete_docstrings(globals(), {
     "key": "a single key.",
     "dtype": "a float dtype; None is the default one.",
-    "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
-}, example="from olympus import random")
+})

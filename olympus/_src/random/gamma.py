@@ -16,31 +16,27 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
-from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
-from ..lax.arithmetic import div, mul, neg
 from ..lax.barriers import random_clone_p
-from ..lax.bits import bitwise_and, bitwise_or
-from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.shape import align, reshape
-from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
 from ..loops.map import map as map_
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 from ..types.sharding import ShardingLike
-from .arguments import any_of, draw_shape, float_dtype, parameter
-from .continuous import exponential_of, standard_normal, typed_aval, unit
-from .keys import random_split_p, typed
+from .arguments import any_of, parameter
+from .continuous import exponential_of, standard_normal, unit
+from .keys import random_split_p
+from .sampler import METHODS, sampler
 
-__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "small_logs"]
+__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "sizes"]
 
 Dims = tuple[int, ...]
 _SQUEEZE = 0.0331
@@ -56,16 +52,16 @@ def split_each(keys: Any, num: int) -> list[Any]:
 def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
     """Normal x and v = 1 + c x, drawn again until v > 0 or the element is not active."""
     def again(state: Any) -> Any:
-        return any_of(bitwise_and(active, le(state[2], 0.0)))
+        return any_of(active & (state[2] <= 0.0))
 
     def draw(state: Any) -> Any:
         keys, x, v = state
-        wanted = bitwise_and(active, le(v, 0.0))
+        wanted = active & (v <= 0.0)
         next_keys, sub = split_each(keys, 2)
         new = standard_normal(sub, (), typeof(c).dtype)
-        x = select(wanted, new, x)
-        v = select(wanted, add(1.0, mul(new, c)), v)
-        return select(wanted, next_keys, keys), x, v
+        x = where(wanted, new, x)
+        v = where(wanted, 1.0 + new * c, v)
+        return where(wanted, next_keys, keys), x, v
 
     _, x, v = while_loop(again, draw, (keys, full_like(c, 0.0), full_like(c, -1.0)))
     return x, v
@@ -74,8 +70,8 @@ def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
 def _accepted(keys: Any, a: Any) -> Any:
     """d V for a >= 1, where V is Marsaglia and Tsang's cube and d = a - 1/3."""
     dtype = typeof(a).dtype
-    d = arithmetic.sub(a, 1 / 3)
-    c = div(1 / 3, sqrt(d))
+    d = a - 1 / 3
+    c = (1 / 3) / sqrt(d)
 
     def again(state: Any) -> Any:
         return any_of(state[0])
@@ -84,15 +80,15 @@ def _accepted(keys: Any, a: Any) -> Any:
         active, keys, v3 = state
         next_keys, x_keys, u_keys = split_each(keys, 3)
         x, v = _positive(x_keys, c, active)
-        x2, new = mul(x, x), mul(mul(v, v), v)
+        x2, new = x * x, v * v * v
         u = unit(u_keys, (), dtype)
-        outside = ge(u, arithmetic.sub(1.0, mul(_SQUEEZE, mul(x2, x2))))
-        bound = add(mul(x2, 0.5), mul(d, add(arithmetic.sub(1.0, new), log(new))))
-        v3 = select(active, new, v3)
-        active = bitwise_and(active, bitwise_and(outside, ge(log(u), bound)))
-        return active, select(active, next_keys, keys), v3
+        outside = u >= 1.0 - _SQUEEZE * (x2 * x2)
+        bound = x2 * 0.5 + d * (1.0 - new + log(new))
+        v3 = where(active, new, v3)
+        active = active & (outside & (log(u) >= bound))
+        return active, where(active, next_keys, keys), v3
 
-    start = (eq(a, a), keys, full_like(a, 1.0))
+    start = (a == a, keys, full_like(a, 1.0))
     return d, while_loop(again, draw, start)[2]
 
 
@@ -102,24 +98,24 @@ def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
     For a < 1, that of a + 1 times u to the 1/a.
     """
     keys, boost_keys = split_each(keys, 2)
-    above = ge(a, 1.0)
-    power, plain = div(1.0, a), full_like(a, 0.0 if log_space else 1.0)
-    d, v = _accepted(keys, select(above, a, add(a, 1.0)))
+    above = a >= 1.0
+    power, plain = 1.0 / a, full_like(a, 0.0 if log_space else 1.0)
+    d, v = _accepted(keys, where(above, a, a + 1.0))
     if log_space:
-        log_u = neg(exponential_of(boost_keys, (), typeof(a).dtype))
-        plain_too = bitwise_or(above, eq(log_u, 0.0))
-        boost = select(plain_too, plain, mul(log_u, power))
-        return add(add(log(d), log(v)), boost)
-    u = arithmetic.sub(1.0, unit(boost_keys, (), typeof(a).dtype))
-    return mul(mul(d, v), select(above, plain, transcendental.pow(u, power)))
+        log_u = -exponential_of(boost_keys, (), typeof(a).dtype)
+        plain_too = above | (log_u == 0.0)
+        boost = where(plain_too, plain, log_u * power)
+        return log(d) + log(v) + boost
+    u = 1.0 - unit(boost_keys, (), typeof(a).dtype)
+    return d * v * where(above, plain, transcendental.pow(u, power))
 
 
 def _log_slope(a: Any, log_x: Any) -> Any:
     """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
-    tiny = lt(log_x, math.log(float(dtypes.finfo(typeof(a).dtype).eps)))
-    x = exp(select(tiny, full_like(log_x, 0.0), log_x))
-    near = div(arithmetic.sub(special.digamma(add(a, 1.0)), log_x), a)
-    return select(tiny, near, div(incomplete_gamma.random_gamma_grad(a, x), x))
+    tiny = log_x < math.log(float(dtypes.finfo(typeof(a).dtype).eps))
+    x = exp(where(tiny, 0.0, log_x))
+    near = (special.digamma(a + 1.0) - log_x) / a
+    return where(tiny, near, incomplete_gamma.random_gamma_grad(a, x) / x)
 
 
 class RandomGamma(Primitive):
@@ -151,7 +147,7 @@ class RandomGamma(Primitive):
         if type(tangents[1]) is Zero:
             return out, Zero(typeof(out).to_tangent_aval())
         slope = _log_slope if log_space else incomplete_gamma.random_gamma_grad
-        return out, mul(tangents[1], slope(a, out))
+        return out, tangents[1] * slope(a, out)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              log_space: bool) -> Any:
@@ -161,21 +157,30 @@ class RandomGamma(Primitive):
 random_gamma_p = RandomGamma("random_gamma")
 
 
-def gamma_of(key: Any, a: Any, log_space: bool = False) -> Any:
+def gamma_of(key: Any, a: Any, log_space: bool = False, method: str = "exact") -> Any:
     """Samples, or their logarithms, of the shape of the array `a`. The key is typed."""
-    return random_gamma_p.bind(key, a, log_space=log_space)
+    if method == "exact":
+        return random_gamma_p.bind(key, a, log_space=log_space)
+    logs = approximate_logs(key, a)
+    return logs if log_space else exp(logs)
 
 
-def small_logs(key: Any, a: Any, drawn: Any) -> tuple[Any, Any]:
-    """(which of the samples are too small for the dtype, the logarithms of those, 0 of others).
+def sizes(key: Any, a: Any, method: str) -> tuple[Any, Any]:
+    """(drawn, logs): the samples are drawn * exp(logs). The key is typed.
 
-    They are drawn again, with the key of the samples, if there are any.
+    Of those that are too small for the dtype `drawn` is 1, of others `logs` is 0. The former are
+    drawn again, with the same key, if there are any.
     """
-    small = bitwise_or(lt(drawn, float(dtypes.finfo(typeof(a).dtype).tiny)), eq(drawn, 0.0))
+    if method == "approximate":
+        logs = approximate_logs(key, a)
+        return full_like(logs, 1.0), logs
+    drawn = gamma_of(key, a)
+    small = (drawn < float(dtypes.finfo(typeof(a).dtype).tiny)) | (drawn == 0.0)
     zero = full_like(drawn, 0.0)
     key = random_clone_p.bind(key)
     logs = cond(any_of(small), lambda: gamma_of(key, a, log_space=True), lambda: zero)
-    return small, select(small, logs, zero)
+    logs = where(small, logs, zero)
+    return where(small, 1.0, drawn), logs
 
 
 def approximate_logs(key: Any, a: Any) -> Any:
@@ -185,33 +190,13 @@ def approximate_logs(key: Any, a: Any) -> Any:
     684), and times u ** (1 / a) it is one of a.
     """
     normal_key, uniform_key = split_each(key, 2)
-    more, shape, dtype = add(a, 1.0), typeof(a).shape, typeof(a).dtype
-    root = add(arithmetic.sub(1.0, div(1 / 9, more)), div(
-        standard_normal(normal_key, shape, dtype), mul(3.0, sqrt(more))))
+    more, shape, dtype = a + 1.0, typeof(a).shape, typeof(a).dtype
+    root = 1.0 - (1 / 9) / more + standard_normal(normal_key, shape, dtype) / (3.0 * sqrt(more))
     root = arithmetic.max(root, full_like(root, float(dtypes.finfo(dtype).tiny)))
-    return arithmetic.sub(add(log(more), mul(3.0, log(root))),
-                          div(exponential_of(uniform_key, shape, dtype), a))
+    return log(more) + 3.0 * log(root) - exponential_of(uniform_key, shape, dtype) / a
 
 
-@fused(static=("shape", "dtype", "log_space", "method"))
-def _gamma(key: Any, a: Any, *, shape: Dims, dtype: Any, log_space: bool, method: str) -> Any:
-    key, a = typed(key), parameter(a, dtype, shape)
-    if method == "exact":
-        return gamma_of(key, a, log_space)
-    logs = approximate_logs(key, a)
-    return logs if log_space else exp(logs)
-
-
-def check_method(name: str, method: str, methods: tuple[str, ...] = ("exact",)) -> None:
-    """ValueError unless the method is one of these."""
-    if method not in methods:
-        raise ValueError(f"{name}: method {method!r} given; {' or '.join(map(repr, methods))} is "
-                         "required.")
-
-
-_METHODS = ("exact", "approximate")
-
-
+@sampler(methods=METHODS)
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
           *, method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Gamma numbers, density x ** (a-1) * exp(-x) / Γ(a).
@@ -220,51 +205,30 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     implicit reparametrisation (see `lax.random_gamma_grad`).
 
     Args:
-      key: a single key.
       a: the shape parameter, >= 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
-      dtype: a float dtype; None is the default one.
-      method: "exact"; or "approximate", without a loop, whose probabilities are off by less than
-        0.005, less for large `a`: for simulations that need many numbers and no tails.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype; of mean and variance `a`.
 
-    >>> import olympus
-    >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
-    (2,)
+    >>> print(olympus.random.gamma(olympus.random.key(0), 3.0, (4,)).round(2))
+    [2.57 2.78 1.97 5.41]
     """
-    check_method("gamma", method, _METHODS)
-    typed_aval(key, "gamma")
-    drawn = _gamma(key, a, shape=draw_shape("gamma", shape, a), dtype=float_dtype("gamma", dtype),
-                   log_space=False, method=method)
-    return constrain("gamma", drawn, out_sharding)
+    return gamma_of(key, parameter(a, dtype, shape), method=method)
 
 
+@sampler(methods=METHODS)
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, method: str = "exact",
              out_sharding: ShardingLike = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
     Args:
-      key: a single key.
       a: the shape parameter, >= 0; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `a`.
-      dtype: a float dtype; None is the default one.
-      method: "exact"; or "approximate", without a loop, whose probabilities are off by less than
-        0.005, less for large `a`: for simulations that need many numbers and no tails.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype: the logarithms of what `gamma` draws with the same key.
 
-    >>> from olympus import random
     >>> random.gamma(random.key(1), 1e-3), random.loggamma(random.key(1), 1e-3).round()
     (Array(0., dtype=float32), Array(-1763., dtype=float32))
     """
-    check_method("loggamma", method, _METHODS)
-    typed_aval(key, "loggamma")
-    drawn = _gamma(key, a, shape=draw_shape("loggamma", shape, a),
-                   dtype=float_dtype("loggamma", dtype), log_space=True, method=method)
-    return constrain("loggamma", drawn, out_sharding)
+    return gamma_of(key, parameter(a, dtype, shape), log_space=True, method=method)

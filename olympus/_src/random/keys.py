@@ -171,7 +171,7 @@ class PRNGKeyArray(lib.Array):
         return manipulation.squeeze(self, axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Two axes exchanged."""
+        """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
@@ -473,7 +473,6 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
     Returns:
       key<fry>[].
 
-    >>> import olympus
     >>> olympus.random.key(7)
     Array((), dtype=key<fry>) overlaying:
     [0 7]
@@ -493,7 +492,6 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     Returns:
       uint32[2]; the functions here take it where they take a typed key.
 
-    >>> import olympus
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
     """
@@ -528,7 +526,6 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLi
     Returns:
       Typed keys.
 
-    >>> from olympus import random
     >>> key = random.key(7)
     >>> bool(random.wrap_key_data(random.key_data(key)) == key)
     True
@@ -565,7 +562,7 @@ def typed_scalar(name: str, key: Any) -> Any:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words behind typed keys of shape [...]: uint32[..., 2].
+    """The words of typed keys of shape [...], as uint32[..., 2].
 
     Args:
       keys: typed keys, or raw ones, which stay.
@@ -573,7 +570,6 @@ def key_data(keys: ArrayLike) -> Array:
     Returns:
       uint32[..., 2]; for storing keys, and `wrap_key_data`.
 
-    >>> import olympus
     >>> print(olympus.random.key_data(olympus.random.key(7)))
     [0 7]
     """
@@ -589,7 +585,6 @@ def key_impl(keys: ArrayLike) -> str:
     Returns:
       A str.
 
-    >>> from olympus import random
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
@@ -601,7 +596,7 @@ def _as_given(given: Any, keys: Any) -> Any:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key: for code that checks that no key is used twice, a different one.
+    """The same key, which counts as a new one for the check of key reuse.
 
     Args:
       key: typed or raw keys, any shape.
@@ -609,7 +604,6 @@ def clone(key: ArrayLike) -> Array:
     Returns:
       Keys with the same words, in the form in which they were given.
 
-    >>> from olympus import random
     >>> key = random.key(0)
     >>> bool(random.clone(key) == key)
     True
@@ -618,7 +612,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """New keys from a key, which should not be used any more.
+    """Make new keys from a key, which must not be used again.
 
     Args:
       key: a single key.
@@ -627,9 +621,9 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Returns:
       Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
-    >>> import olympus
-    >>> olympus.random.split(olympus.random.key(0), 3).shape
-    (3,)
+    >>> first, second = random.split(random.key(0))
+    >>> print(random.randint(first, (3,), 0, 99), random.randint(second, (3,), 0, 99))
+    [10 71 37] [26 61 79]
     """
     keys = typed_scalar("split", key)
     return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(num, "split")))
@@ -640,15 +634,14 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Args:
       key: a single key.
-      data: the integer, which may be traced: a scalar.
+      data: the integer, a scalar, which may be traced.
 
     Returns:
-      A key of the form that was given.
+      A key, typed or raw as the given one.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.
 
-    >>> import olympus
     >>> key = olympus.random.key(0)
     >>> bool(olympus.random.fold_in(key, 1) == olympus.random.fold_in(key, 2))
     False

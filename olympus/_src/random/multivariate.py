@@ -7,12 +7,8 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
-from ..lax.arithmetic import mul, sign
-from ..lax.bits import bitwise_and
-from ..lax.comparison import ge, lt, select
+from ..lax.arithmetic import sign
 from ..lax.convert import convert_element_type
-from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.linalg.cholesky import cholesky
 from ..lax.linalg.eigh import eigh
 from ..lax.linalg.qr import qr
@@ -22,6 +18,7 @@ from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
 from ..lax.transcendental import sqrt
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.einsum import einsum
 from ..numpy.linalg.norms import diagonal
 from ..numpy.manipulation import swapaxes
@@ -29,8 +26,9 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape, less, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, float_dtype, parameter, refuse_complex, shape_of
-from .continuous import standard_normal, typed_aval
+from .continuous import standard_normal
 from .keys import typed
+from .sampler import typed_aval
 
 __all__ = ["multivariate_normal", "orthogonal"]
 
@@ -54,11 +52,11 @@ def _scaled(vectors: Any, squares: Any) -> Any:
     shape = typeof(vectors).shape
     outer = tuple(range(len(shape) - 2))
     largest = reduce_max(squares, (len(shape) - 2,))
-    slack = mul(largest, -shape[-1] * float(dtypes.finfo(typeof(squares).dtype).eps))
+    slack = largest * (-shape[-1] * float(dtypes.finfo(typeof(squares).dtype).eps))
     slack = broadcast_in_dim(slack, typeof(squares).shape, outer)
-    rounded = bitwise_and(lt(squares, 0.0), ge(squares, slack))
-    roots = sqrt(select(rounded, full_like(squares, 0.0), squares))
-    return mul(vectors, broadcast_in_dim(roots, shape, _columns(vectors)))
+    rounded = (squares < 0.0) & (squares >= slack)
+    roots = sqrt(where(rounded, 0.0, squares))
+    return vectors * broadcast_in_dim(roots, shape, _columns(vectors))
 
 
 def _factor(cov: Any, method: str) -> Any:
@@ -68,7 +66,7 @@ def _factor(cov: Any, method: str) -> Any:
     if method == "eigh":
         return _scaled(*eigh(cov))
     left, values, _ = svd(cov)
-    return mul(left, broadcast_in_dim(sqrt(values), typeof(left).shape, _columns(left)))
+    return left * broadcast_in_dim(sqrt(values), typeof(left).shape, _columns(left))
 
 
 @fused(static=("shape", "dtype", "method"))
@@ -81,7 +79,7 @@ def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Dims, dtype: A
     factor = _factor(parameter(cov, given, shape_of(cov)), method)
     z = standard_normal(typed(key), shape, dtype)
     moved = einsum("...ij,...j->...i", factor, z)
-    out = add(parameter(mean, typeof(moved).dtype, shape), moved)
+    out = parameter(mean, typeof(moved).dtype, shape) + moved
     return convert_element_type(out, dtype)
 
 
@@ -104,7 +102,6 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
     Returns:
       An array of shape (*shape, n), differentiable in mean and cov.
 
-    >>> from olympus import random
     >>> import numpy as np
     >>> x = random.multivariate_normal(random.key(0), np.zeros(2), np.array([[4, 1], [1, 4]]),
     ...                                (10000,))
@@ -145,7 +142,7 @@ def _orthogonal(key: Any, *, shape: Dims, n: int, m: int, dtype: Any) -> Any:
     q, r = qr(standard_normal(typed(key), tall, drawn), full_matrices=False)
     signs = broadcast_in_dim(sign(diagonal(r)), typeof(q).shape,
                              (*range(len(shape)), len(shape) + 1))
-    q = mul(q, signs)
+    q = q * signs
     return convert_element_type(swapaxes(q, -1, -2) if less(n, m) else q, dtype)
 
 
@@ -168,7 +165,6 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     Returns:
       An array of shape (*shape, n, m).
 
-    >>> from olympus import random
     >>> q = random.orthogonal(random.key(0), 3)
     >>> print(abs((q @ q.T).round(3)))
     [[1. 0. 0.]

@@ -7,23 +7,19 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
-from ..jit.fused import fused
-from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import stop_gradient
-from ..lax.bits import bitwise_and
-from ..lax.comparison import ge, gt, select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.transcendental import exp, sqrt
 from ..loops.while_loop import fori_loop
+from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, parameter
-from .continuous import drawn_with, standard_normal, subkeys
-from .counts import F32, poisson_of
+from .arguments import F32, parameter
+from .continuous import standard_normal, subkeys
 from .gamma import gamma_of
-from .keys import typed
+from .poisson import poisson_of
+from .sampler import sampler
 
 __all__ = ["noncentral_chisquare", "noncentral_f"]
 
@@ -37,15 +33,15 @@ def _slope(x: Any, df: Any, nonc: Any) -> Any:
     s(v) = 1 / (2 (v+1) + z² s(v+1)). The recurrence starts at an order where Amos's bound (1974,
     Math. Comput. 28, 239) is close to s, and comes closer with each step.
     """
-    square, v = mul(x, nonc), sub(mul(0.5, df), 1.0)
-    high = add(v, float(_STEPS))
-    root = sqrt(add(mul(add(high, 1.5), add(high, 1.5)), square))
+    square, v = x * nonc, 0.5 * df - 1.0
+    high = v + float(_STEPS)
+    root = sqrt((high + 1.5) * (high + 1.5) + square)
 
     def step(i: Any, s: Any) -> Any:
-        order = sub(high, convert_element_type(i, typeof(x).dtype))     # that of 1 / (2 order + …)
-        return div(1.0, add(mul(2.0, order), mul(square, s)))
+        order = high - convert_element_type(i, typeof(x).dtype)     # that of 1 / (2 order + …)
+        return 1.0 / (2.0 * order + square * s)
 
-    return mul(x, fori_loop(0, _STEPS, step, div(1.0, add(add(high, 0.5), root))))
+    return x * fori_loop(0, _STEPS, step, 1.0 / (high + 0.5 + root))
 
 
 @custom_jvp
@@ -54,8 +50,7 @@ def _moved(x: Any, df: Any, nonc: Any) -> Any:
     return x
 
 
-_moved.defjvps(lambda t, y, x, df, nonc: t, None,
-               lambda t, y, x, df, nonc: mul(t, _slope(x, df, nonc)))
+_moved.defjvps(lambda t, y, x, df, nonc: t, None, lambda t, y, x, df, nonc: t * _slope(x, df, nonc))
 
 
 def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
@@ -65,25 +60,20 @@ def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
     """
     shape = typeof(df).shape
     normal_key, poisson_key, gamma_key = subkeys(key, 3)
-    possible = bitwise_and(gt(df, 0.0), ge(nonc, 0.0))
-    fixed = stop_gradient(select(possible, nonc, full_like(nonc, 0.0)))
-    above, zero = gt(df, 1.0), full_like(df, 0.0)
-    shifted = add(standard_normal(normal_key, shape, dtype), sqrt(fixed))
-    half = convert_element_type(mul(select(above, zero, fixed), 0.5), F32)
+    possible = (df > 0.0) & (nonc >= 0.0)
+    fixed = stop_gradient(where(possible, nonc, 0.0))
+    above, zero = df > 1.0, full_like(df, 0.0)
+    shifted = standard_normal(normal_key, shape, dtype) + sqrt(fixed)
+    half = convert_element_type(where(above, zero, fixed) * 0.5, F32)
     k = convert_element_type(poisson_of(poisson_key, half, dtypes.default_int()), dtype)
-    a = select(above, mul(sub(df, 1.0), 0.5), add(mul(df, 0.5), k))
-    a = select(possible, a, full_like(a, 1.0))
-    chi = mul(exp(gamma_of(gamma_key, a, log_space=True)), 2.0)
-    x = add(chi, select(above, mul(shifted, shifted), zero))
-    return select(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
+    a = where(above, (df - 1.0) * 0.5, df * 0.5 + k)
+    a = where(possible, a, 1.0)
+    chi = exp(gamma_of(gamma_key, a, log_space=True)) * 2.0
+    x = chi + where(above, shifted * shifted, zero)
+    return where(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
 
 
-@fused(static=("shape", "dtype"))
-def _noncentral_chisquare(key: Any, df: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
-    df, nonc = parameter(df, dtype, shape), parameter(nonc, dtype, shape)
-    return _noncentral_of(typed(key), df, nonc, dtype)
-
-
+@sampler(wide=True)
 def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: Shape | None = None,
                          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None
                         ) -> Array:
@@ -94,56 +84,41 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
     chapter 29).
 
     Args:
-      key: a single key.
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
       nonc: noncentrality, >= 0; an array that broadcasts to the shape. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, of mean df + nonc. It is differentiable: in `nonc` as the
       quantile that it is, in `df` as the gamma number in it is.
 
-    >>> from olympus import random
     >>> x = random.noncentral_chisquare(random.key(0), 3.0, 2.0, (10000,))
     >>> print(x.mean().round())
     5.0
     """
-    return drawn_with("noncentral_chisquare", _noncentral_chisquare, key, (df, nonc), shape, dtype,
-                      out_sharding)
+    df, nonc = parameter(df, dtype, shape), parameter(nonc, dtype, shape)
+    return _noncentral_of(key, df, nonc, dtype)
 
 
-@fused(static=("shape", "dtype"))
-def _noncentral_f(key: Any, dfnum: Any, dfden: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
-    dfnum, dfden, nonc = (parameter(x, dtype, shape) for x in (dfnum, dfden, nonc))
-    above_key, below_key = subkeys(typed(key))
-    half = mul(dfden, 0.5)
-    below = div(exp(gamma_of(below_key, half, log_space=True)), half)
-    return div(div(_noncentral_of(above_key, dfnum, nonc, dtype), dfnum), below)
-
-
+@sampler(wide=True)
 def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: ArrayLike,
                  shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                  out_sharding: ShardingLike = None) -> Array:
-    """Noncentral F numbers: those of `f` with a noncentral chi-square number above.
+    """Noncentral F numbers: those of `f` with a noncentral chi-square number as numerator.
 
     Args:
-      key: a single key.
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
       nonc: noncentrality of the number above, >= 0; likewise. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in its parameters as
       `noncentral_chisquare` is.
 
-    >>> from olympus import random
     >>> x = random.noncentral_f(random.key(0), 3.0, 22.0, 3.0, (10000,))
     >>> print(x.mean().round(1))                    # 22 (3 + 3) / (3 (22 - 2))
     2.2
     """
-    return drawn_with("noncentral_f", _noncentral_f, key, (dfnum, dfden, nonc), shape, dtype,
-                      out_sharding)
+    dfnum, dfden, nonc = (parameter(x, dtype, shape) for x in (dfnum, dfden, nonc))
+    above_key, below_key = subkeys(key)
+    half = dfden * 0.5
+    below = exp(gamma_of(below_key, half, log_space=True)) / half
+    return _noncentral_of(above_key, dfnum, nonc, dtype) / dfnum / below

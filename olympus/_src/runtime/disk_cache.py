@@ -320,6 +320,7 @@ def entry_name(name: str) -> str:
 def _flags() -> list[str]:
     """The flags of XLA from the environment, which may name a file of them."""
     text = os.environ.get("XLA_FLAGS", "").strip()
+    # What is in the file counts: its name stays where flags change.
     if text and not text.startswith("-"):
         with contextlib.suppress(OSError):
             text = Path(text).read_text()
@@ -342,6 +343,7 @@ def _libraries(path: str) -> str:
     """A digest of jaxlib's libraries, which a release may have in several builds."""
     found = lib.libraries()
     stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in found]
+    # The directory keeps the digest by times and sizes, so that later processes read no library.
     directory, key = Directory(path, named=False), f"jaxlib-{stable_digest(stats)}"
     with contextlib.suppress(OSError, ValueError):
         entry = directory.get(key)
@@ -421,6 +423,7 @@ class _Writer:
     def add(self, directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
         """Let the thread call what writes so many bytes, unless too many wait."""
         with self._lock:
+            # The first one is taken however large it is; others only while little waits.
             if self._bytes and self._bytes + size > _MOST_WAITING:
                 return
             self._calls.append((directory, name, size, call))
@@ -437,6 +440,7 @@ class _Writer:
 
     def _run(self) -> None:
         while True:
+            # In one lock: `add` starts a thread where it sees none, and never misses this one.
             with self._lock:
                 if not self._calls:
                     self._thread = None
@@ -640,8 +644,6 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
       path: the directory, made when it is first written to; None turns the cache off.
 
     >>> import os
-    >>> import olympus
-    >>> from olympus.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.set_cache_dir(os.path.expanduser("~/.cache/olympus"))
     >>> os.path.basename(olympus.config.olympus_compilation_cache_dir)
     'olympus'
@@ -655,7 +657,6 @@ def reset_cache() -> None:
 
     What is in the directory stays.
 
-    >>> from olympus.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()
     """
     _told.clear()

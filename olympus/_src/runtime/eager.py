@@ -345,8 +345,6 @@ def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
     Returns:
       The result; a list if the primitive has several.
 
-    >>> import olympus
-    >>> from olympus.interpreters import xla
     >>> print(xla.apply_primitive(olympus.lax.neg_p, 2.0))
     -2.0
     """

@@ -163,6 +163,7 @@ class _Around:
 
     def iteration(self) -> list[str]:
         """Which iteration it is, if the equation is a loop."""
+        # The run that is under way has been counted when it began.
         prim, params, i = self.eqn.primitive, self.eqn.params, self.runs[self.body] - 1
         if not (getattr(prim, "rows", 0) or prim.endless):
             return []
@@ -196,12 +197,14 @@ class _Search:
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
         wrong = [x for x in outs if _has(self.test, x)]
+        # Where an operand is wrong, too, the equation only hands it on.
         if wrong and not any(_has(self.test, x) for x in ins):
             # The bodies first: what is found in one is raised there, nearer to the cause.
             if isinstance(eqn.primitive, Higher):
                 self.around.append(_Around(eqn))
                 eqn.primitive.step_through(self.run, *ins, **eqn.params)
                 self.around.pop()
+            # Nothing in the bodies: it is the equation itself, as XLA computed it.
             raise _Found(self.told(closed, eqn, wrong[0], ins))
         return out
 

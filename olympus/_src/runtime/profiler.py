@@ -143,7 +143,6 @@ def annotate_function(func: Callable[..., Any], name: str | None = None,
     Returns:
       A function of the same arguments. TypeError for what cannot be called.
 
-    >>> import olympus
     >>> @olympus.profiler.annotate_function
     ... def load(n):
     ...     return n + 1
@@ -281,7 +280,6 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
     RuntimeError while a profile is under way: XLA writes none then.
 
     >>> import os, tempfile
-    >>> import olympus
     >>> with olympus.profiler.trace() as session:
     ...     pass
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -359,7 +357,6 @@ def start_trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = Fa
     RuntimeError while another profile is under way.
 
     >>> import glob, tempfile
-    >>> import olympus
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     olympus.profiler.start_trace(folder)
     ...     _ = olympus.numpy.ones(3).sum().block_until_ready()
@@ -376,7 +373,6 @@ def stop_trace() -> None:
     What devices still compute is not in it: wait for results (`block_until_ready`) before.
     RuntimeError if none is under way.
 
-    >>> import olympus
     >>> olympus.profiler.stop_trace()
     Traceback (most recent call last):
     RuntimeError: profiler: no profile is under way; start one before ...
@@ -403,7 +399,6 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
     Returns:
       A context manager of the `ProfileSession`, which has the `profile_data` afterwards.
 
-    >>> import olympus
     >>> with olympus.profiler.trace() as session:
     ...     _ = olympus.numpy.ones(3).sum().block_until_ready()
     >>> sorted(plane.name for plane in session.profile_data.planes)[0]
@@ -425,7 +420,6 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       The server. ValueError if one is there already.
 
     >>> import socket
-    >>> import olympus
     >>> with socket.socket() as probe:          # a free port
     ...     probe.bind(("127.0.0.1", 0))
     ...     port = probe.getsockname()[1]
@@ -453,7 +447,6 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 def stop_server() -> None:
     """End the server that `start_server` made; ValueError if there is none.
 
-    >>> import olympus
     >>> olympus.profiler.stop_server()
     Traceback (most recent call last):
     ValueError: stop_server: no server of profiles is there; start one before.
@@ -477,7 +470,6 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
     >>> import os
     >>> import socket
-    >>> import olympus
     >>> with socket.socket() as probe:          # a free port
     ...     probe.bind(("127.0.0.1", 0))
     ...     port = probe.getsockname()[1]
@@ -505,7 +497,6 @@ def device_memory_profile(backend: str | None = None) -> bytes:
       With `olympus_array_tracebacks` also which lines of Python made them.
 
     >>> import gzip
-    >>> import olympus
     >>> profile = gzip.decompress(olympus.profiler.device_memory_profile())
     >>> b"bytes" in profile and b"device" in profile
     True
@@ -522,7 +513,6 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
       backend: the platform's name; None is the default one.
 
     >>> import os, tempfile
-    >>> import olympus
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "memory.prof")
     ...     olympus.profiler.save_device_memory_profile(path)
@@ -542,8 +532,6 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
       The bytes of XLA's message `ProfiledInstructionsProto`; none if no GPU was profiled.
 
     >>> import tempfile
-    >>> import olympus
-    >>> from olympus.experimental import profiler
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with olympus.profiler.trace(folder):
     ...         pass

@@ -178,9 +178,6 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
       orthogonalize: weigh the first and last elements so that "ortho" makes an orthogonal matrix;
         that is what norm="ortho" does unless this is False.
 
-    Returns:
-      An array like x, with n elements along the axis.
-
     Raises ValueError for other types and norms, and for an axis without elements.
 
     >>> print(olympus.scipy.fft.dct(onp.ones(2)))
@@ -200,9 +197,6 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
 
     Args:
       norm, orthogonalize: as of `dct`.
-
-    Returns:
-      An array like x, with n elements along the axis.
 
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
@@ -260,9 +254,6 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
         for type 1); "ortho": its square root.
       orthogonalize: as of `dct`.
 
-    Returns:
-      An array like x, with n elements along the axis.
-
     Raises ValueError for other types and norms, and for an axis without elements.
 
     >>> print(onp.round(olympus.scipy.fft.dst(onp.array([1., 2., 3.])), 4))
@@ -278,9 +269,6 @@ def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
 
     Args:
       norm, orthogonalize: as of `dst`.
-
-    Returns:
-      An array like x, with n elements along the axis.
 
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
@@ -347,7 +335,7 @@ def _nearest(name: str, target: Any, real: bool, step: int) -> int:
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The least size from `target` on whose transform is fast: one of small prime factors only.
+    """The least size >= `target` whose transform is fast: a product of small primes.
 
     Args:
       target: a size.
@@ -358,7 +346,6 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
     Raises ValueError for a target below 1.
 
-    >>> import olympus
     >>> print(olympus.scipy.fft.next_fast_len(13), olympus.scipy.fft.next_fast_len(13, real=True))
     14 15
     """
@@ -366,7 +353,7 @@ def next_fast_len(target: int, real: bool = False) -> int:
 
 
 def prev_fast_len(target: int, real: bool = False) -> int:
-    """The largest size up to `target` whose transform is fast.
+    """The largest size <= `target` whose transform is fast.
 
     Args:
       target: a size.
@@ -377,7 +364,6 @@ def prev_fast_len(target: int, real: bool = False) -> int:
 
     Raises ValueError for a target below 1.
 
-    >>> import olympus
     >>> print(olympus.scipy.fft.prev_fast_len(13), olympus.scipy.fft.prev_fast_len(13, real=True))
     12 12
     """
@@ -391,4 +377,4 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "s": "the sizes of the axes, which are cut, or filled up with zeros.",
     "axes": "along which; all, or the last ones if only s is given.",
-}, example="import olympus.numpy as onp, olympus")
+}, returns="An array like x, with n elements along the axis.")

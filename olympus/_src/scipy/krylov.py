@@ -189,7 +189,6 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
 
     Raises ValueError for shapes and structures that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[4., 1.], [1., 3.]])
     >>> x, info = olympus.scipy.sparse.linalg.cg(a, onp.array([1., 2.]))
     >>> print(onp.round(x, 4), info)
@@ -242,7 +241,6 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
 
     Raises ValueError for shapes and structures that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[4., 1.], [0., 3.]])
     >>> x, info = olympus.scipy.sparse.linalg.bicgstab(a, onp.array([6., 6.]))
     >>> print(onp.round(x, 3), info)
@@ -310,7 +308,6 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
 
     Raises ValueError for shapes and structures that do not fit and another solve_method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[4., 1.], [0., 3.]])
     >>> x, info = olympus.scipy.sparse.linalg.gmres(a, onp.array([6., 6.]))
     >>> print(onp.round(x, 3), info)

@@ -28,7 +28,6 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     Returns:
       (code [m], an int; distance [m], Euclidean).
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.cluster.vq import vq
     >>> code, distance = vq(onp.array([[0., 1.], [5., 5.]]), onp.array([[0., 0.], [5., 4.]]))
     >>> print(code, distance)

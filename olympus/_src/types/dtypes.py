@@ -209,7 +209,6 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     Returns:
       A `numpy.dtype`, or the extended dtype.
 
-    >>> from olympus import dtypes
     >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
     """
@@ -268,7 +267,6 @@ def scalar_type_of(x: Any) -> type:
     Returns:
       A type. TypeError for dtypes that are not numeric.
 
-    >>> from olympus import dtypes
     >>> dtypes.scalar_type_of("bfloat16"), dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
     """
@@ -433,7 +431,6 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
       A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
       TypeError.
 
-    >>> import olympus.numpy as onp
     >>> onp.isdtype("bfloat16", "real floating"), onp.isdtype("int8", ("bool", "unsigned integer"))
     (True, False)
     """
@@ -479,7 +476,6 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     Returns:
       A Python bool.
 
-    >>> import olympus.numpy as onp
     >>> onp.can_cast("int8", "float16"), onp.can_cast("float32", "int32", "same_kind")
     (True, False)
     """
@@ -764,7 +760,7 @@ class ScalarType(type):
         dtype = _DTYPE[name]
         return super().__new__(cls, name, (), {
             "__module__": "olympus.numpy", "__slots__": (), "dtype": dtype,
-            "__doc__": f"The dtype {name}; called, an array of it: `{name}(x)`.\n\n"
+            "__doc__": f"The dtype {name}; `{name}(x)` makes an array of it.\n\n"
                        f">>> import olympus.numpy as onp\n>>> onp.dtype(onp.{name})\n{dtype!r}\n"})
 
     def __init__(self, name: str) -> None:

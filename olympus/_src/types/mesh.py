@@ -36,7 +36,7 @@ mesh_of_types: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_ke
 
 
 class AxisType(enum.Enum):
-    """Who decides how values are spread over an axis of a mesh.
+    """The way in which shardings along a mesh axis are decided.
 
     Auto: XLA does. Explicit: their types say it. Manual: the program is that of one device.
 
@@ -54,7 +54,7 @@ class AxisType(enum.Enum):
 
 
 class UnreducedKind(enum.Enum):
-    """How the parts of an unreduced value make up the value.
+    """The operation that combines the parts of an unreduced value.
 
     >>> from olympus.sharding import UnreducedKind
     >>> UnreducedKind.sum
@@ -68,7 +68,7 @@ class UnreducedKind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class ManualAxisType:
-    """What a type says of the manual axes of a mesh.
+    """The part of a type about the manual axes of a mesh.
 
     Args:
       varying: axes along which devices hold values of their own.
@@ -117,7 +117,7 @@ class ManualAxisType:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """The kind of device that an abstract mesh is of.
+    """The kind of the devices of an abstract mesh.
 
     >>> from olympus.sharding import AbstractDevice, AbstractMesh
     >>> cpu = AbstractDevice(device_kind="cpu", num_cores=None, platform="cpu")
@@ -474,12 +474,11 @@ def mesh_around() -> Mesh | None:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The mesh around, set by `set_mesh` or `use_abstract_mesh`; without axes if there is none.
+    """The ambient mesh of `set_mesh` or `use_abstract_mesh`; a mesh without axes if there is none.
 
     Returns:
       An `AbstractMesh`.
 
-    >>> import olympus
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     print(olympus.sharding.get_abstract_mesh())
     AbstractMesh('x': 1, axis_types=(Explicit,), device_kind=cpu, num_cores=None, platform=cpu)
@@ -488,7 +487,7 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 class use_abstract_mesh:
-    """In a `with` block, make an abstract mesh the one that types and specifications are over.
+    """Context manager in which types and specifications refer to an abstract mesh.
 
     Args:
       mesh: an `AbstractMesh`. Within another mesh, of as many devices.

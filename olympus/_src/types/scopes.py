@@ -488,7 +488,6 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
 
     Raises ValueError for text that does not parse and for constraints that cannot hold.
 
-    >>> from olympus import export
     >>> export.symbolic_shape("b, 2*b+1, max(a, 4)", constraints=["b >= 2"])
     (b, 2*b + 1, max(a, 4))
     """
@@ -514,7 +513,6 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
 
     Raises TypeError for what is no dimension.
 
-    >>> from olympus import export
     >>> a, = export.symbolic_shape("a", constraints=["a <= 8"])
     >>> export.symbolic_dim_bounds(2 * a + 1)
     (3, 17)

@@ -48,7 +48,7 @@ UNCONSTRAINED = _Unconstrained()
 
 
 class PartitionSpec:
-    """Which axes of a mesh each axis of an array is cut along.
+    """A partition specification: the mesh axes along which each axis of an array is cut.
 
     Args:
       partitions: per axis of the array a mesh axis' name, a tuple of names (the first is the
@@ -364,7 +364,7 @@ def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
 
 
 def over_mesh_around(what: str, spec: PartitionSpec) -> NamedSharding:
-    """A specification of the mesh around, with its devices where they are known."""
+    """A specification of the ambient mesh, with its devices where they are known."""
     abstract, mesh = get_abstract_mesh(), current_mesh()
     if abstract.empty and mesh is not None:
         return NamedSharding(mesh, spec)
@@ -424,7 +424,6 @@ def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) 
     Returns:
       A `SingleDeviceSharding`, which `device_put` takes.
 
-    >>> import olympus
     >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
     >>> olympus.device_put(1.0, sharding).sharding == sharding
     True

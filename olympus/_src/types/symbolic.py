@@ -330,7 +330,6 @@ def is_symbolic_dim(p: Any) -> bool:
     Returns:
       True for a symbolic dimension, False for an int and anything else.
 
-    >>> from olympus import export
     >>> [export.is_symbolic_dim(d) for d in export.symbolic_shape("b, 3")]
     [True, False]
     """

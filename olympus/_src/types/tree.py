@@ -143,7 +143,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of `tree`: what is left without its leaves.
+    """The structure of `tree`, without its leaves.
 
     Args:
       tree: any pytree.
@@ -222,7 +222,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """`f` of every leaf of `tree`, in the same structure.
+    """Apply `f` to every leaf of `tree`, in the same structure.
 
     With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes
     their subtrees there. ValueError with the key path where the structures differ.
@@ -396,7 +396,7 @@ def tree_reduce_associative(
     identity: Any = UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """The leaves combined pairwise by an associative operation, to a depth of log2 of their number.
+    """Combine the leaves pairwise by an associative operation, to a depth of log2 of their number.
 
     `identity` is the result for a tree without leaves; TypeError for such a tree when it is not
     given.
@@ -517,7 +517,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of trees turned inside out: outer of inner structure becomes inner of outer structure.
+    """Turn a tree of trees inside out: outer of inner structure becomes inner of outer structure.
 
     With None the inner structure is that of the first inner tree. ValueError unless the tree is
     exactly outer of inner.

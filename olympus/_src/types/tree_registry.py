@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base import lib
+from ..base.docstrings import complete_docstrings
 from ..base.lib import DictKey
 
 __all__ = [
@@ -139,13 +140,11 @@ def register_pytree_node(
     `FlattenedIndexKey`. ValueError for a class registered before.
 
     Args:
-      nodetype: the class.
       flatten_func, unflatten_func, flatten_with_keys_func: as above.
 
     Returns:
       None.
 
-    >>> from olympus import tree_util
     >>> class Pair:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
@@ -171,13 +170,11 @@ def register_pytree_with_keys(
     keys, is only faster.
 
     Args:
-      nodetype: the class.
       flatten_with_keys, unflatten_func, flatten_func: as above.
 
     Returns:
       None.
 
-    >>> from olympus import tree_util
     >>> class Point:
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
@@ -210,12 +207,6 @@ def register_pytree_node_class(cls: Typ) -> Typ:
     `tree_flatten(self)` gives `(children, aux)`; the classmethod `tree_unflatten(aux, children)`
     makes the value again.
 
-    Args:
-      cls: the class.
-
-    Returns:
-      The class.
-
     >>> @register_pytree_node_class
     ... class Span:
     ...     def __init__(self, low, high):
@@ -243,13 +234,6 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
 
     A method `tree_flatten`, where there is one, is used when no keys are asked for.
 
-    Args:
-      cls: the class.
-
-    Returns:
-      The class.
-
-    >>> from olympus import tree_util
     >>> @tree_util.register_pytree_with_keys_class
     ... class Box:
     ...     def __init__(self, content):
@@ -273,12 +257,6 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
 
 def register_static(cls: Typ) -> Typ:
     """Class decorator: values are nodes without children, wholly structure, with `==` and `hash`.
-
-    Args:
-      cls: the class.
-
-    Returns:
-      The class.
 
     >>> @register_static
     ... class Mode(str):
@@ -326,11 +304,7 @@ def register_dataclass(
     lists are not exactly the dataclass's `init` fields.
 
     Args:
-      nodetype: the class.
       data_fields, meta_fields, drop_fields: names of fields, each in one of them.
-
-    Returns:
-      The class.
 
     >>> import dataclasses
     >>> @register_dataclass
@@ -492,3 +466,9 @@ register_pytree_node(
     lambda value: ((value.args, value.keywords), value.func),
     lambda func, children: Partial(func, *children[0], **children[1]),
 )
+
+
+complete_docstrings(globals(), {
+    "nodetype": "the class.",
+    "cls": "the class.",
+}, returns="The class.")

@@ -37,9 +37,8 @@ from ..._src.custom.jvp import custom_jvp_call_p
 from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.lax.families import add_p as add_olympusvals_p
 from ..._src.random.ciphers import threefry2x32_p
-from ..._src.random.continuous import random_bits_p
 from ..._src.random.gamma import random_gamma_p
-from ..._src.random.keys import random_fold_in_p, random_seed_p, random_split_p
+from ..._src.random.keys import random_bits_p, random_fold_in_p, random_seed_p, random_split_p
 
 __all__ = [
     "abs_p", "acos_p", "acosh_p", "add_olympusvals_p", "add_p", "after_all_p", "all_gather_p",

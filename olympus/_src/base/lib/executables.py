@@ -81,7 +81,6 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
     Returns:
       A `CompileOptions` of jaxlib's.
 
-    >>> from olympus.extend import backend
     >>> backend.get_compile_options(1, 2).num_partitions
     2
     """

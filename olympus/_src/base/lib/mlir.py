@@ -116,8 +116,6 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
     Returns:
       Bytes.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
     >>> data = mlir.serialize_portable_artifact(module)
     >>> "stablehlo.add" in str(mlir.deserialize_portable_artifact(data))
@@ -145,8 +143,6 @@ def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
     Returns:
       An `ir.Module`.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
     >>> again = mlir.deserialize_portable_artifact(mlir.serialize_portable_artifact(module))
     >>> type(again) is mlir.ir.Module
@@ -179,8 +175,6 @@ def hlo_to_stablehlo(computation: bytes) -> bytes:
     Returns:
       A module as MLIR bytecode, which `ir.Module.parse` reads.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> hlo = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir("hlo")
     >>> with mlir.ir.Context() as context:
     ...     context.allow_unregistered_dialects = True
@@ -205,8 +199,6 @@ def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool 
     Returns:
       A module as MLIR bytecode.
 
-    >>> import olympus
-    >>> from olympus.extend import mlir
     >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()
     >>> type(mlir.refine_polymorphic_shapes(text.encode()))
     <class 'bytes'>

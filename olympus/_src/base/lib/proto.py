@@ -19,7 +19,6 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     Returns:
       An `OpSharding` of jaxlib's.
 
-    >>> from olympus.extend import sharding
     >>> sharding.get_op_sharding_from_serialized_proto(b"").tile_assignment_dimensions
     []
     """
@@ -37,7 +36,6 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
     Returns:
       An `HloSharding` of jaxlib's.
 
-    >>> from olympus.extend import sharding
     >>> sharding.get_hlo_sharding_from_serialized_proto(b"").is_replicated()
     True
     """
@@ -53,7 +51,6 @@ def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
     Returns:
       Bytes, which `get_hlo_sharding_from_serialized_proto` reads.
 
-    >>> from olympus.extend import sharding
     >>> whole = sharding.get_hlo_sharding_from_serialized_proto(b"")
     >>> data = sharding.get_serialized_proto_from_hlo_sharding(whole)
     >>> sharding.get_hlo_sharding_from_serialized_proto(data) == whole

@@ -201,7 +201,6 @@ def axis_size(axis_name: AxisName) -> int:
     Returns:
       A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
 
-    >>> import olympus
     >>> mean = lambda x: olympus.lax.psum(x, "i") / olympus.lax.axis_size("i")
     >>> olympus.vmap(mean, axis_name="i")(olympus.numpy.array([1., 2., 6.]))
     Array([3., 3., 3.], dtype=float32)
@@ -219,7 +218,6 @@ def axis_index(axis_name: AxisName) -> Array:
     Returns:
       int32[]: from 0 to the size of the axis less one.
 
-    >>> import olympus
     >>> scale = lambda x: x * olympus.lax.axis_index("i")
     >>> olympus.vmap(scale, axis_name="i")(olympus.numpy.ones(3))
     Array([0., 1., 2.], dtype=float32)

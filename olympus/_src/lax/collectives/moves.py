@@ -74,7 +74,7 @@ Dims = Sequence[int | None]
 # Axes --------------------------------------------------------------------------------------------
 
 def swap(x: Any, i: int, j: int) -> Any:
-    """Two axes exchanged."""
+    """Exchange two axes."""
     order = list(range(typeof(x).ndim))
     order[i], order[j] = order[j], order[i]
     return transpose(x, order)
@@ -397,8 +397,7 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
     Returns:
       A pytree like `x`, its arrays with an axis more, or `axis` as many times as long if `tiled`.
 
-    >>> import olympus, olympus.numpy as jnp
-    >>> olympus.vmap(lambda x: olympus.lax.all_gather(x, "i"), axis_name="i")(jnp.arange(2))
+    >>> olympus.vmap(lambda x: olympus.lax.all_gather(x, "i"), axis_name="i")(onp.arange(2))
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
@@ -436,8 +435,7 @@ def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
     Returns:
       A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
 
-    >>> import olympus, olympus.numpy as jnp
-    >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(jnp.eye(2))
+    >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(onp.eye(2))
     Array([1., 1.], dtype=float32)
     """
     def scatter(leaf: Any, names: Names, groups: Groups | None) -> Any:
@@ -470,7 +468,7 @@ register_pytree_node(Future, lambda future: ((future._result,), None),
 
 
 def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
-    """`psum_scatter` of these arguments, whose result is taken with `.done()`.
+    """Start a `psum_scatter`; `.done()` of the value returned gives the result.
 
     Work that is written between the two may overlap with it. Along axes of vmap there is no
     communication to wait for, and XLA orders operations by what they need.
@@ -481,9 +479,8 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     Returns:
       A `Future`; its method `done` gives the sum.
 
-    >>> import olympus, olympus.numpy as jnp
     >>> f = lambda x: olympus.lax.psum_scatter_start(x, "i").done()
-    >>> olympus.vmap(f, axis_name="i")(jnp.eye(2))
+    >>> olympus.vmap(f, axis_name="i")(onp.eye(2))
     Array([1., 1.], dtype=float32)
     """
     return Future(psum_scatter(*args, **kwargs))
@@ -513,9 +510,8 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
     Returns:
       A pytree of arrays of the rank of `x` (the part from element k at index k of `concat_axis`).
 
-    >>> import olympus, olympus.numpy as jnp
     >>> swap = olympus.vmap(lambda x: olympus.lax.all_to_all(x, "i", 0, 0), axis_name="i")
-    >>> swap(jnp.arange(4).reshape(2, 2))
+    >>> swap(onp.arange(4).reshape(2, 2))
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
@@ -535,7 +531,7 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
 
 def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
               axis_index_groups: AxisIndexGroups = None) -> PyTree:
-    """A named axis exchanged with an axis of the array, of the same size.
+    """Exchange a named axis with an axis of the array, of the same size.
 
     Args:
       x: a pytree of arrays.
@@ -545,7 +541,6 @@ def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
     Returns:
       A pytree of arrays of the shapes of `x`: element i has at index k what element k had at i.
 
-    >>> import olympus
     >>> transpose = olympus.vmap(lambda x: olympus.lax.pswapaxes(x, "i", 0), axis_name="i")
     >>> transpose(olympus.numpy.array([[1, 2], [3, 4]]))
     Array([[1, 3],
@@ -555,7 +550,7 @@ def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
 
 
 def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
-    """Values sent along a named axis.
+    """Send values along a named axis, each from a source to a destination.
 
     Args:
       x: a pytree of arrays.
@@ -566,9 +561,8 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     Returns:
       A pytree like `x`. Linear: the cotangent is sent back.
 
-    >>> import olympus, olympus.numpy as jnp
     >>> right = [(0, 1), (1, 2)]
-    >>> olympus.vmap(lambda x: olympus.lax.ppermute(x, "i", right), axis_name="i")(jnp.arange(1, 4))
+    >>> olympus.vmap(lambda x: olympus.lax.ppermute(x, "i", right), axis_name="i")(onp.arange(1, 4))
     Array([0, 1, 2], dtype=int32)
     """
     names = axis_names("ppermute", axis_name)
@@ -614,9 +608,8 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     Returns:
       A pytree like `x`.
 
-    >>> import olympus, olympus.numpy as jnp
     >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")
-    >>> swap(jnp.arange(3))
+    >>> swap(onp.arange(3))
     Array([2, 0, 1], dtype=int32)
     """
     size = prod(sizes_of(axis_names("pshuffle", axis_name)))

@@ -238,12 +238,11 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
     Returns:
       The new output.
 
-    >>> import olympus, olympus.numpy as jnp
-    >>> x, empty, one = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int), jnp.ones(2, int)
+    >>> x, empty, one = onp.arange(4).reshape(2, 2), onp.zeros((2, 2), int), onp.ones(2, int)
     >>> def swap(x, out, i):
-    ...     at = jnp.stack([i, i])
-    ...     return olympus.lax.ragged_all_to_all(x, out, jnp.arange(2), one, at, one, axis_name="i")
-    >>> olympus.vmap(swap, axis_name="i")(x, empty, jnp.arange(2))
+    ...     at = onp.stack([i, i])
+    ...     return olympus.lax.ragged_all_to_all(x, out, onp.arange(2), one, at, one, axis_name="i")
+    >>> olympus.vmap(swap, axis_name="i")(x, empty, onp.arange(2))
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """

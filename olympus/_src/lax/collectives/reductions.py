@@ -323,7 +323,6 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     Returns:
       A pytree like `x`; an int for a Python number and a static axis.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
     """
@@ -356,7 +355,6 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
     Returns:
       A pytree of floating or complex arrays of the shapes of `x`.
 
-    >>> import olympus
     >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
     >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))
     Array([-1.,  0.,  1.], dtype=float32)
@@ -383,7 +381,6 @@ def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     Returns:
       A pytree like `x`; the derivative goes to the elements that are largest.
 
-    >>> import olympus
     >>> is_largest = lambda x: x == olympus.lax.pmax(x, "i")
     >>> olympus.vmap(is_largest, axis_name="i")(olympus.numpy.arange(3))
     Array([False, False,  True], dtype=bool)
@@ -402,7 +399,6 @@ def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     Returns:
       A pytree like `x`; the derivative goes to the elements that are smallest.
 
-    >>> import olympus
     >>> above = lambda x: x - olympus.lax.pmin(x, "i")
     >>> olympus.vmap(above, axis_name="i")(olympus.numpy.array([3, 1, 2]))
     Array([2, 0, 1], dtype=int32)
@@ -421,7 +417,6 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     Returns:
       A pytree like `x`.
 
-    >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
     Array([2, 2, 2], dtype=int32)
     """
@@ -442,7 +437,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
 
 
 def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
-    """`x` as a value of another kind along a named axis; the numbers stay.
+    """Cast `x` to another kind along a named axis; its numbers stay.
 
     Args:
       x: a pytree of arrays.
@@ -459,7 +454,6 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; what a
     loop carries may need it. ValueError for a value that is no such thing along the axes.
 
-    >>> import olympus
     >>> f = lambda x: olympus.lax.pcast(x, "i", to="varying") + 1
     >>> olympus.vmap(f, axis_name="i")(olympus.numpy.arange(2))
     Array([1, 2], dtype=int32)
@@ -474,7 +468,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 
 
 def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
-    """`x` as a value of another state along axes of the mesh around; ValueError if no cast does."""
+    """`x` in another state along axes of the ambient mesh; ValueError if no cast leads there."""
     start = state(typeof(x), axes, "pcast")
     if (start, to) == ("invarying", "varying"):
         return tags.pvary(x, axes)

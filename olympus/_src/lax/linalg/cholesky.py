@@ -132,8 +132,6 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Returns:
       L[..., n, n]; its lower triangle is NaN for each matrix that is not positive definite.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
     [[2. 0.]
      [1. 2.]]
@@ -159,8 +157,6 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     Returns:
       The factor, [..., n, n].
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.cholesky_update(3. * onp.eye(2), onp.array([4., 0.])))
     [[5. 0.]
      [0. 3.]]

@@ -188,8 +188,6 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
 
     Raises ValueError if eigenvectors are differentiated without permission.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.eig(onp.array([[0., 1.], [-1., 0.]]))[0])
     [0.+1.j 0.-1.j]
     """

@@ -110,8 +110,6 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
     The derivative of v is that of a basis whose phases stay (diag(vᴴv̇) = 0); it is infinite or NaN
     where eigenvalues agree. That of w never is.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> v, w = lax.linalg.eigh(onp.array([[2., 1.], [1., 2.]]))
     >>> print(onp.round(w, 5))
     [1. 3.]

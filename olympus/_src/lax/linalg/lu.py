@@ -233,8 +233,6 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
       permutation: int32[..., m].
       A singular matrix has zeros on U's diagonal; derivatives are not finite there.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> for out in lax.linalg.lu(onp.array([[1., 2.], [4., 4.]])):
     ...     print(out)
     [[4.   4.  ]
@@ -283,8 +281,6 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Returns:
       int32[..., permutation_size].
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.lu_pivots_to_permutation(onp.array([2, 2]), 3))
     [2 0 1]
     """

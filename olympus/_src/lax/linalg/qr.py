@@ -362,8 +362,6 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     Returns:
       An array like `a`.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.householder_product(onp.array([[9.], [1.]]), onp.array([1.])))
     [[ 0.]
      [-1.]]
@@ -384,8 +382,6 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
     Returns:
       An array of the shape and dtype of c.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.ormqr(onp.array([[9.], [1.]]), onp.array([1.]), onp.eye(2)))
     [[ 0. -1.]
      [-1.  0.]]
@@ -409,8 +405,6 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
       Derivatives need linearly independent leading columns; those of a full Q, m > n, further that
       no column has zeros only below the diagonal, where LAPACK's sign of the column jumps.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> q, r = lax.linalg.qr(onp.array([[3., 1.], [4., 2.]]))
     >>> print(onp.round(q @ r, 4))
     [[3. 1.]

@@ -119,8 +119,6 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
     Returns:
       An array like b; infinite or NaN where the matrix is singular.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> a = onp.array([[2., 0.], [1., 4.]])
     >>> print(lax.linalg.triangular_solve(a, onp.array([2., 9.]), left_side=True, lower=True))
     [1. 2.]
@@ -290,8 +288,6 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, 
     Returns:
       An array like b; NaN for each matrix found to be singular.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> one = onp.ones(3)
     >>> print(lax.linalg.tridiagonal_solve(one, 2 * one, one, onp.array([[3.], [4.], [3.]]))[:, 0])
     [1. 1. 1.]

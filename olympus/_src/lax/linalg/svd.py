@@ -233,8 +233,6 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     The derivatives of u and vh are those of bases whose phases move as little as they can; they
     are infinite or NaN where singular values agree, or are 0 and m != n. That of s never is.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.svd(onp.array([[0., 2.], [1., 0.]]), compute_uv=False))
     [2. 1.]
     """

@@ -79,8 +79,6 @@ def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float 
     Returns:
       An array like c_matrix.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import lax
     >>> print(lax.linalg.symmetric_product(onp.array([[1.], [2.]]), onp.eye(2), beta=10.0))
     [[11.  2.]
      [ 2. 14.]]

@@ -56,7 +56,6 @@ def erf(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x, in [-1, 1]; the derivative is 2/sqrt(π) exp(-x²).
 
-    >>> import olympus
     >>> olympus.lax.erf(0.5)
     Array(0.5204999, dtype=float32, weak_type=True)
     """
@@ -73,7 +72,6 @@ def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
     Returns:
       An array of the shape and dtype of x, in [0, 2].
 
-    >>> import olympus
     >>> print(olympus.lax.erfc(5.0), 1 - olympus.lax.erf(5.0))
     1.5374597e-12 0.0
     """
@@ -91,7 +89,6 @@ def erf_inv(x: ArrayLike) -> Array:
       An array of the shape and dtype of x; sqrt(2) erf_inv(2p - 1) is the p-quantile of the normal
       distribution.
 
-    >>> import olympus
     >>> olympus.lax.erf_inv(olympus.lax.erf(0.5))
     Array(0.5, dtype=float32, weak_type=True)
     """
@@ -120,7 +117,6 @@ def lgamma(x: ArrayLike) -> Array:
       An array of the shape and dtype of x; the derivative is `digamma(x)`. lgamma(n + 1) is the
       logarithm of n!.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.exp(olympus.lax.lgamma(5.0)):.4f}")
     24.0000
     """
@@ -136,7 +132,6 @@ def digamma(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x; its own derivative is `polygamma(1, x)`.
 
-    >>> import olympus
     >>> olympus.lax.digamma(1.0)        # minus Euler's constant
     Array(-0.5772154, dtype=float32, weak_type=True)
     """
@@ -153,7 +148,6 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of that shape and dtype. The derivative in m is NaN.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.polygamma(1.0, 1.0):.5f}")       # π²/6
     1.64493
     """
@@ -259,7 +253,6 @@ def bessel_i0e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x; half-precision is computed in float32.
 
-    >>> import olympus
     >>> olympus.lax.bessel_i0e(1.0)
     Array(0.4657596, dtype=float32, weak_type=True)
     """
@@ -277,7 +270,6 @@ def bessel_i1e(x: ArrayLike) -> Array:
     Returns:
       An array of the shape and dtype of x; half-precision is computed in float32.
 
-    >>> import olympus
     >>> olympus.lax.bessel_i1e(1.0)
     Array(0.2079104, dtype=float32, weak_type=True)
     """

@@ -295,7 +295,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     infinite, the limit: all of the weight is at one end. The fraction takes O(√min(a, b)) steps
     near x = a / (a+b), up to 1e9. Differentiable in all three.
 
-    >>> import olympus
     >>> olympus.lax.betainc(2.0, 3.0, 0.5)
     Array(0.6875, dtype=float32, weak_type=True)
     """

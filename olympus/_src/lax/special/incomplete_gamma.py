@@ -420,7 +420,6 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     P is 1 where a = 0 or x is infinite, 0 where x = 0 or a is infinite; NaN where both are 0 or
     infinite, and for negative or NaN operands. Differentiable in both.
 
-    >>> import olympus
     >>> olympus.lax.igamma(1.0, 2.0)
     Array(0.86466473, dtype=float32, weak_type=True)
     """
@@ -436,7 +435,6 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       Probabilities in [0, 1], of that shape and dtype. Differentiable in both.
 
-    >>> import olympus
     >>> print(olympus.lax.igammac(1.0, 40.0), 1 - olympus.lax.igamma(1.0, 40.0))
     4.248354e-18 0.0
     """
@@ -452,7 +450,6 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     Returns:
       An array of that shape and dtype, never positive: 0 where x is 0 or infinite, NaN at a = 0.
 
-    >>> import olympus
     >>> olympus.lax.igamma_grad_a(1.0, 2.0)
     Array(-0.22082542, dtype=float32, weak_type=True)
     """
@@ -471,7 +468,6 @@ def random_gamma_grad(*args: ArrayLike) -> Array:
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
     at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in both.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.random_gamma_grad(1.0, 2.0):.4f}")
     1.6317
     """

@@ -158,7 +158,6 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     Returns:
       An array of that dtype and shape.
 
-    >>> import olympus
     >>> print(f"{olympus.lax.zeta(2.0, 1.0):.5f}")
     1.64493
     """
@@ -217,7 +216,6 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     Returns:
       An array of that dtype and shape: floor(x y / 2ⁿ) for integers of n bits.
 
-    >>> import olympus
     >>> olympus.lax.mulhi(olympus.numpy.uint32(2**31), olympus.numpy.uint32(6))
     Array(3, dtype=uint32)
     """
@@ -335,7 +333,6 @@ def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,
     Returns:
       An array of the shape and dtype of x.
 
-    >>> import olympus
     >>> olympus.lax.polynomial(2.0, (1.0, 0.0, -3.0))
     Array(1., dtype=float32)
     """

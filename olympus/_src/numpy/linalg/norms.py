@@ -182,7 +182,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged. Complex numbers are not conjugated.
+    """Exchange the last two axes, without conjugation.
 
     Args:
       x: array [..., m, n].
@@ -192,8 +192,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises ValueError for rank below 2.
 
-    >>> onp.linalg.matrix_transpose(onp.ones((5, 2, 3))).shape
-    (5, 3, 2)
+    >>> print(onp.linalg.matrix_transpose(onp.arange(4).reshape(1, 2, 2)))
+    [[[0 2]
+      [1 3]]]
     """
     (a,) = array_args("matrix_transpose", x)
     n = len(a.shape)
@@ -315,15 +316,14 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
       x1, x2: arrays.
       axes: a number n: the last n axes of `x1` with the first n of `x2`; or a pair of lists of
         axes.
-      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
       An array with the axes left of `x1`, then those left of `x2`, of the promoted dtype.
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
-    >>> onp.linalg.tensordot(onp.ones((2, 3, 4)), onp.ones((3, 4, 5))).shape
-    (2, 5)
+    >>> print(onp.linalg.tensordot(onp.arange(4).reshape(2, 2), onp.eye(2)))
+    3.0
     """
     return products.tensordot(x1, x2, axes, precision=precision,
                               preferred_element_type=preferred_element_type,
@@ -354,4 +354,4 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "precision": "of the products on accelerators; see `lax.Precision`.",
     "preferred_element_type": "dtype to accumulate in and to return.",
-}, example="import olympus.numpy as onp")
+})

@@ -14,10 +14,9 @@ from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused
 from ...lax import arithmetic, transcendental
-from ...lax.arithmetic import imag, mul, sub
+from ...lax.arithmetic import imag, sub
 from ...lax.barriers import stop_gradient
-from ...lax.bits import bitwise_and
-from ...lax.comparison import eq, gt, lt, ne, select
+from ...lax.comparison import select
 from ...lax.convert import convert_element_type
 from ...lax.creation import broadcasted_iota, full_like
 from ...lax.families import add
@@ -95,8 +94,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises ValueError unless `a` is square and b has n rows.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.])))
+    >>> print(onp.linalg.solve(onp.array([[2., 0.], [1., 4.]]), onp.array([2., 9.])))
     [1. 2.]
     """
     a, b = promote_dtypes("solve", *array_args("solve", a, b), inexact=True)
@@ -222,7 +220,7 @@ def _minor(a: Any, left: tuple[int, ...]) -> Any:
     for i, column in enumerate(left):
         term = index_in_dim(row, column, ndim - 2, keepdims=False)
         if len(left) > 1:
-            term = mul(term, _minor(a, (*left[:i], *left[i + 1:])))
+            term = term * _minor(a, (*left[:i], *left[i + 1:]))
         total = term if total is None else (sub if i % 2 else add)(total, term)
     return total
 
@@ -230,9 +228,9 @@ def _minor(a: Any, left: tuple[int, ...]) -> Any:
 def _parity(pivots: Any, dtype: Any) -> Any:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
-    places = convert_element_type(ne(pivots, _places(pivots)), pivots.dtype)
-    odd = bitwise_and(reduce_sum(places, (last,)), 1)
-    return convert_element_type(sub(1, mul(2, odd)), dtype)
+    places = convert_element_type(pivots != _places(pivots), pivots.dtype)
+    odd = reduce_sum(places, (last,)) & 1
+    return convert_element_type(1 - 2 * odd, dtype)
 
 
 def _places(pivots: Any) -> Any:
@@ -247,7 +245,7 @@ def _det(a: Any) -> Any:
 def _pivot_product(a: Any) -> Any:
     """The determinant; its own derivative divides by the pivots."""
     factors, pivots, _ = lu(a)
-    return mul(_parity(pivots, a.dtype), reduce_prod(diagonal(factors), (len(a.shape) - 2,)))
+    return _parity(pivots, a.dtype) * reduce_prod(diagonal(factors), (len(a.shape) - 2,))
 
 
 @_det.defjvp
@@ -257,11 +255,11 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     last = len(a.shape) - 2
     pivots = arithmetic.abs(diagonal(lu(stop_gradient(a))[0]))
     limit = float(dtypes.finfo(a.dtype).eps) * a.shape[-1]
-    regular = gt(reduce_min(pivots, (last,)), mul(reduce_max(pivots, (last,)), limit))
+    regular = reduce_min(pivots, (last,)) > reduce_max(pivots, (last,)) * limit
     regular = reduce_and(regular, tuple(range(last)))
 
     def by_solving(a: Any, t: Any) -> Any:
-        return mul(_det(a), reduce_sum(diagonal(lu_solve(a, t)), (last,)))
+        return _det(a) * reduce_sum(diagonal(lu_solve(a, t)), (last,))
 
     def by_values(a: Any, t: Any) -> Any:
         return jvp(_singular_det, (a,), (t,))[1] if is_static(a.shape) else _det_along(a, t)
@@ -274,9 +272,9 @@ def _det_along(a: Any, t: Any) -> Any:
     u, s, vh = svd(a, full_matrices=False)
     moved = diagonal(matmul(matmul(adjoint(u), t), adjoint(vh)))
     each = broadcast_in_dim(s, a.shape, (*range(len(a.shape) - 2), len(a.shape) - 1))
-    others = reduce_prod(select(eq(eye(each), 1), full_like(each, 1), each), (len(a.shape) - 1,))
-    total = reduce_sum(mul(moved, convert_element_type(others, a.dtype)), (len(a.shape) - 2,))
-    return mul(_pivot_product(matmul(u, vh)), total)
+    others = reduce_prod(select(eye(each) == 1, full_like(each, 1), each), (len(a.shape) - 1,))
+    total = reduce_sum(moved * convert_element_type(others, a.dtype), (len(a.shape) - 2,))
+    return _pivot_product(matmul(u, vh)) * total
 
 
 def _singular_det(a: Any) -> Any:
@@ -293,17 +291,16 @@ def _singular_det(a: Any) -> Any:
     top, bottom = rows(turned, 0, n - 3), rows(turned, n - 3, None)
     eps = float(dtypes.finfo(a.dtype).eps)
     largest = columns(s, 0, 1)
-    floor = mul(select(eq(largest, 0.0), full_like(largest, 1), largest), eps)
+    floor = select(largest == 0.0, full_like(largest, 1), largest) * eps
     leading = columns(s, 0, n - 3)
     floor = broadcast_in_dim(floor, leading.shape, range(last + 1))
-    raised = convert_element_type(
-        select(lt(leading, floor), floor, full_like(floor, 0)), a.dtype)
+    raised = convert_element_type(select(leading < floor, floor, full_like(floor, 0)), a.dtype)
     square = columns(top, 0, n - 3)
-    square = add(square, scaled(eye(square), raised, range(last + 1)))
-    rest = sub(columns(bottom, n - 3, None), matmul(
-        columns(bottom, 0, n - 3), lu_solve(square, columns(top, n - 3, None))))
-    value = mul(_pivot_product(square), _minor(rest, (0, 1, 2)))
-    return mul(_pivot_product(matmul(u, vh)), value)
+    square = square + scaled(eye(square), raised, range(last + 1))
+    rest = columns(bottom, n - 3, None) - matmul(columns(bottom, 0, n - 3),
+                                                 lu_solve(square, columns(top, n - 3, None)))
+    value = _pivot_product(square) * _minor(rest, (0, 1, 2))
+    return _pivot_product(matmul(u, vh)) * value
 
 
 @fused(static=("method",))
@@ -317,8 +314,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     Returns:
       sign[...]: 1, -1, 0, or a complex number of modulus 1; logabsdet[...]: -inf where it is 0.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.slogdet(-1e-30 * jnp.eye(3))[0])
+    >>> print(onp.linalg.slogdet(-1e-30 * onp.eye(3))[0])
     -1.0
     """
     a = _square("slogdet", a)
@@ -344,12 +340,12 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     if not dtypes.is_complex(a.dtype):
         return SlogdetResult(sign, log), SlogdetResult(full_like(sign, 0), trace)
     turn = arithmetic.complex(full_like(log, 0), imag(trace))
-    return SlogdetResult(sign, log), SlogdetResult(mul(sign, turn), arithmetic.real(trace))
+    return SlogdetResult(sign, log), SlogdetResult(sign * turn, arithmetic.real(trace))
 
 
 def _signed_log(diagonal: Any, parity: Any) -> SlogdetResult:
     last = (len(diagonal.shape) - 1,)
-    sign = mul(parity, reduce_prod(arithmetic.sign(diagonal), last))
+    sign = parity * reduce_prod(arithmetic.sign(diagonal), last)
     return SlogdetResult(sign, reduce_sum(transcendental.log(arithmetic.abs(diagonal)), last))
 
 
@@ -360,7 +356,7 @@ def _slogdet_qr(a: Any) -> SlogdetResult:
                          "use method 'lu'.")
     factors, taus = lax_qr.geqrf(a)
     zero = full_like(taus, 0)
-    flips = reduce_prod(select(eq(taus, zero), full_like(taus, 1), full_like(taus, -1)),
+    flips = reduce_prod(select(taus == zero, full_like(taus, 1), full_like(taus, -1)),
                         (len(taus.shape) - 1,))
     return _signed_log(diagonal(factors), flips)
 
@@ -417,8 +413,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Raises ValueError for rank below 2 and for another mode.
 
-    >>> onp.linalg.qr(onp.ones((3, 2))).R.shape
-    (2, 2)
+    >>> q, r = onp.linalg.qr(onp.array([[3., 5.], [4., 10.]]))
+    >>> print((q @ r).round(4), onp.abs(r).round(4))
+    [[ 3.  5.]
+     [ 4. 10.]] [[ 5. 11.]
+     [ 0.  2.]]
     """
     a = inexact(array_args("qr", a)[0])
     if len(a.shape) < 2:
@@ -437,7 +436,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
 @fused(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """The n-th power of square matrices, in O(log n) products; negative ones are of the inverse.
+    """The n-th power of square matrices, in O(log n) products; of their inverse for n < 0.
 
     Args:
       a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
@@ -484,15 +483,15 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     Args:
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
-      out: must be None; arrays cannot be written to.
 
     Returns:
       A matrix of the promoted dtype, without the axes that a vector lacks.
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
 
-    >>> onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.ones((1, 5))]).shape
-    (2, 5)
+    >>> print(onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.arange(3.)[None]]))
+    [[ 0.  9. 18.]
+     [ 0.  9. 18.]]
     """
     refuse_option("multi_dot", out=out)
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
@@ -537,4 +536,4 @@ def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 complete_docstrings(globals(), {
     "a": "[..., n, n]; integers become floats.",
-}, example="import olympus.numpy as onp")
+})

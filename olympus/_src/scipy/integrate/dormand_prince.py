@@ -80,7 +80,6 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
       (y1, f1, error, stages): the state and its derivative after the step, of order 5; the
       difference from the solution of order 4; the derivatives [7, n] of all stages.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import runge_kutta_step
     >>> y, *_ = runge_kutta_step(lambda y, t: -y, onp.ones(1), -onp.ones(1), 0.0, 0.1)
     >>> print(y, onp.exp(-0.1))
@@ -142,7 +141,6 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
     Returns:
       coefficients [5, n], highest first, in the part of the step that has passed.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import interp_fit_dopri, runge_kutta_step
     >>> y0, f0 = onp.ones(1), -onp.ones(1)
     >>> y1, _, _, k = runge_kutta_step(lambda y, t: -y, y0, f0, 0.0, 0.1)
@@ -165,7 +163,6 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     Returns:
       a scalar; 1 is just allowed.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import mean_error_ratio
     >>> print(mean_error_ratio(onp.array([0.5]), 0.0, 0.25, onp.ones(1), onp.ones(1)))
     2.0
@@ -190,7 +187,6 @@ def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol
     Returns:
       a scalar.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import initial_step_size
     >>> f = lambda y, t: -y
     >>> print(f"{initial_step_size(f, 0.0, onp.ones(1), 4, 1e-6, 1e-6, -onp.ones(1)):.4f}")

@@ -69,8 +69,6 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
     Raises TypeError for arguments that are not arrays and for a result of `func` that is not like
     `y0`, ValueError for `t` that is no vector.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import odeint
     >>> t = onp.array([0.0, 1.0, 2.0])
     >>> decay = lambda rate: odeint(lambda y, t, rate: -rate * y, 1.0, t, rate)
@@ -144,7 +142,6 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
     Returns:
       the function of the vector and the rest.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import ravel_first_arg
     >>> from olympus.flatten_util import ravel_pytree
     >>> vector, unravel = ravel_pytree({"x": 1.0, "v": 2.0})

@@ -90,7 +90,6 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
     Returns:
       the shape of `y` without that axis.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import simpson
     >>> print(simpson(onp.arange(5.) ** 3))
     64.0
@@ -143,7 +142,6 @@ def cumulative_trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike
     Returns:
       the shape of `y`, with one less on that axis unless `initial` is given.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import cumulative_trapezoid
     >>> print(cumulative_trapezoid(onp.arange(4.), initial=0))
     [0.  0.5 2.  4.5]
@@ -207,8 +205,6 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     Returns:
       (integral, estimate of its error). NaN where `func` is infinite or NaN at a place looked at.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import quad
     >>> area, _ = quad(lambda x: onp.exp(-x * x), -onp.inf, onp.inf)
     >>> print(f"{area:.5f} {olympus.grad(lambda b: quad(onp.cos, 0., b)[0])(1.0):.5f}")

@@ -48,7 +48,7 @@ _SIZES = (128, 2048, 32768)     # of the steps kept, tried one after the other w
 
 
 class OdeSolution(NamedTuple):
-    """A solution at every time: called with times, it gives the states, times last.
+    """A solution at every time: a call with times gives the states, times on the last axis.
 
     `ts` [m + 1] are the ends of the steps, `polynomials` [m, degree + 1, n] those of the steps.
 
@@ -144,7 +144,6 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
       nfev, status (0; 1 where an event ended it; -1) and success. Where the end was not reached,
       states beyond are NaN; `t_eval` is cut where an event ended it, unless max_steps is given.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import solve_ivp
     >>> found = solve_ivp(lambda t, y: -0.5 * y, (0., 10.), [2.], dense_output=True, rtol=1e-6)
     >>> with onp.printoptions(precision=4):

@@ -29,7 +29,7 @@ _METHODS = ("linear", "nearest")
 
 @register_pytree_node_class
 class RegularGridInterpolator:
-    """The function that takes given values on a rectangular grid, and is simple between.
+    """A function with given values on a rectangular grid, interpolated in between.
 
     A pytree: it passes through `jit`, and has derivatives with respect to grid and values.
 

@@ -404,7 +404,7 @@ def _akima_slopes(x: Any, y: Any, *, modified: bool) -> Any:
 def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, copy: bool = True,
              bounds_error: bool | None = None, fill_value: ArrayLike | str = np.nan,
              assume_sorted: bool = False) -> Callable[[ArrayLike], Array]:
-    """A function through points.
+    """A function of one variable that interpolates given points.
 
     Args:
       x: [n]; y: values, n of them on `axis`.
@@ -418,7 +418,6 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     Returns:
       a function of places of any shape.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.interpolate import interp1d
     >>> print(interp1d(onp.array([0., 1., 3.]), onp.array([0., 2., 0.]))(onp.array([.5, 2., 4.])))
     [ 1.  1. nan]

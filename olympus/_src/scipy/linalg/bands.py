@@ -166,7 +166,6 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 
     Raises ValueError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> ab = onp.array([[0., 1., 1.], [2., 2., 2.], [1., 1., 0.]])
     >>> print(olympus.scipy.linalg.solve_banded((1, 1), ab, onp.array([4., 8., 8.])).round(4))
     [1. 2. 3.]
@@ -219,7 +218,6 @@ def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = Fal
 
     Raises ValueError for fewer than two axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.cholesky_banded(onp.array([[0., 2., 2.], [4., 5., 10.]])))
     [[0. 1. 1.]
      [2. 2. 3.]]
@@ -248,7 +246,6 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
 
     Raises ValueError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> factor = onp.array([[0., 1., 1.], [2., 2., 3.]])
     >>> print(olympus.scipy.linalg.cho_solve_banded((factor, False), onp.array([8., 18., 34.])))
     [1. 2. 3.]
@@ -281,7 +278,6 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
 
     Raises ValueError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> ab = onp.array([[0., 2., 2.], [4., 5., 10.]])
     >>> print(olympus.scipy.linalg.solveh_banded(ab, onp.array([8., 18., 34.])))
     [1. 2. 3.]
@@ -312,7 +308,6 @@ def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Arr
 
     Raises ValueError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.solve_toeplitz(onp.array([2., 1.]), onp.array([4., 5.])))
     [1. 2.]
     """

@@ -126,7 +126,6 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
 
     Raises ValueError for sizes that do not fit and another method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a, b = onp.array([[1., 2.], [0., 3.]]), onp.eye(2)
     >>> print(onp.round(olympus.scipy.linalg.solve_sylvester(a, b, a + 1), 4))
     [[0.75 0.5 ]
@@ -157,7 +156,6 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
 
     Raises ValueError for sizes that do not fit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[1., 2.], [0., 3.]])
     >>> x = olympus.scipy.linalg.solve_continuous_lyapunov(a, onp.eye(2))
     >>> print(onp.allclose(a @ x + x @ a.T, onp.eye(2), atol=1e-6))
@@ -195,7 +193,6 @@ def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = Non
 
     Raises ValueError for sizes that do not fit and another method.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.solve_discrete_lyapunov(0.5 * onp.eye(2), 3 * onp.eye(2)))
     [[4. 0.]
      [0. 4.]]

@@ -316,7 +316,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
 @fused(static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """The complex Schur form of what is given in its real one: Z T Zᴴ stays.
+    """Convert a real Schur form to the complex one; Z T Zᴴ stays the same.
 
     Args:
       T: [..., n, n], real and block upper triangular with blocks of at most two rows.
@@ -385,4 +385,4 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 complete_docstrings(globals(), {
     "overwrite_a, check_finite": "SciPy's, without effect.",
     "a": "[..., m, n]; integers become floats. k = min(m, n).",
-}, example="import olympus.numpy as onp, olympus")
+})

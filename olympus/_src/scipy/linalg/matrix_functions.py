@@ -536,4 +536,4 @@ def signm(A: ArrayLike, disp: bool = True) -> Any:
 complete_docstrings(globals(), {
     "A": "[..., n, n]; integers become floats.",
     "disp": "return the result alone, not an estimate of its error too. Nothing is printed.",
-}, returns="[..., n, n].", example="import olympus.numpy as onp, olympus")
+}, returns="[..., n, n].")

@@ -29,7 +29,7 @@ __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", 
 # Of elements -------------------------------------------------------------------------------------
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrix with the given ones along its diagonal, zeros elsewhere.
+    """The matrix with the given matrices along its diagonal, zeros elsewhere.
 
     Args:
       *arrs: scalars, vectors (rows) and matrices.
@@ -119,7 +119,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @fused
 def circulant(c: ArrayLike) -> Array:
-    """The matrix whose columns are the given one, each turned one place further.
+    """The matrix whose columns are the given one, each rotated by one more place.
 
     Args:
       c: [..., n]: its first column.
@@ -213,7 +213,7 @@ def fiedler(a: ArrayLike) -> Array:
 
 @fused
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The matrix that carries a population, by age, one step on.
+    """Leslie's matrix, which advances a population, by age, one step.
 
     Args:
       f: [..., n], n > 1: the birth rates.
@@ -290,7 +290,6 @@ def hilbert(n: int) -> Array:
     Returns:
       float[n, n].
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.hilbert(2))
     [[1.         0.5       ]
      [0.5        0.33333334]]
@@ -306,7 +305,6 @@ def invhilbert(n: int) -> Array:
       float[n, n], each element the nearest to the exact one. (SciPy's `exact` is left out: no
       dtype of integers holds those from n = 15 on.)
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.invhilbert(2))
     [[ 4. -6.]
      [-6. 12.]]
@@ -329,7 +327,6 @@ def pascal(n: int, kind: str | None = None) -> Array:
     Returns:
       float[n, n], each element the nearest to the exact one.
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.pascal(3))
     [[1. 1. 1.]
      [1. 2. 3.]
@@ -350,7 +347,6 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     Returns:
       float[n, n], each element the nearest to the exact one.
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.invpascal(3, "lower"))
     [[ 1.  0.  0.]
      [-1.  1.  0.]
@@ -367,7 +363,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's orthogonal matrix, for contrasts with the mean of what came before.
+    """Helmert's orthogonal matrix, whose rows contrast an element with the mean of those before.
 
     Args:
       n: its order, at least 1.
@@ -378,7 +374,6 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Raises ValueError for n < 1.
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.helmert(2))
     [[ 0.70710677 -0.70710677]]
     """
@@ -402,7 +397,6 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
     Raises ValueError for an order that is no power of 2.
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.hadamard(4))
     [[ 1  1  1  1]
      [ 1 -1  1 -1]
@@ -430,7 +424,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
     Raises ValueError for another scale.
 
-    >>> import olympus
     >>> print(olympus.scipy.linalg.dft(2).real)
     [[ 1.  1.]
      [ 1. -1.]]
@@ -450,4 +443,4 @@ complete_docstrings(globals(), {
         "[..., n + 1]: coefficients, that of the highest power first and not zero; "
         "integers become\n"
         "floats.",
-}, example="import olympus.numpy as onp, olympus")
+})

@@ -40,7 +40,6 @@ def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_o
 
     Raises ValueError for matrices that are not square, another type and indices out of range.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w, v = olympus.scipy.linalg.eigh(onp.array([[2., 1.], [1., 2.]]))
     >>> print(onp.round(w, 4))
     [1. 3.]
@@ -69,7 +68,6 @@ def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,
     Returns:
       [..., n], real and ascending.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(onp.round(olympus.scipy.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
     [1. 3.]
     """
@@ -125,7 +123,6 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False,
 
     Raises ValueError for sizes that do not fit, an unknown `select`, and a range that is missing.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w = olympus.scipy.linalg.eigh_tridiagonal(onp.array([2., 2.]), onp.array([1.]),
     ...                                           eigvals_only=True)
     >>> print(onp.round(w, 4))
@@ -165,7 +162,6 @@ def eigvalsh_tridiagonal(d: ArrayLike, e: ArrayLike, select: str = "a",
     Returns:
       [k], real and ascending.
 
-    >>> import olympus.numpy as onp, olympus
     >>> w = olympus.scipy.linalg.eigvalsh_tridiagonal(onp.array([2., 2.]), onp.array([1.]))
     >>> print(onp.round(w, 4))
     [1. 3.]

@@ -65,7 +65,6 @@ def pinv(a: ArrayLike, *, atol: ArrayLike | None = None, rtol: ArrayLike | None 
       [..., n, m], or (that, the ranks[...]). The derivative is that along matrices of the same
       rank.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.pinv(onp.array([[2., 0.], [0., 0.]])))
     [[0.5 0. ]
      [0.  0. ]]
@@ -89,7 +88,6 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
     Returns:
       [..., n, n], or (that, the ranks[...]).
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.pinvh(onp.array([[2., 9.], [0., 0.]])))
     [[0.5 0. ]
      [0.  0. ]]
@@ -101,7 +99,7 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
 def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bool = False,
           overwrite_b: bool = False, check_finite: bool = True, lapack_driver: str | None = None
           ) -> tuple[Array, Array, Array, Array]:
-    """The x of least norm among those for which the norm of b - a x is least.
+    """The least-squares solution of a x = b: the x of least norm among the minimisers of |b - a x|.
 
     Args:
       a: [m, n]; integers become floats.
@@ -117,7 +115,6 @@ def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bo
 
     Raises TypeError for other ranks, ValueError if a and b have different numbers of rows.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[1., 0.], [1., 1.], [1., 2.]])
     >>> x, residues, rank, _ = olympus.scipy.linalg.lstsq(a, onp.array([0., 1., 5.]))
     >>> print(x.round(4), residues.round(4), rank)
@@ -160,7 +157,6 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
     Returns:
       [n, n - rank]: as the rank depends on values, it does not run under jit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(abs(olympus.scipy.linalg.null_space(onp.array([[1., 1.]]))).round(3))
     [[0.707]
      [0.707]]
@@ -182,7 +178,6 @@ def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     Returns:
       [m, rank]: as the rank depends on values, it does not run under jit.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(abs(olympus.scipy.linalg.orth(onp.array([[3., 3.], [4., 4.]]))).round(3))
     [[0.6]
      [0.8]]
@@ -210,7 +205,6 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
 
     Raises ValueError for different numbers of rows.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a, b = onp.array([[1.], [0.]]), onp.array([[1.], [1.]])
     >>> print(olympus.scipy.linalg.subspace_angles(a, b).round(4))
     [0.7854]
@@ -233,7 +227,7 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
 
 @fused
 def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker products of the columns of two matrices, one by one.
+    """The Kronecker products of corresponding columns of two matrices.
 
     Args:
       a, b: [..., n, k] and [..., m, k] of any dtypes; leading axes broadcast.
@@ -243,7 +237,6 @@ def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises ValueError for fewer than two axes and different numbers of columns.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.khatri_rao(onp.array([[1, 2], [3, 4]]), onp.array([[1, 10]])))
     [[ 1 20]
      [ 3 40]]
@@ -260,7 +253,7 @@ def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
 
 @fused
 def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
-    """How far below and above the diagonal a matrix has elements other than zero.
+    """The numbers of diagonals below and above the main one that are not zero.
 
     Args:
       a: [..., m, n].
@@ -270,7 +263,6 @@ def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
 
     Raises ValueError for fewer than two axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> lower, upper = olympus.scipy.linalg.bandwidth(onp.array([[1, 2, 3], [4, 5, 0], [0, 0, 6]]))
     >>> print(lower, upper)
     1 2

@@ -70,7 +70,6 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
 
     Raises ValueError for sizes that do not fit and another `trans`.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[2., 0.], [1., 4.]])
     >>> print(olympus.scipy.linalg.solve_triangular(a, onp.array([2., 9.]), lower=True))
     [1. 2.]
@@ -94,7 +93,6 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bo
     Returns:
       [..., n] for a vector, else [..., n, m].
 
-    >>> import olympus.numpy as onp, olympus
     >>> factor = olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))
     >>> print(olympus.scipy.linalg.cho_solve(factor, onp.array([8., 12.])))
     [1. 2.]
@@ -131,7 +129,6 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
     Returns:
       [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
 
-    >>> import olympus.numpy as onp, olympus
     >>> factors = olympus.scipy.linalg.lu_factor(onp.array([[2., 0.], [1., 4.]]))
     >>> print(olympus.scipy.linalg.lu_solve(factors, onp.array([2., 9.])))
     [1. 2.]
@@ -199,7 +196,6 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = F
 
     Raises ValueError for sizes that do not fit and an unknown `assume_a`.
 
-    >>> import olympus.numpy as onp, olympus
     >>> a = onp.array([[4., 2.], [2., 5.]])
     >>> print(olympus.scipy.linalg.solve(a, onp.array([8., 12.]), assume_a="pos"))
     [1. 2.]
@@ -231,7 +227,6 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Returns:
       [..., n, n]; infinite or NaN where a matrix is singular, for which SciPy raises.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.inv(onp.array([[2., 0.], [0., 4.]])))
     [[0.5  0.  ]
      [0.   0.25]]
@@ -250,7 +245,6 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Returns:
       [...].
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.linalg.det(onp.array([[1., 2.], [3., 4.]])))
     -2.0
     """

@@ -103,7 +103,7 @@ def _one_axis(name: str, input: Any, weights: Any, axis: Any, mode: Any, cval: A
 @fused(static=("axis", "mode", "origin"))
 def correlate1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: str = "reflect",
                 cval: ArrayLike = 0.0, origin: int = 0) -> Array:
-    """Sums of neighbours along one axis, weighted.
+    """The correlation with a vector of weights along one axis.
 
     Args:
       weights: [k]: weights[j] is that of the pixel j - k//2 - origin places further.
@@ -161,7 +161,7 @@ def _all_axes(name: str, input: Any, weights: Any, mode: Any, cval: Any, origin:
 @fused(static=("mode", "origin"))
 def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
               cval: ArrayLike = 0.0, origin: int | tuple[int, ...] = 0) -> Array:
-    """Sums of neighbours, weighted.
+    """The correlation with an array of weights: weighted sums of neighbours.
 
     Args:
       weights: an array of the same rank.
@@ -228,7 +228,7 @@ def _bell(sigma: Any, order: int, radius: int, dtype: Any) -> Any:
 def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order: int = 0, *,
                       mode: str = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0,
                       radius: int | None = None) -> Array:
-    """An image smoothed by a Gaussian along one axis, or its smoothed derivative.
+    """Smooth an image by a Gaussian along one axis, or compute its smoothed derivative.
 
     Args:
       sigma: the standard deviation, in pixels; traced only if `radius` is given.
@@ -249,7 +249,7 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
                     mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0,
                     truncate: float = 4.0, radius: int | Sequence[int] | None = None,
                     axes: int | Sequence[int] | None = None) -> Array:
-    """An image smoothed by a Gaussian, or a smoothed derivative of it.
+    """Smooth an image by a Gaussian, or compute a smoothed derivative.
 
     Args:
       sigma: the standard deviation, in pixels, of all axes or a sequence of one per axis; traced
@@ -387,7 +387,7 @@ def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -
 @fused(static=("size", "axis", "mode", "origin"))
 def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str = "reflect",
                      cval: ArrayLike = 0.0, origin: int = 0) -> Array:
-    """The means of neighbours along one axis.
+    """The mean over each pixel's neighbours along one axis.
 
     Args:
       size: how many pixels.
@@ -402,7 +402,7 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str =
 def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: str = "reflect",
                    cval: ArrayLike = 0.0, origin: int = 0, axes: tuple[int, ...] | None = None
                    ) -> Array:
-    """The means of neighbours.
+    """The mean over each pixel's neighbours.
 
     Args:
       size: how many pixels along all axes, or along each.
@@ -481,7 +481,7 @@ def _over_windows(op: Callable[[Any, Any], Any], x: Any, n: int, axis: int) -> A
 
 def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
                    footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
-    """The largest of neighbours.
+    """The maximum over each pixel's neighbours.
 
     Args:
       size: how many pixels along all axes, or along each.
@@ -497,7 +497,7 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
                    footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
-    """The smallest of neighbours.
+    """The minimum over each pixel's neighbours.
 
     Args:
       input: an image of any rank.
@@ -516,7 +516,7 @@ def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None = None,
                 footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
-    """Of neighbours in ascending order the one at a place.
+    """The element of a given rank among each pixel's neighbours.
 
     Args:
       input: an image of any rank.
@@ -542,7 +542,7 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
 
 def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
-    """The middle of neighbours in order: of an even number the larger of two.
+    """The median of each pixel's neighbours; of an even number, the larger middle one.
 
     Args:
       input: an image of any rank.
@@ -567,5 +567,4 @@ complete_docstrings(globals(), {
     "mode, cval": "as of `correlate1d`.",
     "axis": "along which.",
     "size, footprint, mode, cval": "as of `maximum_filter`.",
-}, returns="An image of the same shape and dtype.",
-   example="import olympus.numpy as onp, olympus")
+}, returns="An image of the same shape and dtype.")

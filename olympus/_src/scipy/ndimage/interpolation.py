@@ -123,7 +123,6 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
 
     Raises ValueError for other orders and modes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.spline_filter1d(onp.array([1., 1., 1.])).round(3))
     [1. 1. 1.]
     """
@@ -145,7 +144,6 @@ def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> 
     Returns:
       An array like the image.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.spline_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -270,7 +268,6 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
 
     Raises ValueError for other orders and modes, and another number of coordinates than of axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> image = onp.arange(6.).reshape(2, 3)
     >>> at = onp.array([[0.5, 1.0], [1.0, 0.5]])
     >>> print(olympus.scipy.ndimage.map_coordinates(image, at, order=1))
@@ -334,7 +331,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
                      output_shape: tuple[int, ...] | None = None, *, order: int = 3,
                      mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
                      ) -> Array:
-    """The image whose pixel p is that of another at matrix @ p + offset.
+    """An affine transform: its pixel p is the image's value at matrix @ p + offset.
 
     Args:
       input: an image of n axes.
@@ -350,7 +347,6 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
 
     Raises ValueError for a matrix of another shape.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([1., 2., 3.])
     >>> print(olympus.scipy.ndimage.affine_transform(x, onp.array([1.]), 1.0, order=1))
     [2. 3. 0.]
@@ -378,7 +374,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
 @fused(static=_STATIC)
 def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "constant",
           cval: ArrayLike = 0.0, prefilter: bool = True) -> Array:
-    """An image moved by any number of pixels along each axis.
+    """Shift an image by any number of pixels along each axis.
 
     Args:
       input: an image of n axes.
@@ -388,7 +384,6 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     Returns:
       An image of the same shape and dtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.shift(onp.array([1., 2., 3.]), 1.0, order=1))
     [0. 1. 2.]
     """
@@ -404,7 +399,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
 def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
          mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True,
          grid_mode: bool = False) -> Array:
-    """An image enlarged or reduced.
+    """Enlarge or reduce an image.
 
     Args:
       input: an image of n axes.
@@ -416,7 +411,6 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
     Returns:
       An image of the same dtype, of the shape times the factors, rounded.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.zoom(onp.array([1., 4.]), 2, order=1).round())
     [1. 2. 3. 4.]
     """
@@ -446,7 +440,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
 def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), reshape: bool = True, *,
            order: int = 3, mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
            ) -> Array:
-    """An image turned in the plane of two axes.
+    """Rotate an image in the plane of two axes.
 
     Args:
       input: an image of at least two axes.
@@ -460,7 +454,6 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
 
     Raises ValueError for other than two different axes.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.ndimage.rotate(onp.array([[1., 2.], [3., 4.]]), 90, order=1).round(2))
     [[2. 4.]
      [1. 3.]]

@@ -152,7 +152,7 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
                   xtol: float = 1e-8, gtol: float = 1e-8, loss: str = "linear",
                   f_scale: float = 1.0, max_nfev: int | None = None, args: tuple[PyTree, ...] = ()
                   ) -> LeastSquaresResult:
-    """Find where half the sum of squared residuals, or of a loss of them, is least.
+    """Minimise half the sum of squared residuals, or of a loss of them.
 
     The method is Levenberg's and Marquardt's, with the Jacobian by forward mode. Works under `jit`
     and `vmap`; derivatives of all results, in both modes, are with respect to `args`, `bounds` and
@@ -174,7 +174,6 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
 
     Raises ValueError for another loss, TypeError for residuals that are no real vector.
 
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import least_squares
     >>> t = onp.linspace(0., 1., 5)
     >>> model = lambda x: x[0] * onp.exp(-x[1] * t)
@@ -230,7 +229,7 @@ def _least_squares(fun: Callable[..., Any], loss: str, numbers: tuple[float, ...
 @api_boundary
 def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), *,
          tol: float | None = None, maxiter: int | None = None) -> RootResult:
-    """Find where a function of many variables is zero, from a first guess.
+    """Find a zero of a function of many variables from a first guess.
 
     The method is Levenberg's and Marquardt's: Newton's, damped where that does not come nearer.
     Works under `jit` and `vmap`; derivatives of `x`, in both modes and any order, are with respect
@@ -247,8 +246,6 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
     Returns:
       RootResult.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import root
     >>> point = lambda r: root(lambda x, r: onp.array([x[0] - x[1], x @ x - r * r]),
     ...                        onp.array([1., 2.]), (r,)).x

@@ -48,7 +48,7 @@ __all__ = ["OptimizeResults", "bound_vector", "minimize", "stationarity", "tange
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found; the fields have SciPy's names.
+    """The result of `minimize`; its fields have SciPy's names.
 
     >>> from olympus.scipy.optimize import minimize
     >>> found = minimize(lambda x: (x - 3.) ** 2, 0., method="BFGS")
@@ -84,7 +84,7 @@ _ALIASES = {"maxls": "line_search_maxiter", "xtol": "ftol"}
 def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...] = (), *,
              method: str, tol: float | None = None, options: Mapping[str, Any] | None = None,
              bounds: tuple[ArrayLike, ArrayLike] | None = None) -> OptimizeResults:
-    """Find where a function is least, from a first guess: a local minimum.
+    """Find a local minimum of a function from a first guess.
 
     Works under `jit` and `vmap`; derivatives of `x` and `fun`, in both modes, are with respect to
     `args`, `bounds` and what `fun` closes over, by the implicit function theorem. They have no
@@ -112,8 +112,6 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
     Raises ValueError for unknown methods and options, TypeError for a function that is no real
     scalar and for bounds of complex numbers.
 
-    >>> import olympus
-    >>> import olympus.numpy as onp
     >>> from olympus.scipy.optimize import minimize
     >>> rosenbrock = lambda x, a: (a - x[0]) ** 2 + 100. * (x[1] - x[0] ** 2) ** 2
     >>> lowest = lambda a: minimize(rosenbrock, onp.zeros(2), (a,), method="BFGS").x

@@ -128,7 +128,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     Raises ValueError for ranks that differ, another mode or method, and for "valid" if neither
     array is the larger one in every axis.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.convolve(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [ 0  1 12 23 30]
     """
@@ -152,7 +151,6 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
     Raises ValueError as `convolve` does.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.correlate(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [10 21 32  3  0]
     """
@@ -161,7 +159,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
 
 def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
-    """The shifts that the elements of `correlate`'s result belong to.
+    """The shift of each element of `correlate`'s result.
 
     Args:
       in1_len, in2_len: the sizes of the vectors.
@@ -172,7 +170,6 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
 
     Raises ValueError for another mode.
 
-    >>> import olympus
     >>> print(olympus.scipy.signal.correlation_lags(3, 2))
     [-1  0  1  2]
     """
@@ -234,7 +231,6 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
 
     Raises ValueError as `convolve` does.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.fftconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
     """
@@ -255,7 +251,6 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     Returns:
       An array of their rank, of a floating or complex dtype.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.oaconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
     """
@@ -292,7 +287,7 @@ def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue
 @fused(static=("mode", "boundary", "precision"))
 def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
-    """The convolution of two matrices, with a choice of what lies beyond the first one's edges.
+    """The convolution of two matrices, with a choice of boundary for the first one.
 
     Args:
       in1, in2: matrices; the dtype is that of both promoted, and stays one of integers.
@@ -307,7 +302,6 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 
     Raises ValueError for other ranks, modes and boundaries.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.convolve2d(x, onp.array([[1, 1]]), "same", "wrap"))
     [[3 3]
@@ -319,7 +313,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 @fused(static=("mode", "boundary", "precision"))
 def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                 fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
-    """The cross-correlation of two matrices, with a choice of what lies beyond the edges.
+    """The cross-correlation of two matrices, with a choice of boundary for the first one.
 
     Args:
       in1, in2: matrices; the dtype is that of both promoted.
@@ -333,7 +327,6 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: st
 
     Raises ValueError for other ranks, modes and boundaries.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.correlate2d(x, onp.array([[1, 10]]), "valid"))
     [[21]

@@ -306,7 +306,7 @@ def _one(found: np.ndarray, name: str, given: Any) -> np.ndarray:
 
 
 def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
-    """The coefficients of a filter of its zeros, poles and gain.
+    """Convert a filter's zeros, poles and gain to its coefficients.
 
     Args:
       z, p: vectors, real or complex; k: a number. Values that are known while tracing.
@@ -323,7 +323,7 @@ def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
 
 
 def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
-    """The zeros, poles and gain of a filter of its coefficients.
+    """Convert a filter's coefficients to its zeros, poles and gain.
 
     Args:
       b, a: vectors of coefficients, highest power first, known while tracing.
@@ -346,7 +346,7 @@ def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
-    """The coefficients of sections of second order, one after the other.
+    """Convert second-order sections, one after the other, to the coefficients of one filter.
 
     Args:
       sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section, known while tracing.
@@ -368,7 +368,7 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
 
 
 def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
-    """Sections of second order of zeros, poles and a gain.
+    """Convert zeros, poles and a gain to second-order sections.
 
     Poles near the unit circle are last, each with the zeros next to it, and the gain is in the
     first section: SciPy's pairing "nearest".
@@ -565,4 +565,4 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
 
 complete_docstrings(globals(), {
     "fs": "samples per unit of time.",
-}, example="import olympus")
+})

@@ -176,7 +176,7 @@ def _rest(b: Any, a: Any) -> Any:
 
 @fused
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
-    """What a filter remembers of a signal that has always been 1: a start without transients.
+    """The state of a filter after a signal that has always been 1: a start without transients.
 
     Returns:
       A vector of max(len(a), len(b)) - 1 elements, for `lfilter`'s zi; infinite or NaN for a pole
@@ -190,7 +190,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
 
 @fused
 def sosfilt_zi(sos: ArrayLike) -> Array:
-    """What sections remember of a signal that has always been 1: a start without transients.
+    """The state of sections after a signal that has always been 1: a start without transients.
 
     Returns:
       [k, 2], for `sosfilt`'s zi; infinite or NaN for a pole at 1.
@@ -300,7 +300,7 @@ def _sosfiltfilt(sos: Any, x: Any, *, axis: int, padtype: Any, padlen: Any) -> A
 @fused(static=("q", "n", "ftype", "axis", "zero_phase"))
 def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1,
              zero_phase: bool = True) -> Array:
-    """Every q-th sample of a signal that was freed of the frequencies which would be aliased.
+    """Every q-th sample of a signal, after a filter against aliasing.
 
     Args:
       q: one sample of so many is kept.
@@ -428,4 +428,4 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "b, a": "the coefficients above and below, vectors; a[0] is not 0.",
     "sos": "[k, 6]: b0, b1, b2, a0, a1, a2 of each section.",
-}, example="import olympus.numpy as onp, olympus")
+})

@@ -52,7 +52,6 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
 
     Raises ValueError for complex signals and sizes that are not positive.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.cos(onp.arange(8) * onp.pi / 4)
     >>> print(abs(olympus.scipy.signal.hilbert(x)).round(3))
     [1. 1. 1. 1. 1. 1. 1. 1.]
@@ -106,7 +105,6 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
 
     Raises ValueError for another domain, a window of another size, and numbers not positive.
 
-    >>> import olympus.numpy as onp, olympus
     >>> print(olympus.scipy.signal.resample(onp.array([1., 0., -1., 0.]), 8).round(3) + 0)
     [ 1.     0.707  0.    -0.707 -1.    -0.707  0.     0.707]
     """
@@ -193,7 +191,6 @@ def savgol_coeffs(window_length: int, polyorder: int, deriv: int = 0, delta: flo
 
     Raises ValueError for sizes that do not fit, a place beyond the window and another `use`.
 
-    >>> import olympus
     >>> print(35 * olympus.scipy.signal.savgol_coeffs(5, 2))
     [-3. 12. 17. 12. -3.]
     """
@@ -227,7 +224,6 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
 
     Raises ValueError for sizes that do not fit and another mode.
 
-    >>> import olympus.numpy as onp, olympus
     >>> x = onp.arange(6.) ** 2
     >>> slopes = olympus.scipy.signal.savgol_filter(x, 5, 2, deriv=1)
     >>> print(onp.allclose(slopes, 2 * onp.arange(6.), atol=1e-4))

@@ -45,7 +45,7 @@ __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "s
 @fused(static=("axis", "type", "bp", "overwrite_data"))
 def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
             overwrite_data: Any = None) -> Array:
-    """A signal less the line, or the mean, that fits it best.
+    """A signal minus the line, or the mean, that fits it best.
 
     Args:
       data: array; integers become floats.
@@ -400,7 +400,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
 def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann",
               nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
               detrend: Any = "constant", axis: int = -1) -> tuple[Array, Array]:
-    """How much of two signals' power, by frequency, is common: |Pxy|² / (Pxx Pyy).
+    """The coherence of two signals by frequency: |Pxy|² / (Pxx Pyy).
 
     Args:
       x, y: signals of equal sizes along the axis; integers become floats.
@@ -528,4 +528,4 @@ complete_docstrings(globals(), {
     "x": "the signal; integers become floats.",
     "axis": "along which.",
     "fs": "samples per unit of time.",
-}, example="import olympus.numpy as onp, olympus")
+})

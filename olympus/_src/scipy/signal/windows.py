@@ -368,7 +368,7 @@ def weights(name: str, window: Any, size: int, sym: bool = False) -> np.ndarray:
 
 
 def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = True) -> Array:
-    """The window of a name, for spectra or for filters.
+    """The window with a given name, for spectra or for filters.
 
     Args:
       window: a name of `olympus.scipy.signal.windows`; a tuple of it and its parameters, such as
@@ -390,4 +390,4 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
 complete_docstrings(globals(), {
     "M": "the number of weights.",
     "sym": "symmetric, else periodic.",
-}, returns="float[M].", example="import olympus")
+}, returns="float[M].")

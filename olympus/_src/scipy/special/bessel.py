@@ -260,9 +260,6 @@ k1e_p = Special("k1e", lambda tol, x: _k(1, x, True),
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
-    Returns:
-      An array of the shape of x.
-
     >>> print(f"{special.i0(1.0):.5f}")
     1.26607
     """
@@ -272,9 +269,6 @@ def i0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def i0e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i0(x)`, which does not overflow.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(f"{special.i0e(1.0):.5f}")
     0.46576
@@ -286,9 +280,6 @@ def i0e(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1.
 
-    Returns:
-      An array of the shape of x.
-
     >>> print(f"{special.i1(1.0):.5f}")
     0.56516
     """
@@ -299,9 +290,6 @@ def i1(x: ArrayLike) -> Array:
 @fused(inline=True)
 def i1e(x: ArrayLike) -> Array:
     """exp(-|x|) times `i1(x)`, which does not overflow.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(f"{special.i1e(1.0):.5f}")
     0.20791
@@ -321,8 +309,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Returns:
       An array [v+1, *z.shape] of the dtype of z.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.bessel_jn(onp.array([0.]), v=2))
     [[1.]
      [0.]
@@ -345,9 +331,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 def j0(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 0.
 
-    Returns:
-      An array of the shape of x.
-
     >>> print(f"{special.j0(1.0):.5f}")
     0.76520
     """
@@ -357,9 +340,6 @@ def j0(x: ArrayLike) -> Array:
 @fused(inline=True)
 def j1(x: ArrayLike) -> Array:
     """The Bessel function of the first kind of order 1.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(f"{special.j1(1.0):.5f}")
     0.44005
@@ -497,4 +477,4 @@ def kn(n: ArrayLike, x: ArrayLike) -> Array:
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
     "n": "whole numbers, of size below 100000.",
-}, example="from olympus.scipy import special")
+}, returns="An array of the shape of x.")

@@ -485,4 +485,4 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
 complete_docstrings(globals(), {
     "z": "real numbers of a shape that broadcasts; integers become floats.",
     "v": "orders, real numbers of size below 100000.",
-}, example="from olympus.scipy import special")
+})

@@ -91,7 +91,6 @@ def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: inf where two of them are 0, NaN where one is negative.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.elliprf(1.0, 2.0, 3.0):.5f}")
     0.72695
     """
@@ -115,7 +114,6 @@ def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape; NaN for y = 0, where the sides differ, and for x < 0.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.elliprc(0.0, 0.25):.5f}")
     3.14159
     """
@@ -141,7 +139,6 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: inf where x + y or z is 0, NaN where one is negative.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.elliprd(1.0, 2.0, 3.0):.5f}")
     0.29046
     """
@@ -165,7 +162,6 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
       An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's is for
       every m > 1).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ellipkinc(1.0, 0.5):.5f}")
     1.08322
     """
@@ -187,7 +183,6 @@ def ellipeinc(phi: ArrayLike, m: ArrayLike) -> Array:
       An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's is for
       every m > 1).
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ellipeinc(1.0, 0.5):.5f}")
     0.92733
     """
@@ -210,7 +205,6 @@ def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
       (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude, of which u is
       `ellipkinc`. NaN for other parameters.
 
-    >>> from olympus.scipy import special
     >>> print(*(f"{y:.5f}" for y in special.ellipj(1.0, 0.5)))
     0.80300 0.59598 0.82316 0.93232
     """

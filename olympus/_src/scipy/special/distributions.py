@@ -200,7 +200,7 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
 
 @fused
 def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
-    """The distribution function of Poisson's distribution, of at most k events where m are usual.
+    """The distribution function of Poisson's distribution: at most k events, of the mean number m.
 
     Args:
       k: real numbers >= 0, of which the floor counts.
@@ -218,7 +218,7 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
 
 @fused
 def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
-    """The survival function of Poisson's distribution, of more than k events where m are usual.
+    """The survival function of Poisson's distribution: more than k events, of the mean number m.
 
     Args:
       k: real numbers >= 0, of which the floor counts.
@@ -243,9 +243,6 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       n: whole numbers.
       p: probabilities of one event; all shapes broadcast.
 
-    Returns:
-      Probabilities of the broadcast shape, NaN outside.
-
     >>> print(special.bdtr(1.0, 2.0, 0.5))
     0.75
     """
@@ -261,9 +258,6 @@ def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       k: real numbers, of which the floor counts, 0 <= k <= n.
       n: whole numbers.
       p: probabilities of one event; all shapes broadcast.
-
-    Returns:
-      Probabilities of the broadcast shape, NaN outside.
 
     >>> print(special.bdtrc(1.0, 2.0, 0.5))
     0.25
@@ -290,9 +284,6 @@ def nbdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       n: whole numbers > 0.
       p: probabilities of one success; all shapes broadcast.
 
-    Returns:
-      Probabilities of the broadcast shape, NaN outside.
-
     >>> print(special.nbdtr(1.0, 2.0, 0.5))
     0.5
     """
@@ -308,9 +299,6 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       k: more failures than which there are before the n-th success, >= 0.
       n: whole numbers > 0.
       p: probabilities of one success; all shapes broadcast.
-
-    Returns:
-      Probabilities of the broadcast shape, NaN outside.
 
     >>> print(special.nbdtrc(1.0, 2.0, 0.5))
     0.5
@@ -467,4 +455,4 @@ def kolmogorov(y: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "dfn, dfd": "degrees of freedom, real, > 0.",
-}, example="from olympus.scipy import special")
+}, returns="Probabilities of the broadcast shape, NaN outside.")

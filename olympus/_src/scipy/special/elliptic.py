@@ -95,7 +95,6 @@ def ellipk(m: ArrayLike) -> Array:
     Returns:
       An array of the shape of m: inf at 1, NaN above. Near 1 `ellipkm1` keeps more digits.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ellipk(0.5):.4f}")
     1.8541
     """
@@ -112,7 +111,6 @@ def ellipkm1(p: ArrayLike) -> Array:
     Returns:
       An array of the shape of p: inf at 0, NaN below.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ellipkm1(1e-20):.4f}")
     24.4121
     """
@@ -129,7 +127,6 @@ def ellipe(m: ArrayLike) -> Array:
     Returns:
       An array of the shape of m: 1 at 1, NaN above.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.ellipe(0.5):.4f}")
     1.3506
     """

@@ -143,8 +143,6 @@ def entr(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x. The derivative at 0 is inf, and 0 below.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.entr(onp.array([0., 0.5, -1.])))
     [0.        0.3465736      -inf]
     """
@@ -209,8 +207,6 @@ def logit(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x: -inf at 0, inf at 1, NaN outside.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.logit(onp.array([0., 0.5, 1.])))
     [-inf   0.  inf]
     """
@@ -260,8 +256,6 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     Returns:
       An array of the shape of x. `nn.softmax` is the same with another default.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.softmax(onp.array([1., 1.])))
     [0.5 0.5]
     """
@@ -279,8 +273,6 @@ def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     Returns:
       An array of the shape of x. `nn.log_softmax` is the same with another default.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(special.log_softmax(onp.array([0., 200.])))
     [-200.    0.]
     """
@@ -391,9 +383,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x: real numbers >= -1, NaN below.
       lmbda: λ, real, of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.boxcox1p(2.0, 2.0), special.boxcox1p(1e-12, 3.0))
     4.0 1e-12
     """
@@ -402,13 +391,10 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 @fused
 def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The x of which `boxcox(x, lmbda)` is y: (λ y + 1)**(1/λ), or exp(y) at λ = 0.
+    """The inverse of `boxcox`: (λ y + 1)**(1/λ), or exp(y) at λ = 0.
 
     Args:
       y, lmbda: real numbers of shapes that broadcast.
-
-    Returns:
-      An array of the broadcast shape.
 
     >>> print(special.inv_boxcox(4.0, 2.0), special.inv_boxcox(0.0, 0.0))
     3.0 1.0
@@ -418,13 +404,10 @@ def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
 
 @fused
 def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The x of which `boxcox1p(x, lmbda)` is y: `inv_boxcox` less 1, accurate for small y.
+    """The inverse of `boxcox1p`: `inv_boxcox` minus 1, accurate for small y.
 
     Args:
       y, lmbda: real numbers of shapes that broadcast.
-
-    Returns:
-      An array of the broadcast shape.
 
     >>> print(special.inv_boxcox1p(4.0, 2.0), special.inv_boxcox1p(1e-12, 0.0))
     2.0 1e-12
@@ -486,9 +469,6 @@ def huber(delta: ArrayLike, r: ArrayLike) -> Array:
       delta: δ >= 0, real; the loss is inf for δ < 0.
       r: real residuals of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.huber(1.0, 0.5), special.huber(1.0, 3.0))
     0.125 2.5
     """
@@ -526,13 +506,10 @@ def pseudo_huber(delta: ArrayLike, r: ArrayLike) -> Array:
       delta: δ >= 0, real; the loss is inf for δ < 0, and 0 at 0.
       r: real residuals of a shape that broadcasts.
 
-    Returns:
-      An array of the broadcast shape.
-
     >>> print(special.pseudo_huber(4.0, 3.0))
     4.0
     """
     return apply(pseudo_huber_p, delta, r)
 
 
-complete_docstrings(globals(), {}, example="from olympus.scipy import special")
+complete_docstrings(globals(), {}, returns="An array of the broadcast shape.")

@@ -542,7 +542,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 @fused(inline=True)
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularised lower incomplete gamma function P(a, x) (DLMF 8.2.4), of which see `igamma`.
+    """The regularised lower incomplete gamma function P(a, x) (DLMF 8.2.4); see `lax.igamma`.
 
     Args:
       a, x: real numbers >= 0 of shapes that broadcast; integers become floats.
@@ -608,4 +608,4 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
-}, example="from olympus.scipy import special")
+})

@@ -16,7 +16,6 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.bits import bitwise_and
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
 from ...numpy.elementary import exp, floor, log, rint, sqrt
@@ -42,7 +41,7 @@ def _sum(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _halves(x: Any) -> tuple[Any, Any]:
-    high = bitcast_convert_type(bitwise_and(bitcast_convert_type(x, np.int64), _HIGH), np.float64)
+    high = bitcast_convert_type(bitcast_convert_type(x, np.int64) & _HIGH, np.float64)
     return high, x - high
 
 
@@ -386,7 +385,6 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
       once: for x < 1, and at x == 1 where c > a + b and neither c - a nor c - b is 0 or a negative
       integer; NaN elsewhere.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2
     1.38629
     """

@@ -84,7 +84,6 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
       A complex array of the broadcast shape, orthonormal on the sphere, with the Condon-Shortley
       phase.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.sph_harm_y(2, 1, 0.5, 0.3):.4f}")
     -0.3105-0.0961j
     """
@@ -143,8 +142,6 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     Returns:
       An array [m+1, n+1, k] of the dtype of z, 0 where the order is above the degree.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(f"{special.lpmn_values(1, 1, onp.array([0.5]), False)[1, 1, 0]:.4f}")
     -0.8660
     """
@@ -164,8 +161,6 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
       (values, derivatives in z), two arrays [m+1, n+1, k] of the dtype of z, which are 0 where the
       order is above the degree.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy import special
     >>> print(f"{special.lpmn(1, 1, onp.array([0.5]))[1][0, 1, 0]:.4f}")
     1.0000
     """

@@ -214,7 +214,6 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       of other b < 0 where terms cancel. Differentiable in x to every order, in a and b once, for
       |x| < 700.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.hyp1f1(1.0, 1.0, 1.0):.5f}")       # e
     2.71828
     """

@@ -564,4 +564,4 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats. SciPy takes complex ones, too.",
-}, example="from olympus.scipy import special")
+})

@@ -171,7 +171,6 @@ def gammaincinv(a: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: 0 at 0, inf at 1, NaN outside. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gammaincinv(2.0, 0.5):.5f}")
     1.67835
     """
@@ -189,7 +188,6 @@ def gammainccinv(a: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape: inf at 0, 0 at 1, NaN outside. Differentiable in both.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.gammainccinv(1.0, 1e-30):.4f}")
     69.0776
     """
@@ -207,7 +205,6 @@ def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape, NaN outside. Differentiable in all three.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.betaincinv(2.0, 3.0, 0.6875):.4f}")
     0.5000
     """
@@ -225,7 +222,6 @@ def betainccinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape, NaN outside. Differentiable in all three.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.betainccinv(2.0, 3.0, 0.3125):.4f}")
     0.5000
     """
@@ -285,7 +281,6 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
     Returns:
       A complex array of the shape of z.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.lambertw(1.0).real:.5f}")
     0.56714
     """

@@ -552,4 +552,4 @@ def ndtri_exp(y: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
-}, example="from olympus.scipy import special")
+})

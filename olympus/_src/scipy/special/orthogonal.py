@@ -300,4 +300,4 @@ complete_docstrings(globals(), {
     "n": "degrees, real numbers: 0 for negative whole ones.",
 }, returns=(
     "An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.\n"
-    "Differentiable in x."), example="from olympus.scipy import special")
+    "Differentiable in x."))

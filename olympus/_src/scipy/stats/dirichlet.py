@@ -36,8 +36,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       Floats of the shape of x without its first axis: -inf for what is no vector of probabilities
       (SciPy raises), NaN for parameters that are not positive.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import dirichlet
     >>> print(f'{dirichlet.logpdf(onp.array([0.2, 0.8]), onp.array([1.0, 2.0])):.3f}')
     0.470
     """
@@ -73,8 +71,6 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Returns:
       Floats >= 0 of the shape of x without its first axis.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import dirichlet
     >>> print(f'{dirichlet.pdf(onp.array([0.2, 0.8]), onp.array([1.0, 2.0])):.3f}')
     1.600
     """

@@ -9,8 +9,11 @@ from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
 from ...numpy.ufuncs import maximum, minimum
-from ...random import counts, discrete, from_gamma, trials, urns
+from ...random import discrete, from_gamma
+from ...random import poisson as of_poisson
+from ...random.binomial import binomial
 from ...random.continuous import subkeys
+from ...random.hypergeometric import hypergeometric
 from ...random.keys import typed
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
@@ -29,6 +32,7 @@ class Bernoulli(Discrete):
     about = "1 has probability p, 0 has 1 - p."
     parameters, words, sample, at = ("p",), ("p: probability of 1.",), (0.3,), 1
     shown = "0.300 -1.204 1.000 0.000 0.000 -inf 0.000 1.000 0.300 0.210 0.458 0.611"
+    drawn = "[0 0 0]"
 
     def legal(self, p: Any) -> Any:
         return _is_probability(p)
@@ -71,6 +75,7 @@ class Binom(Discrete):
     parameters, sample, at = ("n", "p"), (10.0, 0.3), 4
     words = ("n: number of trials, an integer >= 0.", "p: probability of success.")
     shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449 1.779"
+    drawn = "[2 2 1]"
 
     def support(self, n: Any, p: Any) -> tuple[Any, Any]:
         return 0.0, n
@@ -103,7 +108,7 @@ class Binom(Discrete):
         return n * p * (1.0 - p)
 
     def draw(self, key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
-        return trials.binomial(key, n, p, shape, dtype)
+        return binomial(key, n, p, shape, dtype)
 
 
 class Betabinom(Summed):
@@ -112,6 +117,7 @@ class Betabinom(Summed):
     parameters, sample, at = ("n", "a", "b"), (10.0, 2.0, 3.0), 4
     words = ("n: number of trials, an integer >= 0.", "a, b: shapes, > 0.")
     shown = "0.140 -1.967 0.594 -0.520 0.406 -0.902 2.000 6.000 4.000 6.000 2.449 2.258"
+    drawn = "[7 1 0]"
 
     def support(self, n: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return 0.0, n
@@ -127,7 +133,7 @@ class Betabinom(Summed):
 
     def draw(self, key: Any, shape: Any, dtype: Any, n: Any, a: Any, b: Any) -> Any:
         first, second = subkeys(typed(key))
-        return trials.binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
+        return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
 
     def mean(self, n: Any, a: Any, b: Any) -> Any:
         return n * (a / (a + b))
@@ -142,6 +148,7 @@ class Geom(Discrete):
     about = "That of the number of trials up to the first success: p (1-p)**(k-1) for k >= 1."
     parameters, words, sample, at = ("p",), ("p: probability of success, > 0.",), (0.3,), 2
     shown = "0.210 -1.561 0.510 -0.673 0.490 -0.713 1.000 4.000 3.333 7.778 2.789 2.036"
+    drawn = "[1 1 4]"
 
     def legal(self, p: Any) -> Any:
         return (p > 0) & (p <= 1)
@@ -191,6 +198,7 @@ class Nbinom(Discrete):
     words = ("n: number of successes, > 0; it need not be an integer.",
              "p: probability of success, > 0.")
     shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873 2.672"
+    drawn = "[13 16  4]"
 
     def legal(self, n: Any, p: Any) -> Any:
         return (n > 0) & (p > 0) & (p <= 1)
@@ -223,6 +231,7 @@ class Poisson(Discrete):
     incomplete gamma functions (DLMF 8.4.10)."""
     parameters, words, sample, at = ("mu",), ("mu: mean, >= 0.",), (3.5,), 4
     shown = "0.189 -1.667 0.725 -0.321 0.275 -1.293 2.000 5.000 3.500 3.500 1.871 2.015"
+    drawn = "[0 0 5]"
 
     def legal(self, mu: Any) -> Any:
         return mu >= 0
@@ -268,7 +277,7 @@ class Poisson(Discrete):
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
     def draw(self, key: Any, shape: Any, dtype: Any, mu: Any) -> Any:
-        return counts.poisson(key, mu, shape)
+        return of_poisson.poisson(key, mu, shape)
 
 
 _FAR = 60.0     # from where on the series for the entropy is accurate
@@ -280,6 +289,7 @@ class Hypergeom(Summed):
     parameters, sample, at = ("M", "n", "N"), (20.0, 7.0, 12.0), 4
     words = ("M: how many there are.", "n: how many of them are marked.", "N: how many are drawn.")
     shown = "0.358 -1.028 0.608 -0.497 0.392 -0.937 3.000 5.000 4.200 1.149 1.072 1.487"
+    drawn = "[3 3 5]"
 
     def support(self, M: Any, n: Any, N: Any) -> tuple[Any, Any]:
         return maximum(N + n - M, 0.0), minimum(n, N)
@@ -303,7 +313,7 @@ class Hypergeom(Summed):
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
     def draw(self, key: Any, shape: Any, dtype: Any, M: Any, n: Any, N: Any) -> Any:
-        return urns.hypergeometric(key, n, M - n, N, shape)
+        return hypergeometric(key, n, M - n, N, shape)
 
 
 def _log_choose(n: Any, k: Any) -> Any:
@@ -317,6 +327,7 @@ class Randint(Discrete):
     parameters, sample, at = ("low", "high"), (2.0, 8.0), 4
     words = ("low, high: integers, low < high.",)
     shown = "0.167 -1.792 0.500 -0.693 0.500 -0.693 3.000 6.000 4.500 2.917 1.708 1.792"
+    drawn = "[3 2 4]"
 
     def support(self, low: Any, high: Any) -> tuple[Any, Any]:
         return low, high - 1.0

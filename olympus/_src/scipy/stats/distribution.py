@@ -50,6 +50,7 @@ class Distribution:
     sample: tuple[float, ...] = ()  # shape parameters of the examples
     at: float = 1.5                 # where the examples are
     shown = ""                      # what the examples print, in the order of `_KINDS`
+    drawn = ""                      # what the example of `rvs` prints
 
     def support(self, *params: Any) -> tuple[Any, Any]:
         """The smallest and the largest number that has a density, or is a limit of such."""
@@ -85,8 +86,8 @@ class Distribution:
         if kind == "rvs":
             given = "".join(f"{p}, " for p in self.sample)
             return (f">>> from olympus import random\n    >>> from olympus.scipy.stats import "
-                    f"{self.name}\n    >>> {self.name}.rvs({given}size=3, key=random.key(0)).shape"
-                    "\n    (3,)")
+                    f"{self.name}\n    >>> print({self.name}.rvs({given}size=3, "
+                    f"key=random.key(0)).round(2))\n    {self.drawn}")
         first = {"ppf": (0.25,), "isf": (0.25,)}.get(kind, () if _KINDS[kind].first == "-" else
                                                      (self.at,))
         given = ", ".join(map(str, (*first, *self.sample)))

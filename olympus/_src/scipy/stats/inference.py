@@ -230,4 +230,4 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
 complete_docstrings(globals(), {
     "alternative": 'of which side the probability is: "two-sided", "less", "greater".',
     "axis": "along which samples are; None is of all elements.",
-}, example="from olympus import numpy as onp, scipy")
+})

@@ -24,6 +24,7 @@ class Uniform(Continuous):
     about = "The density is 1 from `loc` to `loc + scale`, both included, times 1 / scale."
     at = 0.25
     shown = "1.000 0.000 0.250 -1.386 0.750 -0.288 0.250 0.750 0.500 0.083 0.289 0.000"
+    drawn = "[0.95 0.98 0.33]"
 
     def logpdf(self, x: Any) -> Any:
         return 0.0 * x
@@ -56,6 +57,7 @@ class Beta(Continuous):
     beta functions (DLMF 8.17), quantiles are found by Newton's method within a bracket."""
     parameters, words, sample, at = ("a", "b"), ("a, b: shapes, > 0.",), (2.0, 3.0), 0.25
     shown = "1.688 0.523 0.262 -1.340 0.738 -0.303 0.243 0.544 0.400 0.040 0.200 -0.235"
+    drawn = "[0.24 0.49 0.68]"
 
     def logpdf(self, x: Any, a: Any, b: Any) -> Any:
         return log_beta_density(x, 1.0 - x, a, b)
@@ -95,6 +97,7 @@ class Truncnorm(Continuous):
     parameters, sample, at = ("a", "b"), (-1.0, 2.0), 0.25
     words = ("a, b: ends of the support, a < b; they may be infinite.",)
     shown = "0.472 -0.750 0.538 -0.621 0.462 -0.771 -0.350 0.747 0.230 0.520 0.721 1.005"
+    drawn = "[ 1.51  1.75 -0.17]"
 
     def support(self, a: Any, b: Any) -> tuple[Any, Any]:
         return a, b
@@ -160,6 +163,7 @@ class Triang(Continuous):
     about = "The density rises linearly from 0 at 0 to 2 at c, and falls to 0 at 1."
     parameters, words, sample, at = ("c",), ("c: mode, from 0 to 1.",), (0.4,), 0.25
     shown = "1.250 0.223 0.156 -1.856 0.844 -0.170 0.316 0.613 0.467 0.042 0.205 -0.193"
+    drawn = "[0.82 0.89 0.36]"
 
     def legal(self, c: Any) -> Any:
         return (c >= 0) & (c <= 1)
@@ -204,6 +208,7 @@ class Loguniform(Continuous):
     about = "The density is 1 / (x log(b/a)) from a to b: the logarithm is uniform."
     parameters, words, sample = ("a", "b"), ("a, b: ends of the support, 0 < a < b.",), (1.0, 5.0)
     shown = "0.414 -0.881 0.252 -1.379 0.748 -0.290 1.495 3.344 2.485 1.279 1.131 1.281"
+    drawn = "[4.6  4.83 1.71]"
 
     def support(self, a: Any, b: Any) -> tuple[Any, Any]:
         return a, b
@@ -248,6 +253,7 @@ class Wrapcauchy(Continuous):
     about = "The density is (1 - c**2) / (2 pi (1 + c**2 - 2 c cos(x))) from 0 to 2 pi."
     parameters, words, sample = ("c",), ("c: concentration, between 0 and 1.",), (0.4,)
     shown = "0.121 -2.111 0.363 -1.014 0.637 -0.451 0.810 5.473 3.142 1.664"
+    drawn = "[6.14 6.23 1.27]"
 
     def legal(self, c: Any) -> Any:
         return (c > 0) & (c < 1)

@@ -145,7 +145,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
 @fused(static=("axis", "ddof", "nan_policy"))
 def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = "propagate"
            ) -> Array:
-    """How many standard deviations each number is from the mean.
+    """The distance of each number from the mean, in standard deviations.
 
     Args:
       ddof: what is subtracted from the count for the standard deviation.
@@ -343,4 +343,4 @@ complete_docstrings(globals(), {
     "axis": "along which; None is of all elements.",
     "nan_policy": '"propagate", or "omit" to leave NaN out.',
     "a": "real numbers, any shape; integers become floats.",
-}, example="from olympus import numpy as onp, scipy")
+})

@@ -33,8 +33,6 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       Floats <= 0 of the shape that the arguments broadcast to, without the last axis: -inf where
       the sum of x is not n or a count is no integer >= 0, NaN for negative probabilities.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import multinomial
     >>> print(f'{multinomial.logpmf(onp.array([1, 2]), 3, onp.array([0.25, 0.75])):.3f}')
     -0.863
     """
@@ -59,8 +57,6 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Returns:
       Probabilities of the shape that the arguments broadcast to, without the last axis.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import multinomial
     >>> print(f'{multinomial.pmf(onp.array([1, 2]), 3, onp.array([0.25, 0.75])):.3f}')
     0.422
     """

@@ -47,8 +47,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool |
       Floats of the shape of x without its last axis, broadcast with the others; of the shape of x
       where `mean` is a number.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import multivariate_normal
     >>> cov = onp.array([[2.0, 0.5], [0.5, 1.0]])
     >>> print(f'{multivariate_normal.logpdf(onp.array([1.0, 0.0]), onp.zeros(2), cov):.3f}')
     -2.403
@@ -104,8 +102,6 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     Returns:
       Floats >= 0 of the shape of x without its last axis, broadcast with the others.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.scipy.stats import multivariate_normal
     >>> print(f'{multivariate_normal.pdf(onp.zeros(2), onp.zeros(2), onp.eye(2)):.4f}')
     0.1592
     """

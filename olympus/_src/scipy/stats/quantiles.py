@@ -19,7 +19,7 @@ from typing import Any
 from ...autodiff.derivatives import jvp
 from ...custom.jvp import custom_jvp
 from ...lax.barriers import stop_gradient
-from ...lax.bits import bitwise_and, shift_right_arithmetic
+from ...lax.bits import shift_right_arithmetic
 from ...lax.convert import bitcast_convert_type
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import where
@@ -46,7 +46,7 @@ def _float(i: Any, dtype: Any) -> Any:
 def _halfway(low: Any, high: Any) -> Any:
     """The float in the middle of those between two, nearer to the lower one."""
     a, b = _integer(low), _integer(high)
-    both = bitwise_and(a, b)
+    both = a & b
     return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
 
 

@@ -100,7 +100,6 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
       ModeResult(mode, count): the values, of the dtype of a, and how often they came, integers;
       without elements NaN and 0.0.
 
-    >>> from olympus import numpy as onp, scipy
     >>> value, count = scipy.stats.mode(onp.array([4, 2, 1, 2, 4, 4]))
     >>> int(value), int(count)
     (4, 3)
@@ -154,7 +153,6 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
       Floats of the default dtype, as in JAX (SciPy's are integers for some methods), of the shape
       of a.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(scipy.stats.rankdata(onp.array([10, 30, 20, 30])))
     [1.  3.5 2.  3.5]
     """
@@ -190,7 +188,6 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
     Returns:
       Floats of the shape of a without the axis; NaN for no more than `ddof` numbers.
 
-    >>> from olympus import numpy as onp, scipy
     >>> print(f'{scipy.stats.sem(onp.array([1.0, 2.0, 5.0])):.3f}')
     1.202
     """

@@ -12,9 +12,9 @@ from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, log1p, sqrt
 from ...numpy.trigonometry import asinh
 from ...numpy.ufuncs import absolute
-from ...random import counts
 from ...random.continuous import subkeys
 from ...random.keys import typed
+from ...random.poisson import poisson
 from .distribution import Summed, published
 
 __all__ = ["skellam"]
@@ -69,6 +69,7 @@ class Skellam(Summed):
     parameters, sample, at = ("mu1", "mu2"), (3.0, 2.0), 2
     words = ("mu1, mu2: means of the two, > 0.",)
     shown = "0.160 -1.832 0.758 -0.277 0.242 -1.418 0.000 2.000 1.000 5.000 2.236 2.222"
+    drawn = "[1 3 1]"
 
     def inner(self, mu1: Any, mu2: Any) -> Any:
         return 0.0
@@ -90,7 +91,7 @@ class Skellam(Summed):
 
     def draw(self, key: Any, shape: Any, dtype: Any, mu1: Any, mu2: Any) -> Any:
         first, second = subkeys(typed(key))
-        return counts.poisson(first, mu1, shape) - counts.poisson(second, mu2, shape)
+        return poisson(first, mu1, shape) - poisson(second, mu2, shape)
 
 
 skellam = published(Skellam())

@@ -10,24 +10,25 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, is_finite, mul, neg, sub
-from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
-from ..lax.comparison import ge, le, select
+from ..lax.arithmetic import floor, is_finite
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.cumulative import cumsum
-from ..lax.families import add
 from ..lax.reduce import reduce_min
 from ..lax.shape import reduce_sum
+from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
+from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, draw_shape, integer_dtype, parameter, shape_of
-from .continuous import subkeys, typed_aval, unit
+from .continuous import subkeys, unit
 from .keys import random_split_p, typed
+from .sampler import sampler, typed_aval
 
 __all__ = ["hypergeometric", "multivariate_hypergeometric"]
 
@@ -37,17 +38,17 @@ _SLOPE, _WIDTH = 2 * math.sqrt(2 / math.e), 3 - 2 * math.sqrt(3 / math.e)
 
 def _tail(x: Any) -> Any:
     """What Stirling's formula lacks of ln (x-1)!."""
-    square = mul(x, x)
-    inner = sub(1 / 360, div(sub(1 / 1260, div(1 / 1680, square)), square))
-    series = div(sub(1 / 12, div(inner, square)), x)
-    return select(le(x, 1.0), full_like(x, 1 - math.log(2 * math.pi) / 2), series)
+    square = x * x
+    inner = 1 / 360 - (1 / 1260 - 1 / 1680 / square) / square
+    series = (1 / 12 - inner / square) / x
+    return where(x <= 1.0, full_like(x, 1 - math.log(2 * math.pi) / 2), series)
 
 
 def _log_ratio(k: Any, m: Any) -> Any:
     """ln(k! / m!) less (k-m) (ln(m+1) - 1), by Stirling's formula without its large terms."""
-    a, b = add(k, 1.0), add(m, 1.0)
-    near = mul(add(k, 0.5), log1p(div(sub(k, m), b)))
-    return add(near, sub(_tail(a), _tail(b)))
+    a, b = k + 1.0, m + 1.0
+    near = (k + 0.5) * log1p((k - m) / b)
+    return near + (_tail(a) - _tail(b))
 
 
 def _step(good: Any, bad: Any, drawn: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
@@ -56,29 +57,28 @@ def _step(good: Any, bad: Any, drawn: Any) -> Callable[[Any, Any], tuple[Any, An
     Stadlober (1990), The ratio of uniforms approach for generating discrete random variates, J.
     Comput. Appl. Math. 31, 181. His hat dominates for every urn.
     """
-    total = arithmetic.max(add(good, bad), full_like(good, 1.0))
-    share = div(good, total)
-    mean = mul(drawn, share)
-    spread = div(sub(total, drawn), arithmetic.max(sub(total, 1.0), full_like(good, 1.0)))
-    variance = mul(mul(mean, div(bad, total)), spread)
-    width = add(mul(_SLOPE, sqrt(add(variance, 0.5))), _WIDTH)
-    mode = floor(mul(add(drawn, 1.0), div(add(good, 1.0), add(total, 2.0))))
-    least = arithmetic.max(sub(drawn, bad), full_like(good, 0.0))
+    total = arithmetic.max(good + bad, full_like(good, 1.0))
+    share = good / total
+    mean = drawn * share
+    spread = (total - drawn) / arithmetic.max(total - 1.0, full_like(good, 1.0))
+    variance = mean * (bad / total) * spread
+    width = _SLOPE * sqrt(variance + 0.5) + _WIDTH
+    mode = floor((drawn + 1.0) * ((good + 1.0) / (total + 2.0)))
+    least = arithmetic.max(drawn - bad, full_like(good, 0.0))
     most = arithmetic.min(drawn, good)
     mode = arithmetic.min(arithmetic.max(mode, least), most)
-    slope = log(mul(div(add(mode, 1.0), add(sub(drawn, mode), 1.0)),
-                    div(add(add(sub(bad, drawn), mode), 1.0), add(sub(good, mode), 1.0))))
+    slope = log((mode + 1.0) / (drawn - mode + 1.0)
+                * ((bad - drawn + mode + 1.0) / (good - mode + 1.0)))
 
     def step(u: Any, v: Any) -> tuple[Any, Any]:
-        k = floor(add(add(mean, 0.5), div(mul(width, sub(v, 0.5)), u)))
-        inside = bitwise_and(ge(k, least), le(k, most))
-        k = select(inside, k, mode)
-        others = sub(bad, drawn)        # bad ones that are left, less k
-        ratio = add(add(_log_ratio(k, mode), _log_ratio(add(others, k), add(others, mode))),
-                    add(_log_ratio(sub(good, k), sub(good, mode)),
-                        _log_ratio(sub(drawn, k), sub(drawn, mode))))
-        ratio = add(ratio, mul(sub(k, mode), slope))
-        return k, bitwise_and(inside, le(mul(2.0, log(u)), neg(ratio)))
+        k = floor(mean + 0.5 + width * (v - 0.5) / u)
+        inside = (k >= least) & (k <= most)
+        k = where(inside, k, mode)
+        others = bad - drawn        # bad ones that are left, less k
+        ratio = (_log_ratio(k, mode) + _log_ratio(others + k, others + mode)
+                 + (_log_ratio(good - k, good - mode) + _log_ratio(drawn - k, drawn - mode)))
+        ratio = ratio + (k - mode) * slope
+        return k, inside & (2.0 * log(u) <= -ratio)
 
     return step
 
@@ -91,51 +91,41 @@ def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
     def draw(state: Any) -> Any:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u, v = (sub(1.0, unit(k, aval.shape, aval.dtype)) for k in (u_key, v_key))
+        u, v = (1.0 - unit(k, aval.shape, aval.dtype) for k in (u_key, v_key))
         k, accept = step(u, v)
-        new = bitwise_and(accept, bitwise_not(accepted))
-        return select(new, k, out), bitwise_or(accepted, accept), key
+        new = accept & ~accepted
+        return where(new, k, out), accepted | accept, key
 
     # What cannot be drawn is accepted as it is; the share of an infinite urn is no number.
-    total = add(good, bad)
-    possible = bitwise_and(bitwise_and(bitwise_and(ge(good, 0.0), ge(bad, 0.0)), is_finite(total)),
-                           bitwise_and(ge(drawn, 0.0), le(drawn, total)))
-    start = (full_like(good, -1.0), bitwise_not(possible), key)
-    return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
+    total = good + bad
+    possible = (good >= 0.0) & (bad >= 0.0) & is_finite(total) & ((drawn >= 0.0) & (drawn <= total))
+    start = (full_like(good, -1.0), ~possible, key)
+    return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
-@fused(static=("shape", "dtype"))
-def _hypergeometric(key: Any, good: Any, bad: Any, drawn: Any, *, shape: Dims, dtype: Any) -> Any:
-    given = dtypes.default_float()
-    urn = (floor(parameter(x, given, shape)) for x in (good, bad, drawn))
-    return convert_element_type(hypergeometric_of(typed(key), *urn), dtype)
-
-
+@sampler(counts=True)
 def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: ArrayLike,
-                   shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Numbers of good ones among `nsample` drawn from an urn without putting them back.
+                   shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+                   out_sharding: ShardingLike = None) -> Array:
+    """The numbers of good items among `nsample` drawn from an urn without replacement.
 
     Stadlober's ratio of uniforms (1990), whatever the urn's size. It has no derivatives.
 
     Args:
-      key: a single key.
       ngood, nbad: numbers of good and bad ones in the urn, >= 0; arrays that broadcast to the
         shape. The default float counts them: float32 to 2**24.
       nsample: numbers drawn, >= 0 and at most ngood + nbad; likewise. -1 is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: an integer dtype; None is the default one.
 
     Returns:
       An array of that shape and dtype, of mean nsample ngood / (ngood + nbad).
 
-    >>> from olympus import random
     >>> x = random.hypergeometric(random.key(0), 6, 18, 8, (10000,))
     >>> print(x.mean().round(1), x.max() <= 6)
     2.0 True
     """
-    typed_aval(key, "hypergeometric")
-    return _hypergeometric(key, ngood, nbad, nsample, dtype=integer_dtype("hypergeometric", dtype),
-                           shape=draw_shape("hypergeometric", shape, ngood, nbad, nsample))
+    given = dtypes.default_float()
+    urn = (floor(parameter(x, given, shape)) for x in (ngood, nbad, nsample))
+    return convert_element_type(hypergeometric_of(key, *urn), dtype)
 
 
 @fused(static=("shape", "dtype"))
@@ -145,24 +135,24 @@ def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Di
     given, last = dtypes.default_float(), len(shape) - 1
     colors = floor(parameter(colors, given, shape))
     drawn = floor(parameter(drawn, given, shape[:-1]))
-    possible = bitwise_and(bitwise_and(ge(drawn, 0.0), le(drawn, reduce_sum(colors, (last,)))),
-                           ge(reduce_min(colors, (last,)), 0.0))
-    drawn = select(possible, drawn, full_like(drawn, -1.0))
-    rest = sub(cumsum(colors, last, reverse=True), colors)
+    possible = ((drawn >= 0.0) & (drawn <= reduce_sum(colors, (last,)))
+                & (reduce_min(colors, (last,)) >= 0.0))
+    drawn = where(possible, drawn, -1.0)
+    rest = cumsum(colors, last, reverse=True) - colors
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
     def draw(left: Any, x: Any) -> tuple[Any, Any]:
         count = hypergeometric_of(x[0], x[1], x[2], left)
-        return select(possible, sub(left, count), left), count
+        return where(possible, left - count, left), count
 
     urn = (keys, moveaxis(colors, -1, 0), moveaxis(rest, -1, 0))
     return convert_element_type(moveaxis(scan(draw, drawn, urn)[1], 0, -1), dtype)
 
 
 def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: ArrayLike,
-                                shape: Shape | None = None, dtype: DTypeLike | None = None
-                               ) -> Array:
-    """Numbers of each colour among `nsample` drawn from an urn without putting them back.
+                                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+                                out_sharding: ShardingLike = None) -> Array:
+    """The numbers of each colour among `nsample` drawn from an urn without replacement.
 
     Colour by colour: a `hypergeometric` number of what the colours before it leave. It has no
     derivatives.
@@ -178,8 +168,6 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
     Returns:
       An array of shape (*shape, k), whose sums along the last axis are nsample.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus import random
     >>> x = random.multivariate_hypergeometric(random.key(0), onp.array([9, 6, 5]), 8, (4,))
     >>> print(x.sum(-1))
     [8 8 8 8]
@@ -193,5 +181,6 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
     batch = (broadcast_shapes(own[:-1], shape_of(nsample)) if shape is None
              else canonical_shape(shape, name))
     draw_shape(name, batch, nsample)
-    return _multivariate_hypergeometric(key, colors, nsample, dtype=integer_dtype(name, dtype),
-                                        shape=draw_shape(name, (*batch, own[-1]), colors))
+    drawn = _multivariate_hypergeometric(key, colors, nsample, dtype=integer_dtype(name, dtype),
+                                         shape=draw_shape(name, (*batch, own[-1]), colors))
+    return constrain(name, drawn, out_sharding)

@@ -124,7 +124,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Returns:
       An array of the broadcast shape; whole m up to 24 are multiplied out, whatever z is.
 
-    >>> from olympus.scipy import special
     >>> print(special.poch(2.0, 3.0), special.poch(-2.0, 3.0))
     24.0 0.0
     """
@@ -142,7 +141,6 @@ def binom(x: ArrayLike, y: ArrayLike) -> Array:
       An array of the broadcast shape, exact for whole results below 2**50; NaN where x is a
       negative integer, a pole.
 
-    >>> from olympus.scipy import special
     >>> print(special.binom(5.0, 2.0), special.binom(2.5, 1.0))
     10.0 2.5
     """
@@ -160,7 +158,6 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Returns:
       An array of floats, 0 where k > N (without repetition), or either is negative.
 
-    >>> from olympus.scipy import special
     >>> print(special.comb(5, 2), special.comb(5, 2, repetition=True))
     10.0 15.0
     """
@@ -186,7 +183,6 @@ def perm(N: ArrayLike, k: ArrayLike) -> Array:
     Returns:
       An array of floats, 0 where k > N, or either is negative.
 
-    >>> from olympus.scipy import special
     >>> print(special.perm(5, 2))
     20.0
     """
@@ -207,7 +203,6 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     Returns:
       An array of floats of the shape of n, 0 for n < 0.
 
-    >>> from olympus.scipy import special
     >>> print(special.factorial(5), special.factorial(-1))
     120.0 0.0
     """
@@ -230,7 +225,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     Returns:
       d (d-1)/4 ln π + Σ ln Γ(a - j/2) over j < d, an array of the shape of a.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.multigammaln(3.0, 2):.4f}")
     1.5502
     """
@@ -255,7 +249,6 @@ def bernoulli(n: int) -> Array:
     Returns:
       An array [n+1] of the default float, of exact fractions rounded; ±inf beyond its range.
 
-    >>> from olympus.scipy import special
     >>> print(special.bernoulli(2))
     [ 1.         -0.5         0.16666667]
     """
@@ -313,7 +306,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     Returns:
       The sum of (q + n)**-x over n = 0, 1, ..., or its continuation; inf at x = 1.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.zeta(2.0, 1.0):.5f} {special.zeta(-1.0):.5f}")      # π²/6, -1/12
     1.64493 -0.08333
     """
@@ -337,7 +329,6 @@ def zetac(x: ArrayLike) -> Array:
     Returns:
       An array of the shape of x.
 
-    >>> from olympus.scipy import special
     >>> print(f"{special.zetac(60.0):.5e}")
     8.67362e-19
     """

@@ -10,22 +10,18 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
-from ..jit.fused import fused
-from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import stop_gradient
-from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
-from ..lax.comparison import ge, gt, le, lt, select
 from ..lax.creation import full_like
-from ..lax.families import add
 from ..lax.special import classical as special
 from ..lax.transcendental import atan, exp, log, sin, sqrt, tan
 from ..loops.while_loop import while_loop
+from ..numpy.conditions import where
 from ..numpy.ufuncs import mod
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, any_of, parameter
-from .continuous import drawn_with, subkeys, unit
-from .keys import typed
+from .arguments import any_of, parameter
+from .continuous import subkeys, unit
+from .sampler import sampler
 
 __all__ = ["vonmises"]
 
@@ -34,20 +30,20 @@ _NODES = 32
 
 def _half_square(x: Any) -> Any:
     """1 - cos(x), without cancellation."""
-    half = sin(mul(x, 0.5))
-    return mul(2.0, mul(half, half))
+    half = sin(x * 0.5)
+    return 2.0 * (half * half)
 
 
 def _lack(kappa: Any) -> Any:
     """1 - I1(kappa) / I0(kappa): one less the mean of the cosine."""
     far = 1e3 if dtypes.itemsize_bits(typeof(kappa).dtype) > 32 else 30.0
-    is_far = gt(kappa, far)
-    near = select(is_far, full_like(kappa, 1.0), kappa)
+    is_far = kappa > far
+    near = where(is_far, 1.0, kappa)
     i0 = special.bessel_i0e(near)
-    large = select(is_far, kappa, full_like(kappa, far))
-    x = div(1.0, large)
-    series = mul(mul(0.5, x), add(1.0, mul(x, add(0.25, mul(x, add(0.25, mul(25 / 64, x)))))))
-    return select(is_far, series, div(sub(i0, special.bessel_i1e(near)), i0))
+    large = where(is_far, kappa, full_like(kappa, far))
+    x = 1.0 / large
+    series = 0.5 * x * (1.0 + x * (0.25 + x * (0.25 + 25 / 64 * x)))
+    return where(is_far, series, (i0 - special.bessel_i1e(near)) / i0)
 
 
 def _slope(x: Any, kappa: Any) -> Any:
@@ -58,10 +54,10 @@ def _slope(x: Any, kappa: Any) -> Any:
     """
     lack, whole, total = _lack(kappa), _half_square(x), full_like(x, 0.0)
     for node, weight in zip(*np.polynomial.legendre.leggauss(_NODES), strict=True):
-        part = _half_square(mul(x, float(0.5 + 0.5 * node)))
-        grown = exp(mul(kappa, sub(whole, part)))
-        total = add(total, mul(mul(float(0.5 * weight), sub(part, lack)), grown))
-    return mul(x, total)
+        part = _half_square(x * float(0.5 + 0.5 * node))
+        grown = exp(kappa * (whole - part))
+        total = total + float(0.5 * weight) * (part - lack) * grown
+    return x * total
 
 
 @custom_jvp
@@ -70,7 +66,7 @@ def _moved(x: Any, kappa: Any) -> Any:
     return x
 
 
-_moved.defjvps(lambda t, y, x, kappa: t, lambda t, y, x, kappa: mul(t, _slope(x, kappa)))
+_moved.defjvps(lambda t, y, x, kappa: t, lambda t, y, x, kappa: t * _slope(x, kappa))
 
 
 def _angles(key: Any, kappa: Any) -> Any:
@@ -80,32 +76,26 @@ def _angles(key: Any, kappa: Any) -> Any:
     of Best and Fisher's s: then the acceptance is y exp(1 - y), and nothing cancels at large kappa.
     """
     aval = typeof(kappa)
-    root = sqrt(add(1.0, mul(4.0, mul(kappa, kappa))))
-    least = add(0.5, div(0.5, add(root, mul(2.0, kappa))))      # kappa (s - 1)
-    c = sqrt(div(least, add(least, mul(2.0, kappa))))
+    root = sqrt(1.0 + 4.0 * (kappa * kappa))
+    least = 0.5 + 0.5 / (root + 2.0 * kappa)      # kappa (s - 1)
+    c = sqrt(least / (least + 2.0 * kappa))
 
     def draw(state: Any) -> Any:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u = sub(1.0, unit(u_key, aval.shape, aval.dtype))
-        v = sub(unit(v_key, aval.shape, aval.dtype), 0.5)
-        x = mul(2.0, atan(mul(c, tan(mul(math.pi, v)))))
-        y = add(least, mul(kappa, _half_square(x)))
-        accept = bitwise_and(le(log(u), add(sub(1.0, y), log(y))), bitwise_not(accepted))
-        return select(accept, x, out), bitwise_or(accepted, accept), key
+        u = 1.0 - unit(u_key, aval.shape, aval.dtype)
+        v = unit(v_key, aval.shape, aval.dtype) - 0.5
+        x = 2.0 * atan(c * tan(math.pi * v))
+        y = least + kappa * _half_square(x)
+        accept = (log(u) <= 1.0 - y + log(y)) & ~accepted
+        return where(accept, x, out), accepted | accept, key
 
-    possible = bitwise_and(ge(kappa, 0.0), lt(kappa, math.inf))
-    start = (full_like(kappa, math.nan), bitwise_not(possible), key)
-    return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
-
-
-@fused(static=("shape", "dtype"))
-def _vonmises(key: Any, mu: Any, kappa: Any, *, shape: Dims, dtype: Any) -> Any:
-    mu, kappa = parameter(mu, dtype, shape), parameter(kappa, dtype, shape)
-    x = _moved(_angles(typed(key), stop_gradient(kappa)), kappa)
-    return sub(mod(add(add(x, mu), math.pi), 2 * math.pi), math.pi)
+    possible = (kappa >= 0.0) & (kappa < math.inf)
+    start = (full_like(kappa, math.nan), ~possible, key)
+    return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
+@sampler(wide=True)
 def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Angles in [-π, π] of density exp(kappa cos(x - mu)), up to a factor: von Mises' law.
@@ -113,20 +103,17 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     Best and Fisher (1979), Efficient simulation of the von Mises distribution, Appl. Stat. 28, 152.
 
     Args:
-      key: a single key.
       mu: the mean direction; an array that broadcasts to the shape.
       kappa: the concentration, finite and >= 0: 0 is uniform; likewise. NaN is drawn for others.
-      shape: the result's shape; None is that of the parameters.
-      dtype: a float dtype; None is the default one.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
       An array of that shape and dtype, differentiable in `mu`, and in `kappa` by implicit
       reparametrisation (Figurnov, Mohamed and Mnih 2018).
 
-    >>> from olympus import random
     >>> x = random.vonmises(random.key(0), 1.0, 4.0, (10000,))
     >>> print(x.mean().round(1))
     1.0
     """
-    return drawn_with("vonmises", _vonmises, key, (mu, kappa), shape, dtype, out_sharding)
+    mu, kappa = parameter(mu, dtype, shape), parameter(kappa, dtype, shape)
+    x = _moved(_angles(key, stop_gradient(kappa)), kappa)
+    return mod(x + mu + math.pi, 2 * math.pi) - math.pi

@@ -11,25 +11,27 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
-from ..lax.arithmetic import ceil, div, floor, mul, neg, sub
+from ..lax.arithmetic import ceil, floor
 from ..lax.barriers import random_clone_p
-from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
-from ..lax.comparison import clamp, eq, ge, gt, le, lt, ne, select
+from ..lax.comparison import clamp
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.cumulative import cumsum
-from ..lax.families import add
+from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
 from ..numpy import promote
+from ..numpy.conditions import where
 from ..numpy.indexing import take
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from ..types.sharding import ShardingLike
 from .arguments import Dims, any_of, draw_shape, float_dtype, parameter
-from .continuous import subkeys, typed_aval, unit
+from .continuous import subkeys, unit
 from .keys import random_split_p, typed
+from .sampler import typed_aval
 
 __all__ = ["binomial", "binomial_of", "multinomial"]
 
@@ -47,17 +49,17 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
     Devroye (1986), Non-Uniform Random Variate Generation, X.4.3, "second waiting time method".
     """
     aval = typeof(n)
-    log_failure = log1p(neg(p))
+    log_failure = log1p(-p)
 
     def draw(state: Any) -> Any:
         count, trials, key = state
         sub_key, key = subkeys(key)
-        count = select(le(trials, n), add(count, 1.0), count)
-        wait = ceil(div(log(unit(sub_key, aval.shape, aval.dtype)), log_failure))
-        return count, add(trials, wait), key
+        count = where(trials <= n, count + 1.0, count)
+        wait = ceil(log(unit(sub_key, aval.shape, aval.dtype)) / log_failure)
+        return count, trials + wait, key
 
     start = (full_like(n, 0.0), full_like(n, 0.0), key)
-    return sub(while_loop(lambda state: any_of(le(state[1], n)), draw, start)[0], 1.0)
+    return while_loop(lambda state: any_of(state[1] <= n), draw, start)[0] - 1.0
 
 
 def _tail(k: Any) -> Any:
@@ -72,30 +74,30 @@ def _tail(k: Any) -> Any:
 
 def _rejection_step(n: Any, p: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     """Hörmann's BTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
-    q = sub(1.0, p)
-    sigma = sqrt(mul(mul(n, p), q))
-    b = add(1.15, mul(2.53, sigma))
-    a = add(add(-0.0873, mul(0.0248, b)), mul(0.01, p))
-    c = add(mul(n, p), 0.5)
-    v_squeeze = sub(0.92, div(4.2, b))
-    alpha = mul(add(2.83, div(5.1, b)), sigma)
-    odds = div(p, q)
-    mode = floor(mul(add(n, 1.0), p))
-    above = add(sub(n, mode), 1.0)
+    q = 1.0 - p
+    sigma = sqrt(n * p * q)
+    b = 1.15 + 2.53 * sigma
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    v_squeeze = 0.92 - 4.2 / b
+    alpha = (2.83 + 5.1 / b) * sigma
+    odds = p / q
+    mode = floor((n + 1.0) * p)
+    above = n - mode + 1.0
 
     def step(u: Any, v: Any) -> tuple[Any, Any]:
-        us = sub(0.5, arithmetic.abs(u))
-        k = floor(add(mul(add(div(mul(2.0, a), us), b), u), c))
-        beside = add(sub(n, k), 1.0)
-        log_v = log(div(mul(v, alpha), add(div(a, mul(us, us)), b)))
-        bound = mul(add(mode, 0.5), log(div(add(mode, 1.0), mul(odds, above))))
-        bound = add(bound, mul(add(n, 1.0), log(div(above, beside))))
-        bound = add(bound, mul(add(k, 0.5), log(div(mul(odds, beside), add(k, 1.0)))))
-        bound = add(add(bound, _tail(mode)), _tail(sub(n, mode)))
-        bound = sub(sub(bound, _tail(k)), _tail(sub(n, k)))
-        at_once = bitwise_and(ge(us, 0.07), le(v, v_squeeze))
-        never = bitwise_or(lt(k, 0.0), gt(k, n))
-        return k, bitwise_or(at_once, bitwise_and(bitwise_not(never), le(log_v, bound)))
+        us = 0.5 - arithmetic.abs(u)
+        k = floor((2.0 * a / us + b) * u + c)
+        beside = n - k + 1.0
+        log_v = log(v * alpha / (a / (us * us) + b))
+        bound = (mode + 0.5) * log((mode + 1.0) / (odds * above))
+        bound = bound + (n + 1.0) * log(above / beside)
+        bound = bound + (k + 0.5) * log(odds * beside / (k + 1.0))
+        bound = bound + _tail(mode) + _tail(n - mode)
+        bound = bound - _tail(k) - _tail(n - k)
+        at_once = (us >= 0.07) & (v <= v_squeeze)
+        never = (k < 0.0) | (k > n)
+        return k, at_once | (~never & (log_v <= bound))
 
     return step
 
@@ -111,12 +113,12 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
     def draw(state: Any) -> Any:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u = sub(unit(u_key, aval.shape, aval.dtype), 0.5)
+        u = unit(u_key, aval.shape, aval.dtype) - 0.5
         k, accept = step(u, unit(v_key, aval.shape, aval.dtype))
-        return select(accept, k, out), bitwise_or(accepted, accept), key
+        return where(accept, k, out), accepted | accept, key
 
     start = (full_like(n, -1.0), full(aval.shape, False), key)
-    return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
+    return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
 def binomial_of(key: Any, n: Any, p: Any) -> Any:
@@ -125,22 +127,21 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
     Fewer than half of the trials succeed, or else failures are counted. Each method runs where it
     is needed, and elsewhere with arguments that it ends soon with.
     """
-    trials, nan, infinite = floor(n), full_like(n, np.nan), eq(n, np.inf)
-    likely = ge(p, 0.5)
-    rarer = select(likely, sub(1.0, p), p)
-    no_trials, no_chance = bitwise_not(ge(n, 0.0)), bitwise_not(ge(rarer, 0.0))
+    trials, nan, infinite = floor(n), full_like(n, np.nan), n == np.inf
+    likely = p >= 0.5
+    rarer = where(likely, 1.0 - p, p)
+    no_trials, no_chance = ~(n >= 0.0), ~(rarer >= 0.0)
     some_n, some_p, stand_in = (full_like(n, x) for x in _STAND_INS)
-    chance = select(no_chance, stand_in, rarer)
-    few = bitwise_or(bitwise_or(no_trials, infinite), le(mul(n, chance), _FEW))
-    waited = _by_waiting(key, select(bitwise_and(few, ne(n, np.inf)), trials, full_like(n, 0.0)),
-                         chance)
+    chance = where(no_chance, stand_in, rarer)
+    few = no_trials | infinite | (n * chance <= _FEW)
+    waited = _by_waiting(key, where(few & (n != np.inf), trials, 0.0), chance)
     # One of the two counts, so the key is used once.
-    rejected = _by_rejection(random_clone_p.bind(key), select(few, some_n, trials),
-                             select(few, some_p, chance))
-    out = select(few, waited, rejected)
-    out = select(likely, sub(trials, out), out)
-    out = select(infinite, select(gt(p, 0.0), n, full_like(n, 0.0)), out)
-    return select(bitwise_or(no_trials, no_chance), nan, out)
+    rejected = _by_rejection(random_clone_p.bind(key), where(few, some_n, trials),
+                             where(few, some_p, chance))
+    out = where(few, waited, rejected)
+    out = where(likely, trials - out, out)
+    out = where(infinite, where(p > 0.0, n, 0.0), out)
+    return where(no_trials | no_chance, nan, out)
 
 
 @fused(static=("shape", "dtype"))
@@ -151,8 +152,8 @@ def _binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-             dtype: DTypeLike | None = None) -> Array:
-    """Numbers of successes in `n` trials, each of success probability `p`.
+             dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
+    """The numbers of successes in `n` trials, each of success probability `p`.
 
     Waiting times between successes (Devroye 1986, X.4.3) are added where at most 10 successes, or
     failures, are expected; elsewhere Hörmann's rejection (BTRS, 1993). It has no derivatives.
@@ -168,7 +169,6 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
     Returns:
       An array of that shape and dtype, of whole numbers in [0, n] with mean n p.
 
-    >>> from olympus import random
     >>> x = random.binomial(random.key(0), 20, 0.25, (10000,))
     >>> print(x.dtype, x.mean().round(1))
     float32 5.0
@@ -176,7 +176,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
     typed_aval(key, "binomial")
     dtype, shape = float_dtype("binomial", dtype), draw_shape("binomial", shape, n, p)
     p, = promote.promote_dtypes("binomial", p, inexact=True)
-    return _binomial(key, n, p, shape=shape, dtype=dtype)
+    return constrain("binomial", _binomial(key, n, p, shape=shape, dtype=dtype), out_sharding)
 
 
 @fused(static=("shape", "dtype", "unroll"))
@@ -186,20 +186,21 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: i
     p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
     last = len(shape) - 1
     rest = cumsum(p, last, reverse=True)
-    share = div(p, select(eq(rest, 0.0), full_like(rest, 1.0), rest))
+    share = p / where(rest == 0.0, 1.0, rest)
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
     def draw(left: Any, x: Any) -> tuple[Any, Any]:
         count = binomial_of(x[0], left, clamp(0.0, x[1], 1.0))
-        return sub(left, count), count
+        return left - count, count
 
     counts = scan(draw, n, (keys, moveaxis(share, -1, 0)), unroll=unroll)[1]
     return convert_element_type(moveaxis(counts, 0, -1), dtype)
 
 
 def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
-                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:
-    """Numbers of trials, of `n`, that end in each of k outcomes.
+                dtype: DTypeLike | None = None, unroll: int | bool = 1,
+                out_sharding: ShardingLike = None) -> Array:
+    """The numbers of `n` trials that end in each of k outcomes.
 
     Outcome by outcome: a `binomial` number of what the outcomes before it leave (Davis 1993,
     Comput. Stat. Data Anal. 16, 205). It has no derivatives.
@@ -217,7 +218,6 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     Returns:
       An array of that shape and dtype; its sums along the last axis are n.
 
-    >>> from olympus import random
     >>> import numpy as np
     >>> x = random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5]), shape=(4, 3))
     >>> print(x.sum(-1))
@@ -235,4 +235,5 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
     draw_shape("multinomial", shape[:-1], n)
     dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("multinomial",
                                                                                 dtype)
-    return _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
+    drawn = _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
+    return constrain("multinomial", drawn, out_sharding)

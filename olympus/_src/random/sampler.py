@@ -1,0 +1,116 @@
+"""A sampler is one declaration: the signature is what users call, the body is the program.
+
+    @sampler(wide=True)
+    def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+        return exp(exponential_of(key, shape, dtype) / parameter(b, dtype, shape))
+
+In the body the key is typed, and the shape and dtype are those of the draws; parameters are as they
+were given.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, cast
+
+from ..base.docstrings import complete_docstrings
+from ..base.typing import Array, F
+from ..jit.fused import fused
+from ..lax.convert import convert_element_type
+from ..lax.sharding import constrain
+from ..types import dtypes
+from ..types.shape import canonical_shape
+from .arguments import F32, draw_shape, float_dtype, integer_dtype
+from .keys import typed, typed_scalar
+
+__all__ = ["METHODS", "at_least_32_bits", "narrowed", "one_of", "sampler", "typed_aval"]
+
+
+METHODS = ("exact", "approximate")     # of what is made of gamma numbers
+
+
+def typed_aval(key: Any, name: str) -> None:
+    """Raise unless `key` is a single key, typed or raw."""
+    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
+    if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
+        typed_scalar(name, key)
+
+
+def at_least_32_bits(dtype: Any) -> Any:
+    """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
+    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
+
+
+def narrowed(drawn: Any, dtype: Any) -> Any:
+    """What was drawn in 32 bits at least, in the dtype that was asked for."""
+    return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
+
+
+_OF_METHODS = {
+    (): "", ("exact",): '"exact".',
+    METHODS: '"exact"; or "approximate", without a loop, whose probabilities are off by less than\n'
+             "0.005 for a gamma number, less for a large one: for simulations that need many\n"
+             "numbers and no tails."}
+
+
+def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...] = ()
+            ) -> Callable[[F], F]:
+    """Decorator: the body is compiled once per shape and dtype, and inline where it is recorded.
+
+    Around it the key, shape, dtype and method are checked; the result is where `out_sharding` says.
+    The docstring is told what these arguments are.
+
+    Args:
+      wide: whether the body draws in float32 at least, which is narrowed to the dtype.
+      counts: whether the dtype is one of integers.
+      methods: what the argument `method` may be.
+    """
+    def decorate(fun: F) -> F:
+        name, code, settle = fun.__name__, fun.__code__, integer_dtype if counts else float_dtype
+        names = code.co_varnames[:code.co_argcount]
+        known = {*names, *code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]}
+        own = fun.__defaults__
+        defaults = {**dict(zip(names[-len(own):], own)), **fun.__kwdefaults__}
+        params = names[1:names.index("shape")]
+
+        @fused(static=("shape", "dtype", "method"))
+        @functools.wraps(fun)
+        def program(key: Any, *given: Any, **settled: Any) -> Any:
+            return fun(typed(key), *given, **settled)
+
+        @functools.wraps(fun)
+        def draw(*args: Any, **kwargs: Any) -> Array:
+            given = {**defaults, **dict(zip(names, args)), **kwargs}
+            if (given.keys() != known or len(args) > len(names)
+                    or not kwargs.keys().isdisjoint(names[:len(args)])):
+                return fun(*args, **kwargs)     # refuses the arguments
+            key, shape, operands = given["key"], given["shape"], [given[p] for p in params]
+            typed_aval(key, name)
+            settled = {"method": one_of(name, given["method"], methods)} if methods else {}
+            dtype = settle(name, given["dtype"])
+            drawn = program(
+                key, *operands, dtype=at_least_32_bits(dtype) if wide else dtype, **settled,
+                shape=(draw_shape(name, shape, *operands) if params
+                       else canonical_shape(shape, name)))
+            return constrain(name, narrowed(drawn, dtype) if wide else drawn,
+                             given["out_sharding"])
+
+        complete_docstrings({name: draw}, {
+            "key": "a single key.",
+            "shape": "the result's shape" + ("." if params == () or defaults["shape"] == () else
+                                             "; None is that of the parameters."),
+            "dtype": f"{'an integer' if counts else 'a float'} dtype; None is the default one.",
+            "method": _OF_METHODS[methods],
+        })
+        return cast("F", draw)
+
+    return decorate
+
+
+def one_of(name: str, method: str, methods: tuple[str, ...]) -> str:
+    """The method; ValueError unless it is one of these."""
+    if method not in methods:
+        raise ValueError(f"{name}: method {method!r} given; {' or '.join(map(repr, methods))} is "
+                         "required.")
+    return method
