@@ -37,7 +37,8 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
 
     def _origin(self) -> str:
-        return f"one of {self._trace.axis.size} mapped elements"
+        made = f", {self.val._origin()}" if isinstance(self.val, Tracer) else ""
+        return f"one of {self._trace.axis.size} mapped elements{made}"
 
     def unknown_because(self) -> str:
         return self.val.unknown_because() if isinstance(self.val, Tracer) else ""

@@ -183,14 +183,19 @@ class JVPTrace(Trace):
         # Until its rule has returned, the function may have nothing of this trace but its operands:
         # to the rule a tracer that it closes over would be a constant, and its derivative lost
         # without a word. `check_usable` refuses it.
-        ctx.trace, self.waits_for = self.parent, (prim, params)
+        ctx.trace, self.waits_for, record = self.parent, (prim, params), self.record
+        line = None if record is None else record.source
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
+            if record is not None:
+                record.source = None     # the rule has lines of its own
             # Rules of ours take arrays: users' may return numbers.
             found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
+            if record is not None:
+                record.source = line
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
 
 

@@ -126,13 +126,13 @@ class Costs:
             n for n in prim.programs or () if n in prim.lowered]
         # The body of a reduction is run for each element: its lowering says that.
         if not names or prim.name.startswith("reduce"):
-            return {eqn.source: self._operation(eqn)}
+            return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(getattr(p, "olympuspr", p)) for name in names
                   for p in programs_in(getattr(params[name], "solve", params[name]))]
         if prim.name == "cond":
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
         times = params["length"] if prim.name == "scan" else 1
-        return {line: cost.times(times) for line, cost in _sum(bodies).items()}
+        return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])

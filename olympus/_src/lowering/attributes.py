@@ -274,7 +274,7 @@ def location(name: str, line: Any) -> Any:
         ir = mlir.ir
         with mlir.context():
             child = ir.Location.unknown()
-            if line is not None:
+            if line is not None and line is not source.CALLERS:
                 at = source.location(line)
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
