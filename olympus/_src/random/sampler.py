@@ -73,8 +73,8 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
 
         @fused(static=("shape", "dtype", "method"))
         @functools.wraps(fun)
-        def program(key: Any, *given: Any, **settled: Any) -> Any:
-            return fun(typed(key), *given, **settled)
+        def program(key: Any, *given: Any, **fixed: Any) -> Any:
+            return fun(typed(key), *given, **fixed)
 
         def settled(key: Any, operands: tuple, shape: Any, dtype: Any, out_sharding: Any,
                     **options: str) -> Any:
