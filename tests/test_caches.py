@@ -97,7 +97,9 @@ OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_
          "olympus_random_seed_offset": 1, "olympus_default_device": "cpu",
          "olympus_no_collectives": True, "olympus_remove_size_one_mesh_axis_from_type": True,
          "olympus_auto_pcast": False, "olympus_hold": "off", "olympus_compatible": True,
-         "olympus_high_dynamic_range_gumbel": True, "olympus_jit_guards": "retrace"}
+         "olympus_high_dynamic_range_gumbel": True, "olympus_jit_guards": "retrace",
+         **{f"olympus_error_checking_behavior_{kind}": "raise"
+            for kind in ("nan", "divide", "oob")}}
 told = [0.0]
 
 
@@ -640,6 +642,7 @@ CACHES = {
     ("core/context.py", "_scopes"): "names | weak",
     ("types/avals.py", "_table"): "shape, dtype … | weak",
     ("types/avals.py", "_recent"): "none | process | 1024 types",
+    ("types/avals.py", "_without_axis"): "aval, axis | process | 1024",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
     ("types/sharding.py", "_one_key"): "mesh, spec, kind of memory | process | 4096",
@@ -660,6 +663,7 @@ CACHES = {
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
     ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
+    ("numpy/einsum.py", "_named_path"): "equation, shapes, strategy | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
     ("numpy/indexing.py", "_window"): (
         "shape, x64, default device, ints and slices of the index | process | 16384"),

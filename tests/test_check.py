@@ -92,6 +92,20 @@ def bad_programs():
     yield "shape of result", Olympuspr(
         [], [a], [v], [eqn(lax.reduce_sum_p, [w], [v], axes=(0,), out_sharding=None)]
     ), "reads as operand 0"
+    yield "one operand of two", Olympuspr([], [v], [w], [eqn(lax.mul_p, [v], [w])]), (
+        r"equation 0, `float32\[3\] = mul float32\[3\]`, is refused by its primitive: mul: 1 given "
+        r"as the number of operands \(float32\[3\]\); 2 is required.*recorded at")
+    yield "three operands of two", Olympuspr(
+        [], [v], [w], [eqn(lax.lt_p, [v, v, v], [w])]
+    ), "lt: 3 given as the number of operands .*; 2 is required"
+    yield "two operands of a sum", Olympuspr(
+        [], [v], [a], [eqn(lax.reduce_sum_p, [v, v], [a], axes=(0,), out_sharding=None)]
+    ), "reduce_sum: 2 given as the number of operands .*; 1 is required"
+    yield "nothing concatenated", Olympuspr(
+        [], [], [v], [eqn(lax.concatenate_p, [], [v], dimension=0)]
+    ), "is refused by its primitive"
+    yield "no result", Olympuspr([], [a], [], [eqn(lax.sin_p, [a], [])]), (
+        "binds 0 variables; the primitive gives 1 results")
     yield "dtype of result", Olympuspr(
         [], [a], [(n := Var(make_aval((), I32)))], [eqn(lax.sin_p, [a], [n])]
     ), r"binds result 0 as int32\[\]; the primitive gives float32\[\]"
@@ -117,6 +131,20 @@ def bad_programs():
 def call_p():
     """jit's primitive, found as users find it."""
     return olympus.make_olympuspr(olympus.jit(lambda x: x))(1.).eqns[0].primitive
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_an_operand_or_a_result_too_many_or_too_few_is_refused(name):
+    fun, args = GOOD[name]
+    for e in olympus.make_olympuspr(fun)(*args).eqns:
+        ins, outs = [Var(v.aval) for v in e.invars], [Var(v.aval) for v in e.outvars]
+        changed = [(ins, [*outs, Var(SCALAR)])] + [(ins, outs[:-1])] * bool(outs)
+        if e.primitive.arity:
+            changed += [(ins[:-1], outs), ([*ins, ins[0]], outs)]
+        for given, made in changed:
+            alone = Olympuspr([], ins, [], [e.replace(invars=given, outvars=made)], e.effects)
+            with pytest.raises(olympus.errors.OlympusprTypeError, match="equation 0"):
+                core.check_olympuspr(alone)
 
 
 @pytest.mark.parametrize(("program", "message"),

@@ -1,6 +1,8 @@
 """Checks in compiled programs: `checkify`, `jit(checks=…)` and `check`, against loops in Python."""
 
 import re
+import threading
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -9,8 +11,11 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export, lax
+from olympus._src.interpreters import checks
+from olympus._src.runtime import failures
 from olympus.experimental import checkify
 from olympus.experimental.checkify import OlympusRuntimeError
+from olympus.numpy.error import error_checking_behavior, raise_if_error
 
 TABLE = onp.array([10.0, 11.0, 12.0])
 
@@ -109,11 +114,18 @@ TRANSFORMS = {
 def test_checks_find_what_a_loop_in_python_finds(transform, kind):
     f, wrong, text = KINDS[kind]
     checked = olympus.jit(checkify.checkify(TRANSFORMS[transform](f), checkify.all_checks))
+    raising = None
+    if kind == "div" or transform in ("scan", "vmap"):      # most of them are slow tests
+        raising = olympus.jit(TRANSFORMS[transform](f), checks=[*KINDS])
     for values in (FINE, WRONG[kind]):
         error, _ = checked(values)
         first = next((i for i, x in enumerate(values) if wrong(x)), None)
         message = error.get()
         assert (message is not None) == (first is not None)
+        if raising is not None:
+            with pytest.raises(OlympusRuntimeError) if message else nullcontext() as raised:
+                raising(values)
+            assert message is None or str(raised.value) == message
         if first is None:
             continue
         assert text in message and "test_checkify.py:" in message, message
@@ -214,6 +226,67 @@ def test_what_is_planted_in_a_random_program_is_found_there(seed):
     assert ("iteration 0 of a scan" in message) == (name == "loop")
 
 
+HANDING_ON = {
+    "add": lambda x: x + 1, "broadcast_in_dim": lambda x: onp.broadcast_to(x, (2, *x.shape)),
+    "concatenate": lambda x: onp.concatenate([x, x * 0]), "div": lambda x: 2 / x,
+    "convert_element_type": lambda x: x.astype(onp.bfloat16),
+    "dot_general": lambda x: onp.zeros((3, x.size)) @ x,
+    "integer_pow": lambda x: lax.integer_pow(x, -3), "max": lambda x: onp.maximum(x, 0),
+    "min": lambda x: onp.minimum(9, x), "mul": lambda x: x * 0, "reduce_sum": onp.sum,
+    "reshape": lambda x: x.reshape(1, -1), "rev": lambda x: x[::-1], "round": onp.round,
+    "squeeze": lambda x: lax.squeeze(x[None], (0,)), "sub": lambda x: x - x,
+    "transpose": lambda x: lax.transpose(x[:, None], (1, 0))}
+
+
+@pytest.mark.parametrize("name", sorted(checks.HANDS_ON))
+def test_what_counts_as_handing_a_nan_on_does(name):
+    call = HANDING_ON.get(name) or (lambda x: getattr(lax, f"{name}_p").bind(x))
+    f = olympus.jit(lambda x: onp.isnan(call(x)).any())
+    names = {e.primitive.name for e in olympus.make_olympuspr(call)(onp.ones(19)).eqns}
+    assert name in names
+    for place in (0, 7, 18):
+        x = np.linspace(0.1, 0.9, 19, dtype=np.float32)
+        assert not f(x)
+        x[place] = np.nan
+        assert f(x)
+
+
+def test_a_quick_check_looks_at_the_last_of_what_hands_a_nan_on():
+    def f(x):
+        return onp.where(x > 0, onp.sqrt(x), onp.tanh(onp.exp(x) * 2))
+
+    def count(quick):
+        closed = olympus.make_olympuspr(f)(np.ones((3, 3), np.float32))
+        program = checks.check_program(closed, frozenset(["nan"]), quick).program
+        return str(program).count("= ne ")
+
+    assert count(False) - count(True) == 2      # of the exponential and the product
+
+
+def test_a_function_that_does_not_fail_again_is_told():
+    fails = [True]
+
+    @olympus.jit(checks={"nan"})
+    def f(x):
+        return onp.log(-x if fails.pop() else x)
+
+    fails.insert(0, False)
+    with pytest.raises(OlympusRuntimeError, match="a function of its arguments alone"):
+        f(1.0)
+
+
+def test_what_a_checked_function_prints_is_printed_once(capsys):
+    @olympus.jit(checks={"nan"})
+    def f(x):
+        olympus.debug.print("{}", x)
+        return onp.log(x)
+
+    with pytest.raises(OlympusRuntimeError, match="primitive: log"):
+        f(-1.0)
+    olympus.effects_barrier()
+    assert capsys.readouterr().out == "-1.0\n"
+
+
 def test_a_while_loop_ends_at_its_first_failure():
     def endless(x):
         return lax.while_loop(lambda c: c[0] < 99, lambda c: (
@@ -231,6 +304,60 @@ def test_what_an_element_does_not_run_does_not_fail():
     g = olympus.jit(olympus.vmap(f), checks={"user"})
     np.testing.assert_array_equal(g(np.array([1., -2., 3.])), [2., 2., 6.])
     np.testing.assert_array_equal(g(np.array([-1., -2., -3.])), [1., 2., 3.])
+
+
+# Functions of a number, of which each element takes a branch, or iterations, of its own.
+
+def one_of_two(x):
+    return lax.cond(x > 0, lambda x: onp.log(x) + 1 / (x - 2),
+                    lambda x: onp.sqrt(x + 2) / (x + 1), x)
+
+
+def one_of_three(x):
+    return lax.switch(onp.clip(x, 0, 2).astype(int),
+                      [onp.sqrt, lambda x: TABLE[x.astype(int) + 1], lambda x: 1 / (x - 3)], x)
+
+
+def until_three(x):
+    return lax.while_loop(lambda c: c < 3, lambda c: c + 1 + 0 * onp.sqrt(2 - c), x)
+
+
+BRANCHING = {
+    "cond": one_of_two, "switch": one_of_three, "while": until_three,
+    "grad of cond": olympus.grad(one_of_two),
+    "cond in cond": lambda x: lax.cond(x < 2, one_of_two, one_of_three, x),
+    "cond in while": lambda x: lax.fori_loop(
+        0, onp.abs(x).astype(int), lambda i, c: lax.cond(i == c, lambda c: 1 / (c - 2),
+                                                         lambda c: c, c), x - 1),
+    "while in cond": lambda x: lax.cond(x < 1, until_three, lambda x: x, x),
+    "cond in scan": lambda x: lax.scan(lambda c, i: (c + i, one_of_two(c)), x, onp.arange(3.))}
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+def test_an_element_fails_only_of_what_it_computes_itself(name):
+    f = BRANCHING[name]
+    one = olympus.jit(checkify.checkify(f, checkify.all_checks))
+    all_at_once = olympus.jit(checkify.checkify(olympus.vmap(f), checkify.all_checks))
+    values = [1.0, 3.0, 0.0, -1.0, 2.0, -3.0, 0.5, 1.5, 4.0]
+    alone = {x: (one(np.float32(x))[0].get() or "").split("\n") for x in values}
+    fine = [x for x in values if alone[x] == [""]]
+    assert fine and len(fine) < len(values)
+    for row in [fine[:3], *[np.roll([x, fine[0], fine[-1]], i)
+                            for i, x in enumerate(values) if x not in fine]]:
+        message = all_at_once(np.array(row, np.float32))[0].get()
+        wrong = [x for x in map(float, row) if x not in fine]
+        if not wrong:
+            assert message is None
+            continue
+        assert message.split("\n")[:2] == alone[wrong[0]][:2]
+        element = re.search(r"element (\d) of a vmap", message)
+        assert element is None or row[int(element[1])] == wrong[0]
+        assert element or "grad" in name
+
+
+def test_of_branches_under_vmap_only_those_taken_are_noted():
+    assert noted(lambda: olympus.vmap(one_of_two)(onp.array([1.0, 3.0, -1.5])), all="raise") is None
+    assert "div" in noted(lambda: olympus.vmap(one_of_two)(onp.array([1., 2.])), all="raise")
 
 
 def test_jit_raises_at_the_call():
@@ -338,6 +465,127 @@ def test_an_error_is_an_output_of_an_artifact():
     with pytest.raises(ValueError, match="a pytree"):
         export.export(olympus.jit(checkify.checkify(lambda x: olympus.check(
             x > 0, "{x}", x=[x, x]))))(1.0).serialize()
+
+
+# Failures that are noted, and raised later.
+
+BEHAVIORS = {"nan": "nan", "divide": "div", "oob": "index"}
+
+
+def noted(call, **behaviors):
+    """The message of what is noted of a call, or None; it does not raise itself."""
+    with error_checking_behavior(**behaviors):
+        call()
+    try:
+        raise_if_error()
+    except OlympusRuntimeError as error:
+        raise_if_error()    # it is forgotten
+        return str(error)
+
+
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+@pytest.mark.parametrize("transform", [
+    "unrolled", "scan", "while", "cond", "vmap", "jit", "grad", "grad of scan", "custom_vjp",
+    "jit of scan", "jit of vmap", "jit of nested jit"])
+def test_what_fails_is_noted_and_raised_later(transform, behavior):
+    kind = BEHAVIORS[behavior]
+    f, wrong, text = KINDS[kind]
+    compiled, _, name = transform.rpartition("jit of ")
+    g = TRANSFORMS[name](f)
+    if compiled:
+        g = olympus.jit(g)
+    if behavior == "oob" and name != "scan":    # of a number that is known the operation raises
+        g = olympus.jit(g)
+    for values in (FINE, WRONG[kind]):
+        message = noted(lambda: g(onp.asarray(values)), **{behavior: "raise"})
+        if not any(map(wrong, values)):
+            assert message is None
+        else:
+            assert text in message and "test_checkify.py:" in message, message
+    assert noted(lambda: g(onp.asarray(WRONG[kind])), all="raise", **{behavior: "ignore"}) is None
+
+
+def test_the_first_failure_of_a_thread_is_raised():
+    x = onp.array([1., -2.])
+    f = olympus.jit(lambda x: onp.log(x))
+
+    def both():
+        f(x)
+        onp.sqrt(x)
+
+    assert "primitive: log" in noted(both, nan="raise")
+    assert "primitive: sqrt" in noted(lambda: [f(x + 5), onp.sqrt(x), f(x)], nan="raise")
+    thread = threading.Thread(target=lambda: noted_there.append(noted(both, nan="raise")))
+    noted_there = []
+    with error_checking_behavior(nan="raise"):
+        onp.sqrt(x)
+        thread.start()
+        thread.join()
+    assert "primitive: log" in noted_there[0]
+    with pytest.raises(OlympusRuntimeError, match="primitive: sqrt"):
+        raise_if_error()
+    assert noted(lambda: f(x)) is None      # where nobody asks, nothing is noted
+
+
+def test_calls_whose_failures_nobody_asks_for_are_not_kept():
+    x, f = onp.ones(8), olympus.jit(lambda x: onp.log(x) / 2)
+    for value in (x, -x):
+        with error_checking_behavior(all="raise"):
+            for _ in range(200):
+                olympus.block_until_ready(f(value))
+        assert len(failures._state.noted) <= 1
+    assert noted(lambda: None) is not None
+
+
+def test_an_error_that_is_noted_names_the_line_that_calls():
+    def first(x):
+        return onp.std(x)
+
+    def second(x):      # the same program of the library
+        return onp.std(x)
+
+    for f in (first, second):
+        message = noted(lambda: olympus.grad(f)(onp.ones(3)), divide="raise")
+        assert f"<locals>.{f.__name__}): return onp.std(x)" in message
+        with olympus.debug_nans(True), pytest.raises(FloatingPointError) as error:
+            olympus.grad(f)(onp.ones(3))
+        assert f"<locals>.{f.__name__}): return onp.std(x)" in " ".join(str(error.value).split())
+
+
+def test_a_derived_program_fails_in_the_line_of_the_function():
+    @olympus.jit
+    def f(x):
+        return onp.log(x).sum()
+
+    x = -np.ones((2, 3), np.float32)
+    olympus.vmap(f)(x)      # which leaves the program of mapped elements
+    for g in (olympus.vmap(f), olympus.vmap(olympus.grad(f))):
+        with pytest.raises(OlympusRuntimeError, match=r"<locals>.f\): return onp.log\(x\)"):
+            olympus.jit(g, checks={"nan"})(x)
+
+
+def test_user_checks_are_noted_beside_others():
+    f = olympus.jit(lambda x: positive(x))
+    assert "-1.0 is not positive" in noted(lambda: f(-1.0), divide="raise")
+    assert noted(lambda: f(1.0), divide="raise") is None
+
+
+def test_options_of_jit_hold_where_failures_are_noted():
+    x = onp.arange(4.) + 1
+    f = olympus.jit(lambda x, n: {"y": 1 / (x - n)}, static_argnums=1, donate_argnums=0)
+    assert "division by zero" in noted(lambda: f(x, 2), all="raise")
+    assert x.is_deleted()
+
+
+def test_raise_if_error_in_a_traced_function_is_refused():
+    with pytest.raises(ValueError, match="should not be called within a traced context"):
+        olympus.jit(lambda x: raise_if_error())(1.0)
+
+
+def test_behaviors_are_checked():
+    with pytest.raises(ValueError, match="must be one of 'ignore', 'raise'"), (
+            error_checking_behavior(nan="warn")):
+        pass
 
 
 @pytest.mark.parametrize(("kind", "text", "call"), [

@@ -59,6 +59,23 @@ def test_a_rule_at_once_gives_what_its_operations_give(name, how, monkeypatch):
                                    atol=1e-6)
 
 
+@pytest.mark.parametrize("how", HOW)
+def test_a_defect_of_a_rule_that_only_shows_when_it_is_staged_is_raised(how, monkeypatch):
+    """It was swallowed, and the rule run by steps from then on."""
+    name = "vmap" if how == "vmap" else "jvp"
+    rule = getattr(lax.tanh_p, name)
+
+    def broken(*args, **params):
+        if any(isinstance(x, olympus.core.Tracer) for x in args[name == "vmap"]):
+            raise KeyError("a defect")
+        return rule(*args, **params)
+
+    monkeypatch.setattr(compiled_rules, "_rules", Memo(100))
+    monkeypatch.setattr(lax.tanh_p, name, broken)
+    with pytest.raises(KeyError, match="a defect"):
+        HOW[how](onp.tanh)
+
+
 def test_a_residual_is_the_operand_or_the_result_itself():
     w = X + 2
     out, push = olympus.linearize(lambda x: onp.exp(x * w), X)

@@ -285,7 +285,7 @@ def raises(error, pattern, fun):
      lambda: while_loop(lambda c: lt(c, 1.0), lambda c: 1, X)),
     (ValueError, "while_loop: Reverse-mode", lambda: grad(while_doubling)(X)),
     (ValueError, "while_loop: Reverse-mode", lambda: grad(jit(while_doubling))(X)),
-    (TypeError, "lower must be an integer", lambda: fori_loop(0.0, 2, lambda i, c: c, X)),
+    (TypeError, "convert lower with int", lambda: fori_loop(0.0, 2, lambda i, c: c, X)),
     (ValueError, "map: batch_size is -1", lambda: lax_map(sin, XS, batch_size=-1)),
     (ValueError, "elems has no leaves", lambda: associative_scan(add, ())),
 ])

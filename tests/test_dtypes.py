@@ -334,7 +334,7 @@ def test_result_type_of_extended_dtypes():
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: dtypes.result_type(), ValueError, "at least one array or dtype is required"),
     (lambda: dtypes.result_type([1, 2]), TypeError, "list given; an array, a scalar or a dtype"),
-    (lambda: dtypes.result_type(object), TypeError, "object given; arrays hold only numbers"),
+    (lambda: dtypes.result_type(object), TypeError, r"object given;\n  arrays hold only numbers"),
     (lambda: dtypes.result_type("int4", "int8"), dtypes.TypePromotionError,
      r"int4, int8 given; int4 has no implicit promotion.*x\.astype"),
     (lambda: dtypes.canonical_dtype("U3"), TypeError, "<U3 given"),

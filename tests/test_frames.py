@@ -48,12 +48,15 @@ W = onp.ones((3, 3))
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [
-    ("add", lambda x, y: x + y, 10),
-    ("add scalar", lambda x, y: x + 1.0, 14),
-    ("sin", lambda x, y: onp.sin(x), 11),
-    ("lax.add", lambda x, y: lax.add(x, y), 10),
-    ("x[i]", lambda x, y: x[0], 16),
+    ("add", lambda x, y: x + y, 7),
+    ("add scalar", lambda x, y: x + 1.0, 9),
+    ("sin", lambda x, y: onp.sin(x), 9),
+    ("lax.add", lambda x, y: lax.add(x, y), 6),
+    ("x[i]", lambda x, y: x[0], 15),
     ("x[i:j]", lambda x, y: x[1:3], 11),
+    ("mean", lambda x, y: x.mean(keepdims=True), 7),
+    ("reshape", lambda x, y: x.reshape(3, 1), 8),
+    ("ones", lambda x, y: onp.ones((3, 3)), 13),
 ])
 def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     assert traced_frames(fun, X, X) <= budget
@@ -86,8 +89,8 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("einsum", lambda x: onp.einsum("i,i->", x, x), 28),
     ("zeros", lambda x: onp.zeros((3,)), 10),
     ("full", lambda x: onp.full((3,), 2.0), 7),
-    ("randint", lambda x: olympus.random.randint(KEY, (3,), 0, 10), 30),
-    ("uniform, bounds", lambda x: olympus.random.uniform(KEY, (3,), minval=-1.0), 16),
+    ("randint", lambda x: olympus.random.randint(KEY, (3,), 0, 10), 25),
+    ("uniform, bounds", lambda x: olympus.random.uniform(KEY, (3,), minval=-1.0), 15),
 ])
 def test_an_eager_operation_enters_few_frames(name, fun, budget):
     x = onp.asarray(X)
@@ -100,11 +103,11 @@ def tanh_of_product(x):
 
 
 @pytest.mark.parametrize(("name", "transformed", "budget"), [
-    ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 143),
+    ("jvp", lambda x: olympus.jvp(tanh_of_product, (x,), (x,)), 140),
     ("grad", olympus.grad(tanh_of_product), 308),
-    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 241),
-    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 148),
-    ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 213),
+    ("linearize", lambda x: olympus.linearize(tanh_of_product, x), 231),
+    ("vmap", lambda x: olympus.vmap(tanh_of_product)(x[None]), 142),
+    ("jacfwd", olympus.jacfwd(lambda x: onp.tanh(x @ W)), 208),
 ])
 def test_a_transformed_function_of_arrays_enters_few_frames(name, transformed, budget):
     x = onp.asarray(X)

@@ -4,6 +4,7 @@ import concurrent.futures
 import copy
 import functools
 import gc
+import inspect
 import logging
 import math
 import os
@@ -22,7 +23,8 @@ import olympus.numpy as jnp
 from olympus import jit, lax
 from olympus._src.base import lib
 from olympus._src.base.errors import DonatedArgumentError
-from olympus._src.core.ir import Olympuspr
+from olympus._src.core.ir import Olympuspr, Var
+from olympus._src.jit import arguments
 
 
 @pytest.fixture
@@ -716,6 +718,34 @@ def test_a_closed_over_array_keeps_its_elements(made):
     x = np.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(jit(lambda x: x[np.asarray(order)])(x), x[[2, 0, 1]])
     np.testing.assert_array_equal(jit(lambda: jnp.asarray(order))(), [2, 0, 1])
+
+
+def _named(a, /, b, c=1, *rest, d=2, **more):
+    return a
+
+
+def _spelled(*args, **kwargs):
+    return args
+
+
+def _around_itself(x):
+    return x
+
+
+_spelled.__signature__ = inspect.signature(lambda p, q: p)
+_around_itself.__wrapped__ = _around_itself
+
+
+@pytest.mark.parametrize("fun", [
+    _named, _spelled, _around_itself, len, int, Var, [].append, "".join, functools.wraps(_named)(
+        lambda *args: args), functools.wraps(_spelled)(lambda *args: args), functools.wraps(int)(
+        lambda x: x), functools.partial(_named, 1), jit(_named), olympus.vmap(_named),
+    olympus.vmap(jit(functools.partial(_named, d=1)))])
+def test_names_of_arguments_that_are_read_off_the_code_are_those_of_the_signature(fun):
+    for position in (0, 1, 2, 3, 5, "b", "d", "other"):
+        assert arguments.name_in_code(fun, position) in (
+            "", arguments.parameter_name(arguments.parameters_of(fun), position))
+    assert arguments.name_in_code(_named, 1) == "b"
 
 
 def test_what_gives_no_value_or_is_no_function_is_refused():

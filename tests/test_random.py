@@ -452,3 +452,15 @@ def test_prngkey_makes_typed_keys_where_the_option_says_so():
         made = random.PRNGKey(7)
     assert made.dtype == random.key(7).dtype and made.shape == ()
     assert (random.key_data(made) == random.PRNGKey(7)).all()
+
+
+def test_a_sampler_binds_arguments_as_its_signature_says():
+    key = random.key(0)
+    by_name = random.weibull_min(concentration=2.0, scale=3.0, key=key, dtype="float16", shape=(3,))
+    np.testing.assert_array_equal(by_name, random.weibull_min(key, 3.0, 2.0, (3,), "float16"))
+    for wrong, message in [(lambda: random.pareto(key), "pareto.. missing 1 required"),
+                           (lambda: random.zipf(key, 3.0, rate=1), "zipf.. got an unexpected"),
+                           (lambda: random.t(key, 3.0, df=1), "t.. got multiple values"),
+                           (lambda: random.cauchy(key, (), "float32", 1), "cauchy.. takes from")]:
+        with pytest.raises(TypeError, match=message):
+            wrong()

@@ -87,6 +87,18 @@ def test_costs_are_told_by_the_lines_of_the_source():
     assert str(table).splitlines()[1].split()[:2] == ["1.02k", "100.0"]
 
 
+def test_a_defect_of_a_lowering_rule_is_raised_where_costs_are_asked_for(monkeypatch):
+    """Whatever went wrong counted as nothing."""
+    lowered = olympus.jit(lambda x: olympus.lax.tanh(x) * 3).lower(onp.ones(5))
+
+    def broken(b, *xs, **params):
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(olympus.lax.tanh_p, "lower", broken)
+    with pytest.raises(KeyError, match="a defect"):
+        lowered.cost_table()
+
+
 def test_costs_of_loops_branches_and_calls():
     x = onp.ones((8, 8))
     dot = 2 * 8 ** 3

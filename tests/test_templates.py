@@ -9,6 +9,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import scipy
 from olympus._src.core import templates
 
 X = onp.arange(1.0, 7.0).reshape(2, 3)
@@ -74,6 +75,9 @@ APART = {
     "the sign of zero": (lambda x: onp.nan_to_num(x, nan=0.0),
                          lambda x: onp.nan_to_num(x, nan=-0.0)),
     "int and float": (lambda x: onp.nan_to_num(x, nan=1), lambda x: onp.nan_to_num(x, nan=1.0)),
+    "a flag and a number, repeated": (lambda x: onp.full((2,), True), lambda x: onp.full((2,), 1)),
+    "a sign within a tuple": (lambda x: onp.pad(x, 1, constant_values=(0.0, 0.0)),
+                              lambda x: onp.pad(x, 1, constant_values=(0.0, -0.0))),
     "an operand given twice": (lambda x: onp.hypot(x, x), lambda x: onp.hypot(x, x + 1)),
     "the order of operands": (lambda x: onp.cov(x[0], x[1]), lambda x: onp.cov(x[1], x[0])),
     "where a keyword goes": (lambda x: onp.var(x, axis=0), lambda x: onp.var(x, ddof=0)),
@@ -100,6 +104,16 @@ def test_a_warning_is_given_at_each_call():
         olympus.make_olympuspr(f)(X)
     assert told[0] > 0
     assert told == told[:1] * 3
+
+
+def test_a_users_function_runs_at_each_call():
+    def f(x):
+        return scipy.linalg.funm(x, lambda w: seen.append(1) or w)
+
+    seen = []
+    for i in range(3):
+        olympus.make_olympuspr(f)(X @ X.T)
+        assert len(seen) == i + 1
 
 
 def test_options_of_a_context_have_templates_of_their_own():

@@ -202,6 +202,6 @@ __all__ = [
 
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
-    from . import emath as emath, fft as fft, linalg as linalg
+    from . import emath as emath, error as error, fft as fft, linalg as linalg
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

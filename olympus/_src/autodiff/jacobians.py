@@ -165,8 +165,10 @@ def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees:
         if not dtypes.is_floating(aval.dtype):
             raise TypeError(f"jacfwd: argument {leaf_name(fun, positions, trees, i)} of "
                             f"{name_of(fun)}: jacfwd requires real-valued inputs (input dtype that "
-                            f"is a sub-dtype of np.floating), but got {aval.dtype}; pass "
-                            "holomorphic=True if the function is, else use jvp.")
+                            f"is a sub-dtype of np.floating), but got {aval.dtype}; "
+                            + ("pass holomorphic=True if the function is, else use jvp."
+                               if dtypes.is_complex(aval.dtype) else
+                               "convert it to float, or leave it out of argnums."))
 
 
 def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomorphic: bool) -> None:
@@ -176,9 +178,10 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
                             "with holomorphic=True requires outputs with complex dtype, but got "
                             f"{aval.dtype}; drop holomorphic.")
         if what == "jacrev" and not holomorphic and not dtypes.is_floating(aval.dtype):
+            hint = ("pass holomorphic=True if the function is, else use vjp"
+                    if dtypes.is_complex(aval.dtype) else "return a float, or use vjp")
             raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: "
-                            f"{real_outputs(what, aval)}; pass holomorphic=True if the function "
-                            "is, else use vjp.")
+                            f"{real_outputs(what, aval)}; {hint}.")
 
 
 # Blocks: per output the list of derivatives by each input ----------------------------------------

@@ -367,6 +367,15 @@ debug_infs = _option(
 debug_key_reuse = _option(
     "olympus_debug_key_reuse", False, _BOOL, trace_key=True,
     doc="Raise KeyReuseError where a random key is used a second time.")
+error_checking_behavior_nan = _option(
+    "olympus_error_checking_behavior_nan", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="'raise' notes operations that make a NaN, for `numpy.error.raise_if_error`.")
+error_checking_behavior_divide = _option(
+    "olympus_error_checking_behavior_divide", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="'raise' notes divisions by zero, for `numpy.error.raise_if_error`.")
+error_checking_behavior_oob = _option(
+    "olympus_error_checking_behavior_oob", "ignore", _choice("ignore", "raise"), trace_key=True,
+    doc="'raise' notes indices outside of an array, for `numpy.error.raise_if_error`.")
 enable_custom_prng = _option(
     "olympus_enable_custom_prng", False, _BOOL, trace_key=True,
     doc="Let `random.PRNGKey` make typed keys, as `random.key` does.")
@@ -715,6 +724,12 @@ def changed() -> dict[str, Any]:
     """The options that are not as they are by default, with their values in this thread."""
     values = {name: option.value for name, option in _options.items()}
     return {name: v for name, v in values.items() if v != _options[name].default}
+
+
+def notes_failures() -> bool:
+    """Whether any failures of operations are noted."""
+    return "raise" in (error_checking_behavior_nan.value, error_checking_behavior_divide.value,
+                       error_checking_behavior_oob.value)
 
 
 class Configuration:

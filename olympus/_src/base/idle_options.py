@@ -54,9 +54,6 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_distributed_verify_secure_credentials", False, (), _GPU_CLUSTER),
     ("olympus_embedded_constants_max_bytes", 32, (), _INTERNAL),
     ("olympus_enable_pgle", False, (), _PGLE),
-    ("olympus_error_checking_behavior_divide", "ignore", (), _CHECKS),
-    ("olympus_error_checking_behavior_nan", "ignore", (), _CHECKS),
-    ("olympus_error_checking_behavior_oob", "ignore", (), _CHECKS),
     ("olympus_experimental_unsafe_xla_runtime_errors", False, (), _CHECKS),
     ("olympus_export_deserialize_expired_versions", False, (True,), "artifacts of every version "
      "are read: docs/export.md"),

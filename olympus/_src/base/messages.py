@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-__all__ = ["WIDTH", "in_lines", "in_our_words", "with_where"]
+__all__ = ["WIDTH", "in_lines", "in_our_words", "miscalled", "with_where"]
 
 WIDTH = 100
 _UNHASHABLE = re.compile(r"unhashable type: '(?:[\w.]*Tracer|jaxlib._jax.ArrayImpl)'")
@@ -53,6 +53,24 @@ def in_our_words(error: BaseException) -> str | None:
                 "numbers now, and the value is known when the program runs; build the array with "
                 "olympus.numpy, e.g. `a = olympus.numpy.zeros(3)` and `a = a.at[0].set(x)`.")
     return None
+
+
+_ARITY = re.compile(r".*\(\) (takes|missing) .*argument.*")
+_CALLED = {     # how verbs call the functions that they are given
+    "associative_scan": "fn(a, b)", "cond": "true_fun(*operands) and false_fun(*operands)",
+    "fori_loop": "body_fun(i, value)", "map": "f(x)", "scan": "f(carry, x)",
+    "switch": "branch(*operands)", "while_loop": "cond_fun(value) and body_fun(value)"}
+
+
+def miscalled(error: BaseException, callers: Iterable[str]) -> str | None:
+    """What to say where a function of the user's does not take what a verb calls it with.
+
+    `callers`: our functions between the user's line and the call, the outermost first.
+    """
+    verb = next((name for name in callers if name in _CALLED), None)
+    if verb is None or type(error) is not TypeError or not _ARITY.fullmatch(str(error)):
+        return None
+    return f"{verb}: {error}; {verb} calls {_CALLED[verb]}; pass a function that takes these."
 
 
 def _broken(line: str) -> str:

@@ -21,7 +21,7 @@ from ..core.primitive import Axis, Linear, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split
 from ..interpreters.transpose import transpose_program
@@ -31,8 +31,6 @@ from ..lax.comparison import clamp, eq, ne, select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
-from ..lax.sharding import as_typed
-from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.avals import has_tangent
 from ..types.tree import tree_unflatten
@@ -48,7 +46,7 @@ from .bodies import (
     stage_body,
     structure_error,
 )
-from .elements import map_mapped, per_element
+from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
 from .groups import Runs
 
 __all__ = ["cond", "cond_p", "switch"]
@@ -200,13 +198,17 @@ class Cond(Runs):
         # Along a named axis elements see each other: there none may be replaced.
         if not axis.size or (axis.name is not None and program_uses_axis(branch, axis.name)):
             pass
-        elif shared or particular(branch):
+        elif shared or particular(branch) or replaces_others():
+            if replaces_others():
+                check_elements(axis, here, args, dims, branch)
             # Others in the place of one that is here. What the elements share gets no derivative,
             # either, where none is here.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
                     select_n(some, stop_gradient(x), x) if t else x
                     for x, d, t in zip(args, dims, active, strict=True)]
+            if replaces_others():       # of which there are none where none is here
+                return self._if_any(axis, some, args, dims, branch)
         else:
             args = [select_n(broadcast_in_dim(here, typeof(x).shape, (d,)), stop_gradient(x), x)
                     if t and d is not None else x
@@ -214,6 +216,14 @@ class Cond(Runs):
         # In place: a staged body would be recorded again at every level of branches in branches.
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
+
+    def _if_any(self, axis: Axis, some: Any, args: Sequence[Any], dims: Sequence[int | None],
+                branch: ClosedOlympuspr) -> list[Any]:
+        """The branch for every element, or zeros that nobody reads."""
+        body, _ = batch_program(branch, axis, dims, True, list(map(typeof, args)))
+        nothing = body.derived("nothing", lambda: stage(
+            lambda *_: list(map(zeros_of, body.out_avals)), body.in_avals))
+        return self.bind(convert_element_type(some, INT32), *args, branches=(nothing, body))
 
 
 def particular(program: Any) -> bool:
@@ -230,20 +240,6 @@ def particular(program: Any) -> bool:
 def _has_tangent(x: Any) -> bool:
     """Whether a traced value may have a derivative."""
     return isinstance(x, Tracer) and has_tangent(x.aval)
-
-
-def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
-    """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
-    aval = typeof(x)
-    shape, whole = aval.shape, x
-    if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
-        whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
-    # What is computed from the stand-in is thrown away; cotangents of it (NaN, say) must not reach
-    # the element that it is a copy of.
-    stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
-    others = [i for i in range(len(shape)) if i != dim]
-    return select_n(as_typed(broadcast_in_dim(here, shape, (dim,)), aval),
-                    as_typed(broadcast_in_dim(stand_in, shape, others), aval), x)
 
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:

@@ -1,20 +1,39 @@
-"""vmap of what each element does for itself: one element after the other."""
+"""vmap of what each element does for itself: one element after the other, or at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.config import notes_failures
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..interpreters.batching import to_axis
-from ..lax.shape import expand_dims
-from ..lax.slicing import concatenate, index_in_dim
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.checks import check_p, check_program, first_run, looked_for
+from ..interpreters.dce import dce_closed
+from ..lax.barriers import stop_gradient
+from ..lax.comparison import select, select_n
+from ..lax.shape import broadcast_in_dim, expand_dims, zeros_of
+from ..lax.sharding import as_typed
+from ..lax.slicing import concatenate, dynamic_index_in_dim, index_in_dim
+from .call import Call
 from .scan_primitive import scan_p
 
-__all__ = ["map_mapped", "per_element", "unrolled"]
+__all__ = ["check_elements", "map_mapped", "per_element", "put_one", "replaces_others",
+           "unrolled"]
+
+
+class Unchecked(Call):
+    """A call of what is checked already."""
+
+    def checked(self, checks: Any, args: Any, params: Any) -> None:
+        """None: it is bound as it is."""
+
+
+unchecked_call_p = Unchecked("unchecked_call")
 
 
 def per_element(program: ClosedOlympuspr) -> bool:
@@ -51,3 +70,46 @@ def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
                   for x, d in zip(args, dims, strict=True)]) for i in range(size)]
     return [concatenate([expand_dims(x, (0,)) for x in column], 0)
             for column in zip(*rows, strict=True)]
+
+
+def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
+    """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
+    aval = typeof(x)
+    shape, whole = aval.shape, x
+    if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
+        whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
+    # What is computed from the stand-in is thrown away; cotangents of it (NaN, say) must not reach
+    # the element that it is a copy of.
+    stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
+    others = [i for i in range(len(shape)) if i != dim]
+    return select_n(as_typed(broadcast_in_dim(here, shape, (dim,)), aval),
+                    as_typed(broadcast_in_dim(stand_in, shape, others), aval), x)
+
+
+def replaces_others() -> bool:
+    """Whether elements must not fail of what is not computed for them, as checks would see it."""
+    return bool(looked_for.value) or notes_failures()
+
+
+def check_elements(axis: Axis, here: Any, args: Sequence[Any], dims: Sequence[int | None],
+                   program: ClosedOlympuspr) -> None:
+    """Fail of the first element that is `here` and fails, if its program is going to be checked.
+
+    What computes the results has other elements' operands in the place of those that are not here:
+    it fails where one fails, and does not know of which element.
+    """
+    body = check_program(program, looked_for.value)
+    if body is None:
+        return
+    results = len(body.program.outvars) - 2
+    failure, _ = dce_closed(body.program, [True, True, *[False] * results])
+    kinds = looked_for.swap_local(frozenset())      # it is checked
+    try:
+        failure, found = batch_program(failure, axis, dims)
+    finally:
+        looked_for.set_local(kinds)
+    outs = unchecked_call_p.bind(*map(stop_gradient, args), olympuspr=failure, name="checks")
+    code, words = [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
+    code = select(here, code, zeros_of(typeof(code)))
+    first, sites = first_run("element {} of a vmap", axis.size, [code, words], body.sites)
+    check_p.bind(*first, sites=sites, debug=False)

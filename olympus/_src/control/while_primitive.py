@@ -29,8 +29,8 @@ from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import call_p
-from .cond import cond_p, put_one
-from .elements import per_element
+from .cond import cond_p
+from .elements import check_elements, per_element, put_one
 from .groups import Groups, Loop, at_front
 
 __all__ = ["While", "loop", "while_p"]
@@ -181,8 +181,9 @@ class While(Loop):
             frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
                                       [True] * (1 + len(carry)))
         else:
-            frozen = body.derived(("frozen", cond, nc, *b_dims),
-                                  lambda: _freeze(cond, body, nc, b_dims))
+            frozen = body.derived(("frozen", cond, nc, *b_dims), lambda: _freeze(
+                cond, body, nc, b_dims, lambda going, *xs: check_elements(
+                    axis, going, xs, (*b_dims, *k_dims), body_olympuspr)))
         test = frozen.derived(("any", nc + nb), lambda: stage(
             lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[nc + nb:]))
         out = self.bind(*c_consts, *b_consts, *going, *carry, **{
@@ -191,12 +192,13 @@ class While(Loop):
         return out[1:], k_dims
 
 
-def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None]
-            ) -> ClosedOlympuspr:
+def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None],
+            check: Callable[..., None]) -> ClosedOlympuspr:
     """The batched body, in which elements that do not go on keep their carry.
 
     Instead of them the body sees one that goes on: where its own values might make it divide by
-    zero, or a callback raise, nothing happens.
+    zero, or a callback raise, nothing happens. `check` is given what each has: which go on, and the
+    operands.
     """
     nb = len(b_dims)
 
@@ -205,6 +207,7 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
         # With no elements there is none to stand in.
         if not typeof(going).shape[0]:
             return [going, *carry]
+        check(going, *b_consts, *carry)
         one = argmax(going, 0, np.int32)
         safe = [x if d is None else put_one(going, one, x, d)
                 for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]

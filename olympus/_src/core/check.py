@@ -104,10 +104,10 @@ def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
         if var in bound or var in new:
             yield f"binds the variable {var} again"
         new.add(var)
-    if eqn.primitive.elementwise:
-        yield from _shape_problems(eqn)
     yield from _body_problems(eqn)
     yield from _type_problems(eqn)
+    if eqn.primitive.elementwise:
+        yield from _shape_problems(eqn)
 
 
 def _shape_problems(eqn: Any) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..base.config import debug_infs, debug_nans
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
@@ -32,16 +31,13 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
     [13]
     """
-    return numbers(evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind))
+    return numbers(_with_lines(olympuspr, consts, args) if propagate_source_info else
+                   evaluate(olympuspr, consts, args, bind))
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """Run a program that has its constants, as if its operations were the caller's own.
-
-    Where NaN are looked for, what is recorded names the lines of the program.
-    """
-    lines = debug_nans.value or debug_infs.value
-    return evaluate(closed.olympuspr, closed.consts, args, _bind_as if lines else bind)
+    """Run a program that has its constants; what is recorded meanwhile has the program's lines."""
+    return _with_lines(closed.olympuspr, closed.consts, args)
 
 
 def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
@@ -75,17 +71,23 @@ def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
         ctx.scope = outer
 
 
-def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-    """The same; what is recorded meanwhile gets the equation's line."""
-    # An equation may be recorded by any staging trace that operations are passed on to, as several
-    # equations or none. Whatever stands beyond these marks afterwards is of this one.
-    recorders = [(trace, len(trace.eqns)) for trace in _enclosing(ctx.trace)
-                 if isinstance(trace, StagingTrace)]
-    out = bind(eqn, ins)
-    if eqn.source is not None:
-        for trace, start in recorders:
-            trace.relocate(start, eqn.source)
-    return out
+def _with_lines(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """Run the program; what is recorded of an equation, as several or none, gets its line."""
+    recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
+    if not recorders:
+        return evaluate(pr, consts, args, bind)
+    before = [trace.source for trace in recorders]
+
+    def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+        for trace, line in zip(recorders, before, strict=True):
+            trace.source = eqn.source or line
+        return bind(eqn, ins)
+
+    try:
+        return evaluate(pr, consts, args, step)
+    finally:
+        for trace, line in zip(recorders, before, strict=True):
+            trace.source = line
 
 
 def _enclosing(trace: Trace | None) -> Iterator[Trace]:

@@ -8,6 +8,8 @@ may instead write `Primitive("name")` and give the rules one at a time, through 
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakSet
@@ -180,6 +182,7 @@ class Primitive:
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
     multiple_results = False
+    arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
@@ -224,6 +227,10 @@ class Primitive:
         # A flag, so that recording an equation without effects calls nothing to learn that.
         if "effectful" not in cls.__dict__:
             cls.effectful = cls.effects is not Primitive.effects
+        infer = cls.__dict__.get("infer")
+        if isinstance(infer, types.FunctionType):
+            code = infer.__code__
+            cls.arity = None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1
         missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
         if missing and not abstract:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
@@ -260,6 +267,9 @@ class Primitive:
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         """The avals of results, with their tags."""
+        if self.arity is not None and len(avals) != self.arity:
+            raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
+                            f"({', '.join(map(str, avals))}); {self.arity} is required.")
         check_varying(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 

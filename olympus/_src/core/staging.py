@@ -151,8 +151,11 @@ class StagingTrace(Trace):
             if kind is made and a._trace is self:
                 found.append(a.aval)
                 ins.append(a._bound)
+            elif kind is Literal:
+                found.append(a.aval)
+                ins.append(a)
             else:
-                found.append(a.aval if kind is Literal else self.lift(a))
+                found.append(self.lift(a))
                 ins.append(a)
                 lifted = True
         avals = tuple(found)
@@ -170,7 +173,7 @@ class StagingTrace(Trace):
             if effects:
                 self.note_effects(effects, args)
         if line is ASK:
-            line = self.source or _user_frame()
+            line = self.source or _user_frame(2)
         if prim.multiple_results:
             for body in prim.bodies(params):
                 height = (body.olympuspr if type(body) is ClosedOlympuspr else body).height

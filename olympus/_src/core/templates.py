@@ -16,6 +16,7 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,13 +36,15 @@ __all__ = ["by_identity", "call"]
 T = TypeVar("T")
 
 _user_frame = source.user_frame
+_bound = attrgetter("_bound")
 new: Any = object.__new__
 
 # By function, Context, types of operands and the other arguments; None: not to be kept.
 _templates: Memo = Memo(4096)
 # Of these types equal values are the same argument, and no value of another type equals one.
 _exact: set[type] = {str, type(None), type, Literal}
-_by_bits = frozenset((bool, int, float, complex))
+_plain = frozenset((int, bool, str, type(None)))    # and of these within their type
+_by_bits = frozenset((float, complex))
 _DEEP = 4       # lists within lists
 
 
@@ -57,8 +60,8 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Map
         key += kwargs
         if not _note(kwargs.values(), own, key, operands):
             return fun(*args, **kwargs)
-    if len(operands) > 1 and len(places := {id(x): i for i, x in enumerate(operands)}
-                                 ) < len(operands):
+    if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
+        places = {id(x): i for i, x in enumerate(operands)}
         key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
     found = _templates.get(whole := tuple(key), _templates)
     if found is _templates:
@@ -93,12 +96,19 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operand
             key.append(a.aval)
         elif kind in _exact:
             key.append(a)
-        elif kind in _by_bits or _meet(kind):
-            key.append(bit_key(a))
+        elif kind is int or kind is bool:
+            key += kind, a
         elif kind is tuple or kind is list:
-            key.append((kind, len(a)))
+            kinds = (*map(type, a),)
+            if _plain.issuperset(kinds):    # shapes, axes
+                key += kind, kinds
+                key += a
+                continue
+            key += kind, len(a)
             if depth == _DEEP or not _note(a, own, key, operands, depth + 1):
                 return False
+        elif kind in _by_bits or _meet(kind):
+            key.append(bit_key(a))
         elif own is None and issubclass(kind, Tracer):
             operands.append(a)
             key.append(a.aval)
@@ -130,22 +140,24 @@ class Template:
 
     def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> Any:
         """Record the equations once more, and return the result."""
-        values: list[Any] = [x._bound for x in operands]
-        values += self.literals
+        values: list[Any] = [*map(_bound, operands), *self.literals]
         for const in self.consts:
             values.append(trace.atom(const))
-        line, scope, record = trace.source or _user_frame(), ctx.scope, trace.eqns.append
-        for prim, places, avals, params, names in self.eqns:
+        line, scope, record = trace.source or _user_frame(3), ctx.scope, trace.eqns.append
+        at, note = values.__getitem__, values.append
+        for prim, places, aval, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
             eqn.ctx = scope.extend(*names) if names else scope
-            eqn.invars = [values[i] for i in places]
-            outs = eqn.outvars = []
-            for aval in avals:
+            eqn.invars = [*map(at, places)]
+            if type(aval) is list:      # of several results
+                outs = eqn.outvars = [*map(Var, aval)]
+                values += outs
+            else:
                 var = new(Var)
                 var.aval = aval
-                outs.append(var)
-                values.append(var)
+                eqn.outvars = [var]
+                note(var)
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
@@ -251,8 +263,9 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, An
     found, height, count = [], 0, len(first)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):] if eqn.ctx is not None else ()
+        outs = [v.aval for v in eqn.outvars]
         found.append((eqn.primitive, [places[v] for v in eqn.invars],
-                      [v.aval for v in eqn.outvars], eqn.params, names))
+                      outs[0] if len(outs) == 1 else outs, eqn.params, names))
         places.update(zip(eqn.outvars, itertools.count(count)))
         count += len(eqn.outvars)
         for body in eqn.primitive.bodies(eqn.params):

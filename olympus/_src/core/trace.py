@@ -11,6 +11,7 @@ outer one back after. The base trace, which evaluates, is installed by `runtime.
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
 from ..base.typing import Array
-from ..base.util import clipped
+from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (
     AbstractValue,
@@ -267,16 +268,13 @@ class Tracer(ArrayBase):
         return f"{self.shown or type(self).__name__}({weak}{self.aval})"
 
 
+_rewriting: Any = lazy_module("olympus._src.base.rewriting")    # for messages
 BOOL_REMEDY = "use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop"
 INT_REMEDY = "compute it with NumPy; to convert the dtype, try using `x.astype(int)`"
 STATIC_REMEDY = ", or mark the argument static (static_argnums, static_argnames)"
 VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
 CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"
 PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
-
-_BRANCH = "`if {0}:` becomes `y = olympus.lax.cond({0}, f, g, x)`, or `where({0}, a, b)`;"
-INSTEAD = {"if": _BRANCH, "elif": _BRANCH,
-           "while": "`while {0}:` becomes `olympus.lax.while_loop(lambda x: {0}, body, x)`;"}
 
 # Why a value is not known, as `unknown_because` begins where a static argument would help.
 DEPENDS = "This concrete value was not available in Python because it depends on the value"
@@ -314,20 +312,12 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     frame = source.user_frame()
     here = source.summarize(frame)
     if what == "bool":
-        remedy = _instead_of_branching(frame) + remedy
+        instead = frame and _rewriting.instead_of_branching(source.location(frame))
+        remedy = f"{instead}\n  {remedy}" if instead else remedy
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
                 f"{tracer.aval}.\n  {why}It is {describe(tracer, here)}\n  given at {here};\n"
                 "  a concrete value is required, because Python needs it while the program is "
                 f"still being traced;\n  {remedy}.")
-
-
-def _instead_of_branching(frame: Any) -> str:
-    """What stands in the place of the user's `if` or `while`: his line rewritten."""
-    condition = source.expression(frame)
-    statement = source.source_line(frame).partition(" ")[0]
-    if not condition or statement not in INSTEAD:
-        return ""
-    return INSTEAD[statement].format(condition) + "\n  "
 
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Any:
@@ -367,10 +357,11 @@ def check_usable(tracer: Tracer) -> None:
 
 
 def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
-    here = source.summarize(source.user_frame())
+    here, told = source.summarize(source.user_frame()), describe(tracer)
+    if not re.search("made by|argument|traced in", told):      # values on the device have no line
+        why += "\n  To see the line that made it, call it under olympus.check_tracer_leaks()."
     return errors.UnexpectedTracerError(
-        "leaked tracer: Encountered an unexpected tracer:\n"
-        f"  {describe(tracer)}\n  is used at {here}\n  {why}")
+        f"leaked tracer: Encountered an unexpected tracer:\n  {told}\n  is used at {here}\n  {why}")
 
 
 def _foreign_aval(x: Any) -> Any:
@@ -381,9 +372,9 @@ def _foreign_aval(x: Any) -> Any:
         aval = scalar_aval(kind)
         bits = 8 * aval.dtype.itemsize - 1
         if kind is int and not -1 << bits <= x < 1 << bits:
-            raise OverflowError(f"typeof: the Python int {x} given; it does not fit {aval.dtype}, "
-                                "the dtype of ints; use a float, a NumPy array of a wider dtype, "
-                                "or enable x64.")
+            raise OverflowError(f"typeof: the Python int {x} given;\n  it does not fit "
+                                f"{aval.dtype}, the dtype of ints; use a float, a NumPy array of a "
+                                "wider dtype, or enable x64.")
         return aval
     lookup = FOREIGN_AVALS.get(kind)
     if lookup is not None:

@@ -111,7 +111,7 @@ class _JvpRules(UserRules):
         what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"
         out, t_out = check_pair(what, result, "primal and tangent outputs")
         check_structure(
-            what, out, t_out, "must produce primal and tangent outputs with equal container "
+            what, out, t_out, "must produce primal and tangent outputs\n  with equal container "
             f"(pytree) structures, but got {tree_structure(out)} and {tree_structure(t_out)} "
             "respectively")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
@@ -128,8 +128,8 @@ def _tangent(what: str, path: str, x: Any, t: Any) -> Any:
         found = typeof(t)
     if found.shape != aval.shape or found.dtype != aval.dtype:
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
-                        f"corresponding shapes and dtypes. Expected {aval} (tangent type of "
-                        f"{typeof(x)}) but got {found}. {at(path)}{what}.")
+                        f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
+                        f"{typeof(x)}) but got {found}.\n  {at(path)}{what}.")
     # An integer output has no derivative: what the rule gave for it is dropped.
     return Zero(aval) if is_float0(aval) else t
 

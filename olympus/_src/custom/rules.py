@@ -125,7 +125,7 @@ def results(outs: Sequence[Any]) -> list[Any]:
 def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:
     """The two results of a rule."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"{what} must produce a pair (list or tuple of length two) representing "
+        raise TypeError(f"{what} must produce a pair (list or tuple of length two)\n  representing "
                         f"{content}, but got {out!r:.80}.")
     return out[0], out[1]
 
@@ -135,7 +135,7 @@ def check_structure(what: str, required: Any, found: Any, meaning: str) -> None:
     if tree_structure(required) == tree_structure(found):
         return
     places = "; ".join(explain_mismatch(required, found)[:4])
-    raise TypeError(f"{what} {meaning}; {places}; return equal structures.")
+    raise TypeError(f"{what} {meaning};\n  {places};\n  return equal structures.")
 
 
 class CustomFunction(Generic[P, R]):

@@ -189,10 +189,10 @@ class _VjpRules(UserRules):
             if found.shape != aval.shape or not fits:
                 path = leaf_paths(self.in_tree)[i]
                 raise (TypeError if found.shape == aval.shape else ValueError)(
-                    f"{what} must produce an output of the arguments' types, but at output{path} "
-                    f"the bwd rule produced an output of type {found} corresponding to an input of "
-                    f"type {aval}; equal shape and, for a real argument, a real dtype are required."
-                    )
+                    f"{what} must produce an output of the arguments' types,\n  but at "
+                    f"output{path} the bwd rule produced an output of type {found}\n  "
+                    f"corresponding to an input of type {aval};\n  equal shape and, for a real "
+                    "argument, a real dtype are required.")
             out.append(Zero(aval) if is_float0(found) else cast(ct, aval))
         return out
 
@@ -202,9 +202,10 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
     subtrees = treedef_children(in_tree)
     if not isinstance(result, (tuple, list)) or len(result) != len(subtrees):
         count = f" of length {len(result)}" if isinstance(result, (tuple, list)) else ""
-        raise TypeError(f"{what} must produce a tuple of length {len(subtrees)}, of one cotangent "
-                        f"per differentiable argument, but got {type(result).__name__}{count}; "
-                        "return None for an argument whose cotangent is zero.")
+        raise TypeError(f"{what} must produce a tuple of length {len(subtrees)},\n  of one "
+                        "cotangent per differentiable argument, but got "
+                        f"{type(result).__name__}{count};\n  return None for an argument whose "
+                        "cotangent is zero.")
     leaves: list[Any] = []
     for i, (ct, tree) in enumerate(zip(result, subtrees, strict=True)):
         # None has to be a leaf, or it would vanish from the structure.

@@ -123,7 +123,9 @@ class WatchTrace(Trace):
     def run(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
         """Run a program, each operation under its own line."""
         def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-            outer, self.source = self.source, eqn.source or self.source
+            outer = self.source
+            if eqn.source is not source.CALLERS:
+                self.source = eqn.source or outer
             try:
                 return eqn.primitive.bind_eqn(ins, eqn.params)
             finally:

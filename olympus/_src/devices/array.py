@@ -172,9 +172,10 @@ def stored(x: Any) -> Any:
 
 def layout_of(x: Any) -> str | None:
     """How an argument lies in memory, as XLA writes it; None for by rows, as nearly all do."""
-    x = stored(x)
-    if type(x) is ShapeDtypeStruct:
-        return demanded_layout(x.layout)
+    if type(x) is not ArrayImpl:
+        x = stored(x)
+        if type(x) is ShapeDtypeStruct:
+            return demanded_layout(x.layout)
     if type(x) is not ArrayImpl or x.aval.ndim < 2 or x.is_deleted():
         return None
     order = lib.layout_order(x)

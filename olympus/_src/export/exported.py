@@ -270,11 +270,11 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     >>> print(export.deserialize(artifact).call(onp.arange(3)))
     [0 2 4]
     """
-    if not isinstance(fun_jit, Wrapped) and getattr(fun_jit, "__module__", "").startswith(
+    if not isinstance(fun_jit, Wrapped) and (getattr(fun_jit, "__module__", None) or "").startswith(
             "olympus."):
         fun_jit = jit(fun_jit)      # those of the library behave as if they were
     if not isinstance(fun_jit, Wrapped):
-        raise ValueError(f"export: Function to be exported must be the result of `jit` but is: "
+        raise ValueError(f"export: Function to be exported must be the result of `jit` but is:\n  "
                          f"{fun_jit}; write export(jit(f)).")
     rules = {prim: _registration.Rule(prim, rule) for prim, rule in _override_lowering_rules or ()}
 

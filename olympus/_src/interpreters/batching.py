@@ -37,7 +37,8 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
 
     def _origin(self) -> str:
-        return f"one of {self._trace.axis.size} mapped elements"
+        made = f", {self.val._origin()}" if isinstance(self.val, Tracer) else ""
+        return f"one of {self._trace.axis.size} mapped elements{made}"
 
     def unknown_because(self) -> str:
         return self.val.unknown_because() if isinstance(self.val, Tracer) else ""
@@ -76,7 +77,18 @@ class BatchTrace(Trace):
         return val if dim is None else BatchTracer(self, val, dim, aval)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        vals, dims, active = self.split(args)
+        # Hot path: `split` once more, and no `wrap` of one result.
+        vals, dims, active = [], [], False
+        for a in args:
+            if type(a) is BatchTracer and a._trace is self:
+                vals.append(a.val)
+                dims.append(a.dim)
+                active = True
+            else:
+                if isinstance(a, Tracer):
+                    check_usable(a)
+                vals.append(a)
+                dims.append(None)
         parent = self.parent
         # From here on values are the parent's: rules bind in it, and only what they return is
         # wrapped. A collective along our axis needs its rule even if no operand is mapped: the sum
@@ -88,11 +100,11 @@ class BatchTrace(Trace):
             elif not active:
                 return parent.process(prim, tuple(vals), params)
             else:
-                made = None if prim.foreign or isinstance(prim, Higher) else vmap_at_once(
-                    parent, prim, self.axis, vals, dims, params)
-                if made is not None:
-                    outs = list(map(self.wrap, *made))
-                    return outs if prim.multiple_results else outs[0]
+                if parent.evaluates and not (prim.foreign or isinstance(prim, Higher)):
+                    made = vmap_at_once(parent, prim, self.axis, vals, dims, params)
+                    if made is not None:
+                        outs = list(map(self.wrap, *made))
+                        return outs if prim.multiple_results else outs[0]
                 if prim.vmap is None:
                     raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
                                        "it has no vmap rule; use olympus.lax.map instead of vmap "
@@ -104,7 +116,8 @@ class BatchTrace(Trace):
             return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found, args, params)))
         if type(found) is not tuple or len(found) != 2:
             found = pair(prim, "vmap", "mapped axis", found)
-        return self.wrap(*found)
+        val, dim = found
+        return val if dim is None else BatchTracer(self, val, dim)
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:

@@ -7,44 +7,59 @@
 the bits of operands and places, of as many words as any site needs. A program knows nothing of who
 runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So
 what is checked of a body is kept with the body, and a body that cannot fail is left as it is.
+
+A program may also be checked quickly: its code only says whether it fails, it has no sites, and of
+operations that hand a NaN on only the last is looked at. Who wants more runs the other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import source
+from ..base import lib, source
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
 from ..lax.arithmetic import imag, real
 from ..lax.barriers import stop_gradient
+from ..lax.bits import bitwise_or
 from ..lax.comparison import eq, ne, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.creation import full
 from ..lax.families import add
 from ..lax.reduce import argmax
-from ..lax.shape import broadcast_axis, broadcast_in_dim, expand_dims, move_axis, reshape
+from ..lax.shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    expand_dims,
+    move_axis,
+    reshape,
+)
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
 from ..types.shape import definitely_equal, maximum, prod
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "no_failure", "place_of", "raise_failure", "words_of"]
+           "looked_for", "no_failure", "place_of", "raise_failure", "words_of"]
 
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
+# The checks that a program which is traced will be given.
+looked_for: Any = lib.Config("olympus_checks", frozenset(), include_in_jit_key=True,
+                             include_in_trace_context=True)
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
 
 
@@ -254,21 +269,22 @@ def first_run(what: str, count: int, args: Sequence[Any], sites: tuple[Site, ...
 
 # The pass ----------------------------------------------------------------------------------------
 
-def check_program(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
+def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = False
+                  ) -> Checked | None:
     """The checked program; None if it is the program itself. Cached on it."""
-    return closed.derived(("checked", kinds), lambda: _checked(closed, kinds))
+    return closed.derived(("checked", kinds, quick), lambda: _checked(closed, kinds, quick))
 
 
-def _checked(closed: ClosedOlympuspr, kinds: frozenset[str]) -> Checked | None:
+def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
     def body(*args: Any) -> tuple[list[Any], Any]:
-        checks = Checks(kinds)
+        checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
         outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
         return [*checks.first(), *outs], checks
 
     noted = Noted(body)
     program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
     checks = noted.found
-    if not checks.sites and not checks.left:
+    if not checks.found and not checks.left:
         return None
     return Checked(program, tuple(checks.sites), checks.width)
 
@@ -312,8 +328,11 @@ class Checks:
     body can fail. It asks `body` for checked bodies, and hands on what they return to `took`.
     """
 
-    def __init__(self, kinds: frozenset[str]) -> None:
-        self.kinds = kinds
+    def __init__(self, kinds: frozenset[str], quick: bool, handed_on: Container[Any]) -> None:
+        self.kinds, self.quick = kinds, quick
+        self.handed_on = handed_on      # variables whose NaN something else has, too
+        self.wide: dict[Any, Any] = {}      # by variable, what is spread to it
+        self.small: dict[Any, Any] = {}     # by type, where any of several small values is wrong
         self.sites: list[Site] = []
         self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed
         self.width = 0
@@ -322,13 +341,14 @@ class Checks:
 
     def body(self, closed: ClosedOlympuspr) -> Checked | None:
         """The checked program of a body."""
-        return check_program(closed, self.kinds)
+        return check_program(closed, self.kinds, self.quick)
 
     def took(self, outs: Sequence[Any], sites: Sequence[Site]) -> list[Any]:
         """Take code and words off the results of what has these sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
-        self.sites += sites
+        self.sites += [site._replace(source=self.source) if site.source is source.CALLERS else site
+                       for site in sites]
         self.width = maximum(self.width, typeof(words).shape[0])
         return outs
 
@@ -336,11 +356,14 @@ class Checks:
               ) -> None:
         """The equation fails if so, of these values."""
         code = select(failed, _int(1), _int(0))
-        self.took([code, words_of(values)],
-                  [Site(kind, what, self.source, fields_of(values), told)])
+        site = Site(kind, what, self.source, fields_of(values), told)
+        self.took([code, _no_words(0)] if self.quick else [code, words_of(values)],
+                  [] if self.quick else [site])
 
     def first(self) -> list[Any]:
         """Code and words of the first failure."""
+        for wrong in self.small.values():
+            self.fails(_index_checks.first_place(wrong, False)[0], [], "", "")
         # From the last to the first: each is chosen by its own code, so that nothing waits.
         code, words = no_failure(self.width)
         for its_code, its_words in reversed(self.found):
@@ -369,17 +392,29 @@ class Checks:
         if outs is not None:
             return outs
         if "div" in self.kinds and prim.name in DIVISIONS:
-            self.look(eq_zero(ins[1]), prim, "div", [ins[0]])
+            self.look_at_divisor(eqn, ins)
         if "index" in self.kinds:
-            found = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params)
+            found = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params,
+                                          not self.quick)
             for failed, values, told in found:
                 self.fails(failed, values, "index", prim.name, told)
         outs = prim.bind_eqn(ins, eqn.params)
-        if "nan" in self.kinds and prim.name not in MOVES:
-            for out in outs if prim.multiple_results else [outs]:
-                if dtypes.is_inexact(typeof(out).dtype):
+        if prim is broadcast_in_dim_p:
+            self.wide[eqn.outvars[0]] = ins[0]
+        elif "nan" in self.kinds and prim.name not in MOVES:
+            for var, out in zip(eqn.outvars, outs if prim.multiple_results else [outs],
+                                strict=True):
+                if dtypes.is_inexact(typeof(out).dtype) and var not in self.handed_on:
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
+
+    def look_at_divisor(self, eqn: OlympusprEqn, ins: Sequence[Any]) -> None:
+        """The equation fails where it divides by zero; many divide by one number."""
+        x, y = ins
+        number = self.wide.get(eqn.invars[1], y)
+        if type(number) is not Literal or not number.val:
+            narrow = self.quick and not definitely_equal(typeof(y).size, 0)
+            self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 
     def take_check(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
         """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
@@ -389,14 +424,18 @@ class Checks:
             table = np.array([False, *wanted])
             code = select(dynamic_index_in_dim(table, code, 0, False), code, _int(0))
         if any(wanted):
-            self.took([code, words], sites)
+            self.took(*([code, _no_words(0)], []) if self.quick else ([code, words], sites))
 
     def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
         """The equation fails if anything is wrong; its place is told, and the operands there."""
         aval = typeof(wrong)
         if definitely_equal(aval.size, 0):
             return
-        failed, place = _index_checks.first_place(wrong)
+        if self.quick and type(aval.size) is int and aval.size <= SMALL:
+            others = self.small.get(aval)
+            self.small[aval] = wrong if others is None else bitwise_or(others, wrong)
+            return
+        failed, place = _index_checks.first_place(wrong, not self.quick)
         here: list[Any] = []
         if place is not None:
             here = [place]
@@ -431,6 +470,50 @@ def numeric(operands: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
         typeof(x).dtype) and not dtypes.is_float0(typeof(x).dtype)]
 
 
+def handed_on(pr: Any, results: tuple[bool, ...] | None = None) -> set[Any]:
+    """The variables whose NaN is also in the result of an operation that is looked at.
+
+    `results`: which of the program's results are such variables. Kept with the program.
+    """
+    results = results or (False,) * len(pr.outvars)
+    found = pr.cache.get(("handed on", results))
+    if found is None:
+        found = pr.cache["handed on", results] = _handed_on(pr, compress(pr.outvars, results))
+    return found
+
+
+def _handed_on(pr: Any, results: Iterable[Any]) -> set[Any]:
+    found = set(variables(results))
+    for eqn in reversed(pr.eqns):
+        name = eqn.primitive.name
+        if name in CALLS:
+            (_, body, its), = eqn.primitive.applied(eqn.params, eqn.invars)
+            inside = handed_on(body.olympuspr, tuple([v in found for v in eqn.outvars]))
+            found.update(variables([v for v, x in zip(its, body.invars, strict=True)
+                                    if x in inside]))
+        elif name in HANDS_ON and eqn.params.get("y") != 0:     # x ** 0 is 1
+            out, = eqn.outvars
+            if (_has_nan(out.aval) and not definitely_equal(out.aval.size, 0)
+                    and (name not in MOVES or out in found)):
+                found.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
+    return found
+
+
+def _has_nan(aval: Any) -> bool:
+    """Whether it is of numbers that are NaN as a whole, or not."""
+    return getattr(aval, "dtype", None) in NAN_DTYPES
+
+
+NAN_DTYPES = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
+# What runs its body once, on its operands.
+CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
+# What gives a NaN, wherever any operand of a floating dtype has one.
+HANDS_ON = frozenset((
+    "abs", "add", "broadcast_in_dim", "ceil", "concatenate", "convert_element_type", "copy", "cos",
+    "cosh", "div", "dot_general", "erf", "erfc", "exp", "exp2", "expm1", "floor", "integer_pow",
+    "log", "log1p", "logistic", "max", "min", "mul", "neg", "reduce_sum", "reshape", "rev", "round",
+    "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "squeeze", "sub", "tan", "tanh", "transpose"))
+SMALL = 1 << 14     # elements: to start a loop over fewer takes as long as the loop
 DIVISIONS = frozenset(["div", "rem"])
 # What makes no NaN: it moves values, and what it moves has been looked at where it was made.
 MOVES = frozenset((

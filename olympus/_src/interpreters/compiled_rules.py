@@ -164,21 +164,15 @@ def _found(key: Any, make: Callable[[], Any]) -> Any:
     except TypeError:       # a param has no hash: the operation says so
         return False
     if rule is None:
-        rule = _rules[key] = _made(make)
+        # The library's own rules run under `jit`, too: what one raises here, it raises there.
+        rule = _rules[key] = not any(option.value for option in _BY_STEPS) and make()
     return rule
-
-
-def _made(make: Callable[[], Any]) -> Any:
-    if any(option.value for option in _BY_STEPS):
-        return False
-    try:
-        return make()
-    except Exception:       # which the rule raises again where it runs in Python
-        return False
 
 
 def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
               params: dict[str, Any]) -> JVPRule | bool:
+    if prim.jvp is None:
+        return False
     n = len(types) // 2
     avals, given = types[:n], [t for t in types[n:] if t is not None]
 
@@ -217,6 +211,9 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
 
 def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
                dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+    if prim.vmap is None:
+        return False
+
     def mapped(*xs: Any) -> tuple[list[Any], Sequence[int | None]]:
         outs, out_dims = pair(prim, "vmap", "mapped axes",
                               prim.vmap(axis, list(xs), list(dims), **params))

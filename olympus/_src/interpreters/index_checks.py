@@ -27,19 +27,20 @@ INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
 
 
-def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Iterator[Found]:
+def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any], places: bool
+            ) -> Iterator[Found]:
     """(whether one is outside, [the first such index, which component of an index it is], (the axis
     of each component, the shape of what is indexed)), as often as there are indices.
 
-    The list is empty where the first is not known.
+    The list is empty where the first is not known, or no `places` are asked for.
     """
     if prim is gather_p:
         axes = params["dimension_numbers"].start_index_map
-        yield from _in_rows(args[0], args[1], axes, params["slice_sizes"])
+        yield from _in_rows(args[0], args[1], axes, params["slice_sizes"], places)
     elif isinstance(prim, Scatter):
         numbers = params["dimension_numbers"]
         yield from _in_rows(args[0], args[1], numbers.scatter_dims_to_operand_dims,
-                            _window(numbers, args[0], args[2]))
+                            _window(numbers, args[0], args[2]), places)
     elif prim is dynamic_slice_p:
         yield from _by_axis(args[0], args[1:], params["slice_sizes"])
     elif prim is dynamic_update_slice_p:
@@ -63,8 +64,8 @@ def _by_axis(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> Iter
             yield failed, [start, literal(0, INT32)], ((axis,), shape)
 
 
-def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[int]
-             ) -> Iterator[Found]:
+def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[int],
+             places: bool) -> Iterator[Found]:
     """Of indices whose last axis counts the components."""
     shape, aval = typeof(operand).shape, typeof(indices)
     if not axes or definitely_equal(aval.size, 0):
@@ -73,7 +74,7 @@ def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[i
     last = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
             broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
     wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
-    failed, place = first_place(wrong)
+    failed, place = first_place(wrong, places)
     values = []
     if place is not None:
         index = dynamic_index_in_dim(reshape(indices, (aval.size,)), place, 0, False)
@@ -81,17 +82,17 @@ def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[i
     yield failed, values, (axes, shape)
 
 
-def first_place(wrong: Any) -> tuple[Any, Any]:
+def first_place(wrong: Any, asked: bool) -> tuple[Any, Any]:
     """Whether anything is wrong, and the place of the first in the row of all elements.
 
-    The place is None where it is not known: of rank 0, of a symbolic size, of an array of which its
-    type says that devices have parts.
+    The place is None where it is not asked for, or not known: of rank 0, of a symbolic size, of an
+    array of which its type says that devices have parts.
     """
     aval = typeof(wrong)
     shape, size = aval.shape, aval.size
     if not shape:
         return wrong, None
-    if type(size) is not int or size >= 2 ** 31 or aval.explicit:
+    if not asked or type(size) is not int or size >= 2 ** 31 or aval.explicit:
         return reduce_or(wrong, range(len(shape))), None
     places = reshape(iota(INT32, size), shape)
     place = reduce_min(select(wrong, places, full(shape, size, INT32)), range(len(shape)))

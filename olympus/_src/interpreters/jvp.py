@@ -123,7 +123,7 @@ class JVPTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         # Hot path: `split` once more, where nothing is made if nothing is active.
-        primals, tangents, active = [], [], False
+        primals, tangents, active, zeros = [], [], False, False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
                 primals.append(a.primal)
@@ -134,6 +134,7 @@ class JVPTrace(Trace):
                     check_usable(a)
                 primals.append(a)
                 tangents.append(None)
+                zeros = True
         parent = ctx.trace = self.parent
         record = self.record
         line = None if record is None else record.source
@@ -145,8 +146,9 @@ class JVPTrace(Trace):
             found = (jvp_at_once(parent, prim, primals, tangents, params)
                      if own and record is None else None)
             if found is None:
-                tangents = [zero_tangent(x) if t is None else t
-                            for x, t in zip(primals, tangents, strict=True)]
+                if zeros:
+                    tangents = [zero_tangent(x) if t is None else t
+                                for x, t in zip(primals, tangents, strict=True)]
                 # All that a rule of our own binds is of one line, which is looked for once.
                 if own and record is not None:
                     record.source = line or user_frame()
@@ -181,14 +183,19 @@ class JVPTrace(Trace):
         # Until its rule has returned, the function may have nothing of this trace but its operands:
         # to the rule a tracer that it closes over would be a constant, and its derivative lost
         # without a word. `check_usable` refuses it.
-        ctx.trace, self.waits_for = self.parent, (prim, params)
+        ctx.trace, self.waits_for, record = self.parent, (prim, params), self.record
+        line = None if record is None else record.source
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
+            if record is not None:
+                record.source = None     # the rule has lines of its own
             # Rules of ours take arrays: users' may return numbers.
             found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
+            if record is not None:
+                record.source = line
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
 
 

@@ -29,7 +29,7 @@ from ..core.ir import (
     variables,
 )
 from ..core.primitive import Higher, Primitive
-from ..core.staging import ASK, StagingTrace, StagingTracer
+from ..core.staging import ASK, StagingTrace, StagingTracer, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
@@ -60,7 +60,7 @@ class TapeTrace(StagingTrace):
     changes an input (`InputEffect`), all that does so later is recorded, too.
     """
 
-    __slots__ = ("touched", "scope")
+    __slots__ = ("touched", "scope", "root")
     made = TapeTracer
 
     def __init__(self, parent: Trace) -> None:
@@ -68,6 +68,7 @@ class TapeTrace(StagingTrace):
         self.parent, self.recorded = parent, parent.recorded
         self.watched = parent.watched or debug_nans.value or debug_infs.value
         self.scope = ctx.scope
+        self.root = recorder(parent) if parent.recorded else None      # which knows lines
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
@@ -96,7 +97,9 @@ class TapeTrace(StagingTrace):
                 finally:
                     ctx.trace = self
         if not isinstance(prim, Higher):
-            return StagingTrace.process(self, prim, args, params, ASK if self.watched else None)
+            known = self.root.source if self.root else self.source
+            return StagingTrace.process(self, prim, args, params,
+                                        known or (ASK if self.watched else None))
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
         # What is unknown it leaves on the tape itself, by `record`.
         unknown = list(map(self.owns, args))
@@ -129,7 +132,8 @@ class TapeTrace(StagingTrace):
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
-        return super().process(prim, args, params, ASK if self.watched else None)
+        known = self.root.source if self.root else self.source
+        return super().process(prim, args, params, known or (ASK if self.watched else None))
 
     def append(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[TapeTracer]:
         """The results of a program without effects, whose equations are recorded as they are.

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.config import debug_infs, debug_nans
 from ..base.source import user_frame
 from ..base.util import Noted
 from ..core.context import Scope, ctx
@@ -117,9 +116,9 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
     accumulate(pr.outvars, read(pr.outvars, env), cts)
-    # What our rules bind comes from the user's line that asks for the transpose, looked for once;
-    # for NaN, from the forward operation's. Bodies and what users define may have their own lines.
-    record, around, nans = recorder(ctx.trace), ctx.transposed, debug_nans.value or debug_infs.value
+    # What our rules bind comes from the forward operation's line, where the tape has it, else from
+    # the user's that asks for the transpose, looked for once. What users define has its own lines.
+    record, around = recorder(ctx.trace), ctx.transposed
     outer, here = (record.source, record.source or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
@@ -145,7 +144,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.source = (nans and eqn.source) or (here if own else outer)
+                record.source = (not prim.foreign and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):

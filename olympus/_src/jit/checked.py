@@ -16,12 +16,14 @@ from ..control.call import call_p
 from ..core.trace import ThreadState, Tracer, ctx, typeof
 from ..interpreters.checks import (
     KINDS,
+    CheckEffect,
     OlympusRuntimeError,
     Site,
     check_p,
     check_program,
     explained,
     fields_of,
+    looked_for,
     words_of,
 )
 from ..lax.comparison import select
@@ -114,6 +116,10 @@ class Error:
         return BatchedError({index: self._exception(code[index], words[index])
                              for index in np.ndindex(code.shape) if code[index]})
 
+    def parts(self) -> tuple[Any, Any, tuple[Site, ...]]:
+        """The code, the words, and what they mean."""
+        return self._code, self._words, self._sites
+
     def _exception(self, code: Any, words: np.ndarray) -> CheckException:
         site = self._sites[int(code) - 1]
         return CATEGORIES[site.kind](explained(site, words))
@@ -162,16 +168,25 @@ def checkify(f: Callable[P, R], errors: frozenset[ErrorCategory] = user_checks
     return with_error(f, kinds)
 
 
-def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Error, R]]:
-    """`checkify` of kinds by name."""
+def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
+               ) -> Callable[P, tuple[Error, R]]:
+    """`checkify` of kinds by name.
+
+    `quick`: the error of a program that may run twice says only whether there is one.
+    """
     if not callable(f):
         raise TypeError(f"checkify: {clipped(f)} given; a function is required.")
 
     @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
-        body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
-        found = check_program(body.program, kinds)
+        outer = looked_for.swap_local(kinds)
+        try:
+            body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
+        finally:
+            looked_for.set_local(outer)
+        once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
+        found = check_program(body.program, kinds, quick and not once)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
         outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
         if found is None:       # nothing in it can fail
@@ -182,22 +197,39 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
     return checked
 
 
-def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
-    """A jitted function of (error, result) as one of the result, which raises the error."""
+def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
+    """A jitted function of (error, result) as one of the result, which raises the error.
+
+    Args:
+      compiled: the function.
+      quick: the same, of errors that may say only whether there is one: what is called where its
+        arguments are left to call `compiled` after it.
+      fun: the user's function.
+    """
     @wraps(fun, attributes=True)
     @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
-        error, out = compiled(*args, **kwargs)
-        check_error(error)
+        traced = ctx.trace is not ThreadState.trace
+        error, out = (compiled if traced else quick)(*args, **kwargs)
+        if traced or error._sites or quick is compiled:
+            check_error(error)
+        elif error._code:
+            check_error(compiled(*args, **kwargs)[0])
+            raise OlympusRuntimeError(
+                f"jit: a check of {name_of(fun)} failed, and when it ran again, to say which, none "
+                "did; a function of its arguments alone is required.")
         return out
 
     # Of what a call returns; `trace` and `lower` are of the program, which returns the error, too.
     def eval_shape(*args: Any, **kwargs: Any) -> Any:
         return compiled.eval_shape(*args, **kwargs)[1]
 
-    methods = {name: getattr(compiled, name)
-               for name in ("trace", "lower", "clear_cache", "explain", "cache_info")}
-    vars(call).update(methods, eval_shape=eval_shape)
+    def clear_cache() -> None:
+        quick.clear_cache()
+        compiled.clear_cache()
+
+    vars(call).update(trace=compiled.trace, lower=compiled.lower, explain=quick.explain,
+                      cache_info=quick.cache_info, clear_cache=clear_cache, eval_shape=eval_shape)
     return call
 
 

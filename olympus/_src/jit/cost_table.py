@@ -126,13 +126,13 @@ class Costs:
             n for n in prim.programs or () if n in prim.lowered]
         # The body of a reduction is run for each element: its lowering says that.
         if not names or prim.name.startswith("reduce"):
-            return {eqn.source: self._operation(eqn)}
+            return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(getattr(p, "olympuspr", p)) for name in names
                   for p in programs_in(getattr(params[name], "solve", params[name]))]
         if prim.name == "cond":
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
         times = params["length"] if prim.name == "scan" else 1
-        return {line: cost.times(times) for line, cost in _sum(bodies).items()}
+        return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
@@ -149,9 +149,10 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation; nothing of one that needs what is around it.
+    """What XLA says of a program of one equation.
 
-    Nor of one with symbolic sizes, for which it counts numbers far from any.
+    Nothing of one along axes that are bound around it, of one that the platform has no rule for,
+    and of one with symbolic sizes, for which XLA counts numbers far from any.
     """
     if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
         return _NOTHING
@@ -165,7 +166,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     try:
         module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
-    except Exception:       # it needs what is around it: a mesh, a token, sizes
+    except (NameError, NotImplementedError):
         return _NOTHING
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])

@@ -60,6 +60,7 @@ __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")
+_failures: Any = lazy_module("olympus._src.runtime.failures")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
 
@@ -244,6 +245,7 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
         raise TypeError(f"jit: Expected a function, got a generator function: {fun!r}; return the "
                         "values that it yields.")
     info = JitFunction(fun, library, **options)
+    info.given = options
     wrapped = lib.pjit(info.name, fun, info.miss, list(info.signature.static_argnums),
                        list(info.signature.static_argnames), info.options_key or object(),
                        dispatch_registry, shard_fallback,
@@ -259,10 +261,20 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
 
 def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> Any:
     """`jit` of one function, whose calls raise what the checks find."""
-    if options["out_shardings"] is not UNSPECIFIED:
-        options = {**options, "out_shardings": (None, options["out_shardings"])}
-    wanted = _checked.kinds_of("jit", checks)
-    return _checked.raising(make_jit(_checked.with_error(fun, wanted), options), fun)
+    kinds = _checked.kinds_of("jit", checks)
+    compiled = _with_error(fun, options, kinds)
+    donates = compiled._jit_info.signature.donates
+    return _checked.raising(compiled, compiled if donates else _with_error(
+        fun, options, kinds, quick=True), fun)
+
+
+def _with_error(fun: Callable, options: dict[str, Any], kinds: frozenset[str],
+                library: bool = False, quick: bool = False) -> Any:
+    """`jit` of the function that returns (error, result)."""
+    options = {**options, "notes": False}
+    if options.get("out_shardings", UNSPECIFIED) is not UNSPECIFIED:
+        options["out_shardings"] = (None, options["out_shardings"])
+    return make_jit(_checked.with_error(fun, kinds, quick), options, library)
 
 
 _MANY = 10      # traces of one function, or functions of one code, that are no mistake
@@ -282,7 +294,8 @@ class JitFunction:
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
                  out_shardings: Any = UNSPECIFIED, persist: bool = False,
                  hold: str | None = None, on_mesh: bool = False, max_traces: int | None = None,
-                 on_retrace: Any = "warn", guards: str | None = None) -> None:
+                 on_retrace: Any = "warn", guards: str | None = None,
+                 notes: bool = True) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -334,6 +347,9 @@ class JitFunction:
         self.direct = self.device is None   # whether C++ can make the calls, as far as is known
         self.guarded: Any = None    # C++'s object that is called where Python looks before
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
+        self.given: dict[str, Any] = {}     # the options
+        # Jitted functions of (error, result), by the checks that are made, where they are noted.
+        self.noted: dict[frozenset[str], Any] | None = {} if notes else None
 
     def itself(self, memo: Any) -> Any:
         """The jitted function: a deep copy of what has one shares it, as that of a function."""
@@ -461,6 +477,9 @@ class JitFunction:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
+            if ctx.trace is ThreadState.trace and config.notes_failures() and (
+                    self.noted is not None):
+                return self._noting(self.noted, args, kwargs), None, False
             if (self.guards or config.jit_guards.value) != "off" and self._look():
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
@@ -576,6 +595,16 @@ class JitFunction:
             self.guarded = self._guard()
             path = None
         return result, path, False
+
+    def _noting(self, made: dict[frozenset[str], Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call whose failure, if it is one, is noted."""
+        kinds = _failures.noted_kinds()
+        if kinds not in made:
+            made[kinds] = _with_error(self.signature.fun, {**self.given, "persist": False}, kinds,
+                                      self.library)
+        error, result = made[kinds](*args, **kwargs)
+        _failures.note(*error.parts(), self.library)
+        return result
 
     def _guard(self) -> Any:
         """What C++ calls after a look at the arguments, or at what the function has read."""

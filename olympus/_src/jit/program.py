@@ -15,6 +15,7 @@ from ..base.logs import timed
 from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.primitive import programs_in
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
@@ -177,6 +178,8 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
         closed = stage(noted, arguments.avals, DebugInfo(name, names))
+    if signature.library:
+        _leave_line_open(closed.olympuspr, source.user_frame(), set())
     out_tree, paths, out_shardings, out_layouts = noted.found
     closed.olympuspr.debug_info = DebugInfo(name, names, paths)
     if config.enable_checks.value:
@@ -189,6 +192,19 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         closed, tracers, arguments.in_tree, out_tree, ("",) * len(tracers) + names,
         (False,) * len(tracers) + signature.donated(arguments), name, keep_unused, options,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
+
+
+def _leave_line_open(pr: Any, here: Any, seen: set[int]) -> None:
+    """Take the line `here` from a library's program, which serves calls in other lines, too."""
+    seen.add(id(pr))
+    for eqn in pr.eqns:
+        if eqn.source == here:
+            eqn.source = source.CALLERS
+        for name in eqn.primitive.programs or ():
+            for body in programs_in(eqn.params[name]):
+                body = getattr(body, "olympuspr", body)
+                if id(body) not in seen:
+                    _leave_line_open(body, here, seen)
 
 
 def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:

@@ -24,7 +24,7 @@ from ..types.layout import AutoLayout, Format, Layout
 from ..types.mesh import current_mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from .arguments import abstract, parameter_name, parameters_of, too_large
+from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
 __all__ = ["WHOLE", "Arguments", "Signature", "indices"]
 
@@ -236,7 +236,7 @@ class Signature:
 
     def argument_name(self, position: int | str) -> str:
         """The parameter that an argument is for, given by position or keyword."""
-        return parameter_name(self.parameters, position)
+        return name_in_code(self.fun, position) or parameter_name(self.parameters, position)
 
     def leaf_names(self, arguments: Arguments) -> tuple[str, ...]:
         """A name for each dynamic leaf: the parameter and the path below it."""

@@ -62,8 +62,8 @@ AccuracyLike: TypeAlias = AccuracyMode | Tolerance | None
 def check_accuracy(accuracy: Any) -> Any:
     """`accuracy` itself; TypeError if it is neither a mode, a tolerance nor None."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
-        raise TypeError(f"accuracy: {accuracy!r} given; an AccuracyMode, a Tolerance or None is "
-                        "required; pass for example AccuracyMode.HIGHEST.")
+        raise TypeError(f"accuracy: {accuracy!r} given;\n  an AccuracyMode, a Tolerance or None "
+                        "is required; pass for example AccuracyMode.HIGHEST.")
     return accuracy
 
 

@@ -356,7 +356,7 @@ class NextAfter(Elementwise):
     transpose = None  # pyright: ignore[reportAssignmentType]
 
 
-nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None)
+nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:

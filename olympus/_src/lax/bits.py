@@ -13,14 +13,15 @@ __all__ = ["and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "
            "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
            "shift_right_logical", "shift_right_logical_p", "xor_p"]
 
-and_p = elementwise("and", "stablehlo.and", BITS)
-or_p = elementwise("or", "stablehlo.or", BITS)
-xor_p = elementwise("xor", "stablehlo.xor", BITS)
+and_p = elementwise("and", "stablehlo.and", BITS, arity=2)
+or_p = elementwise("or", "stablehlo.or", BITS, arity=2)
+xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2)
 not_p = elementwise("not", "stablehlo.not", BITS)
-shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER)
-shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", INTEGER)
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2)
+shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", INTEGER,
+                                    arity=2)
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
-                                       "stablehlo.shift_right_arithmetic", INTEGER)
+                                       "stablehlo.shift_right_arithmetic", INTEGER, arity=2)
 population_count_p = elementwise("population_count", "stablehlo.popcnt", INTEGER)
 
 

@@ -8,6 +8,7 @@ one shape, or are rank-0 literals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -84,17 +85,25 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
     return full_shape(name, avals)
 
 
+_rank = attrgetter("ndim")
+
+
 def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
                     scalars: bool = False) -> tuple[list[Any], int]:
     """Operands aligned on one mapped axis; literals, or all `scalars`, stay if not mapped."""
     dim = dims[0]
-    if dim is not None and dims.count(dim) == len(dims) and len({typeof(x).ndim for x in args}) < 2:
+    if dim is not None and dims.count(dim) == len(dims) and len({*map(_rank, args)}) < 2:
         return list(args), dim      # as nearly always
-    dim = next(d for d in dims if d is not None)
-    stay = [d is None and (is_literal(x) or (scalars and not typeof(x).ndim))
-            for x, d in zip(args, dims, strict=True)]
-    ranks = {typeof(x).ndim - (d is not None) for x, d, s in zip(args, dims, stay, strict=True)
-             if not s}
+    stay, ranks, dim = [], set(), None
+    for x, d in zip(args, dims, strict=True):
+        rank = typeof(x).ndim - (d is not None)
+        stays = d is None and (is_literal(x) or (scalars and not rank))
+        stay.append(stays)
+        if not stays:
+            ranks.add(rank)
+        if dim is None:
+            dim = d
+    assert dim is not None, "some operand is mapped"
     if len(ranks) > 1:
         return _map_ranks(axis, args, dims, stay, max(ranks))
     return [x if d == dim or s else
@@ -140,9 +149,10 @@ class Elementwise(Primitive):
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
-                 transposes: Sequence[Partial] | None = None) -> None:
+                 transposes: Sequence[Partial] | None = None, arity: int = 1) -> None:
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
+        self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
         self.additive = op in _JOINTLY_LINEAR
         if not linear:
@@ -210,7 +220,7 @@ class Comparison(Elementwise):
     cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
-        super().__init__(name, direction, kinds, None)
+        super().__init__(name, direction, kinds, None, arity=2)
         self.total = total
 
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -229,7 +239,7 @@ class Comparison(Elementwise):
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
                 result: Callable[[Any], Any] | None = None,
-                transposes: Sequence[Partial] | None = None) -> Elementwise:
+                transposes: Sequence[Partial] | None = None, arity: int = 1) -> Elementwise:
     """Declare an elementwise primitive; without partials its derivative is zero.
 
     Args:
@@ -240,8 +250,9 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
       linear: operands in which it is linear.
       result: the result's dtype of the operands', if another.
       transposes: per operand, the cotangent of the result's; default: the partials.
+      arity: how many operands it takes, if there are no partials.
     """
-    return Elementwise(name, op, kinds, partials or None, linear, result, transposes)
+    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity)
 
 
 def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:

@@ -124,7 +124,7 @@ class GatherScatterMode(enum.Enum):
         try:
             return _MODES[mode]
         except (KeyError, TypeError):
-            raise ValueError(f"gather/scatter: mode {mode!r} given; 'clip', 'fill', 'drop', "
+            raise ValueError(f"gather/scatter: mode {mode!r} given;\n  'clip', 'fill', 'drop', "
                              "'promise_in_bounds' or 'one_hot' is required.") from None
 
 

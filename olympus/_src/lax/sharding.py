@@ -604,5 +604,5 @@ def resolve_sharding(what: str, sharding: Any) -> Any:
         return sharding.update(mesh=mesh)
     if type(sharding) in (NamedSharding, lib.SingleDeviceSharding, lib.GSPMDSharding):
         return sharding
-    raise TypeError(f"{what}: {sharding!r} of type {type(sharding).__name__} given; a "
+    raise TypeError(f"{what}: {sharding!r} of type {type(sharding).__name__} given;\n  a "
                     "NamedSharding, a PartitionSpec or a single-device sharding is required.")

@@ -313,8 +313,9 @@ class Concatenate(Physical):
     spread = staticmethod(tags.concatenate)
     cells = staticmethod(reuse.concatenated)
 
-    def infer(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
-        first, given = avals[0], ", ".join(map(str, avals))
+    def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
+        avals = (first, *others)
+        given = ", ".join(map(str, avals))
         if not 0 <= dimension < first.ndim:
             raise ValueError(f"concatenate: operands {given}, dimension {dimension} given; an axis "
                              "of the operands is required.")

@@ -160,8 +160,8 @@ def _index_aval(lower: Any, upper: Any) -> Any:
     for name, x, kind in (("lower", a, kinds[0]), ("upper", b, kinds[1])):
         if x.shape != () or kind not in "if" or kinds[0] != kinds[1]:
             raise TypeError(f"fori_loop: lower and upper arguments to fori_loop must have equal "
-                            f"types, got {a} and {b}: {name} must be an integer scalar, or both "
-                            "real ones.")
+                            f"types, got {a} and {b}; two integer scalars are required, or two "
+                            f"real ones; convert {name} with int(...) or astype.")
     if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
         raise TypeError("fori_loop: lower and upper arguments to fori_loop must have equal types, "
                         f"got {a} and {b}; convert one with astype.")

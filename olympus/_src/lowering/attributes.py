@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base import lib, source
+from ..base import source
 from ..base.lib import mlir
 from ..base.util import Memo, known_cache, lazy_module
-from ..devices.devices import check_process, client
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
@@ -44,12 +43,11 @@ _MOST_BYTES = 32 << 20
 class _Grown:
     """How much the context holds, and how many modules are being made in it."""
 
-    __slots__ = ("bytes", "modules", "warm", "lock", "__weakref__")
+    __slots__ = ("bytes", "modules", "lock", "__weakref__")
 
     def __init__(self) -> None:
         # Bytes are added without the lock: a lost addition puts the next context off a little.
         self.bytes = self.modules = 0
-        self.warm = False
         self.lock = threading.Lock()
         known_cache(self)
 
@@ -66,16 +64,7 @@ class _Grown:
         for memo in (_types, _attrs, _locations, _recipes):
             memo.cache_clear()
         mlir.renew_context()
-        self.bytes, self.warm = 0, False
-
-    def warm_up(self) -> None:
-        """Let XLA load its dialects into the context before several threads use it.
-
-        It does so when it first compiles; a thread that lowers meanwhile would end the process.
-        """
-        check_process("lowering")
-        lib.load_dialects(client())
-        self.warm = True
+        self.bytes = 0
 
 
 _grown = _Grown()
@@ -93,8 +82,6 @@ def module_context() -> Iterator[None]:
         # Between modules only: one that is being made is of the context it was begun in.
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
             _grown.renew()
-        if not _grown.warm:
-            _grown.warm_up()
         _grown.modules += 1
     try:
         with mlir.context(), mlir.ir.Location.unknown():
@@ -287,7 +274,7 @@ def location(name: str, line: Any) -> Any:
         ir = mlir.ir
         with mlir.context():
             child = ir.Location.unknown()
-            if line is not None:
+            if line is not None and line is not source.CALLERS:
                 at = source.location(line)
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))

@@ -575,8 +575,9 @@ class _Fusion:
             if of & _STORED:
                 of = of ^ _STORED | bit
             # More places than so many count as these; what a caller is to know is exact.
-            many = not inputs and (of >> 2 * _SIZE).bit_count() >= _TIMES
-            ways[n] = of if kind < _MOVES or many else _moved(n, of, eqn.invars)
+            if kind >= _MOVES and (inputs or (of >> 2 * _SIZE).bit_count() < _TIMES):
+                of = _moved(n, of, eqn.invars)
+            ways[n] = of
         for v in inputs:
             self._way(v, 0, ways, found)
         return found

@@ -13,7 +13,7 @@ from ..base import lib
 from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
-from ..core import tags
+from ..core import tags, templates
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
@@ -501,6 +501,13 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
         number = number_array(fill_value)
         if type(number) is ArrayImpl:
             return _constant(number, shape, dtype)
+    trace, args = ctx.trace, (name, shape, fill_value, dtype, device, out_sharding)
+    return templates.call(trace, _repeated, args, {}) if trace.recorded else _repeated(*args)
+
+
+def _repeated(name: str, shape: Shape, fill_value: Any, dtype: Any, device: Any, out_sharding: Any
+              ) -> Any:
+    """The value, converted and broadcast, by operations."""
     if is_sequence(fill_value):
         fill_value = asarray(fill_value)
     value = operand(name, fill_value)

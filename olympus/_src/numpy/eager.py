@@ -111,10 +111,10 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
 
     @functools.wraps(plain)
     def call(x: Any, y: Any, /, *rest: Any, **options: Any) -> Any:
-        if rest or options:
-            return with_options(call, (x, y, *rest), options)
         trace = ctx.trace
         try:
+            if rest or options:
+                return with_options(call, (x, y, *rest), options)
             if trace is BASE:
                 if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
                     pair = _operands(x, y, wraps)
@@ -154,11 +154,11 @@ def eager_named(fun: Callable[..., R]) -> ufunc[R]:
                     return at_once(x, y)
                 except FAILURES:    # which the call below makes plain
                     pass
-        if options:
-            args += tuple([options.pop(n) for n in names[len(args):] if n in options])
-        if options or len(args) != len(names):
-            return with_options(call, args, options)
         try:
+            if options:
+                args += tuple([options.pop(n) for n in names[len(args):] if n in options])
+            if options or len(args) != len(names):
+                return with_options(call, args, options)
             return compiled(*args)
         except FAILURES as error:
             begin_with(call, error)

@@ -86,6 +86,10 @@ def _contraction_path(equation: str, shapes: Sequence[Any], how: Any) -> Any:
                          ) from None
 
 
+# That of a strategy by name. opt_einsum takes longer to find it than a step takes to be traced.
+_named_path = memoize(1024)(_contraction_path)
+
+
 def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any
                ) -> tuple[Step, ...]:
     if len(inputs) <= 2:
@@ -312,5 +316,6 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
     equation = ",".join(inputs) + "->" + output
     if isinstance(optimize, bool):
         optimize = "optimal" if optimize else [tuple(range(len(inputs)))]
-    path, report = _contraction_path(equation, [x.shape for x in arrays], optimize)
+    find = _named_path if isinstance(optimize, str) else _contraction_path
+    path, report = find(equation, tuple([x.shape for x in arrays]), optimize)
     return ["einsum_path", *path], report

@@ -117,8 +117,9 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     if axis is None:
         arrays, axis = [lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in arrays], 0
     if not arrays[0].shape:
-        raise ValueError("concatenate: a scalar given; Zero-dimensional arrays cannot be "
-                         "concatenated; use stack.")
+        raise ValueError("concatenate: a scalar, or the items of an array of rank 1, given; "
+                         "Zero-dimensional arrays cannot be concatenated; write concatenate([x, y])"
+                         " to join x and y; use stack for scalars.")
     axis = canonical_axis(axis, len(arrays[0].shape), "concatenate")
     return to_array(slicing.concatenate(arrays, axis))
 

@@ -38,7 +38,7 @@ from ..types.shape import (
 from ..types.sharding import DeviceLike, ShardingLike
 from . import promote
 from .indexing import take
-from .promote import array_args, operand, to_array
+from .promote import array_args, operand, plain, to_array
 
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -258,7 +258,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
      [1 4]
      [2 5]]
     """
-    a = array_args("transpose", a)[0]
+    a = plain(operand("transpose", a))
     ndim = len(a.shape)
     if axes is None:
         order = tuple(range(ndim))[::-1]
@@ -267,7 +267,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         if len(order) != ndim:
             raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
                              "match array; each axis once is required.")
-    return to_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
+    if order == tuple(range(ndim)):
+        return to_array(a)
+    return lax_shape.transpose_p.bind(a, permutation=order)
 
 
 @named

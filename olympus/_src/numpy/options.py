@@ -119,8 +119,8 @@ def mask_arg(name: str, where: Any) -> Any:
 def check_arity(name: str, args: Sequence[Any], nin: int) -> None:
     """TypeError unless as many positional arguments as operands are given, or None for out."""
     if len(args) > nin + 1 or (len(args) > nin and args[nin] is not None):
-        raise TypeError(f"{name}: {len(args)} positional arguments given; {nin} required: arrays "
-                        "cannot be written to, so there is no argument out; use the result.")
+        raise TypeError(f"{name}: {len(args)} positional arguments given; {nin} required:\n  "
+                        "arrays cannot be written to, so there is no argument out; use the result.")
     if len(args) < nin:
         raise TypeError(f"{name}: {len(args)} positional arguments given; {nin} required.")
 

@@ -89,18 +89,19 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         if known is not None:
             return known
     trace = ctx.trace
+    args = (prim, x, y, *(special or ()))
     if trace.recorded:
-        return templates.call(trace, _promoted, (prim, x, y, special), {})
-    return _promoted(prim, x, y, special)
+        return templates.call(trace, _promoted, args, {})
+    return _promoted(*args)
 
 
-def _promoted(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None) -> Any:
+def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = None) -> Any:
     """`binary` of operands that change before they are bound."""
     name = _NUMPY_NAMES.get(prim.name, prim.name)
     a, b = promote(name, x, y, scalars=prim.scalars)
-    if special is not None and a.dtype.kind == special[0]:
+    if kind and a.dtype.kind == kind:
         a, b = promote(name, x, y)
-        prim = special[1]
+        prim = instead
     return prim.bind(a, b)
 
 
@@ -169,7 +170,7 @@ def _wrapped(name: str, value: int, aval: ShapedArray) -> Any:
     """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
     if not dtypes.fits(value, dtypes.default_int()):
         raise OverflowError(f"{name}: the Python int {value} given with an operand of dtype "
-                            f"{aval.dtype}; it fits neither that dtype nor "
+                            f"{aval.dtype};\n  it fits neither that dtype nor "
                             f"{dtypes.default_int()}; use a float, or enable x64.")
     return int(np.asarray(value).astype(aval.dtype))
 
@@ -179,10 +180,10 @@ def _wrapped(name: str, value: int, aval: ShapedArray) -> Any:
 def refuse(name: str, x: Any, position: int) -> NoReturn:
     """Raise the TypeError for what is neither array nor number."""
     kind = type(x).__name__
-    remedy = ("convert it with olympus.numpy.asarray, whose cost is then visible"
-              if isinstance(x, (list, tuple)) else "pass numbers or arrays")
+    remedy = ("\n  convert it with olympus.numpy.asarray, whose cost is then visible"
+              if isinstance(x, (list, tuple)) else " pass numbers or arrays")
     raise TypeError(f"{name}: operand {position} is of type {kind}; an array or a number is "
-                    f"required; {remedy}.")
+                    f"required;{remedy}.")
 
 
 def operand(name: str, x: Any, position: int = 0) -> Any:
@@ -247,7 +248,7 @@ def _numpy_operand(name: str, x: Any, position: int) -> Any:
     try:
         aval = typeof(x)
     except TypeError:
-        raise TypeError(f"{name}: operand {position} is a NumPy array of dtype {x.dtype}; a "
+        raise TypeError(f"{name}: operand {position} is a NumPy array of dtype {x.dtype};\n  a "
                         "numeric or boolean dtype is required; convert it first.") from None
     if not x.ndim:
         return Literal(np.asarray(x).astype(aval.dtype)[()], aval)
@@ -504,8 +505,8 @@ def refuse_option(name: str, **options: Any) -> None:
     """Raise TypeError for NumPy's options that write into or skip parts of an output."""
     for option, value in options.items():
         if value is not None:
-            raise TypeError(f"{name}: the argument {option} is given; arrays cannot be written to, "
-                            "so only None is accepted; use the result, or olympus.numpy.where.")
+            raise TypeError(f"{name}: the argument {option} is given;\n  arrays cannot be written "
+                            "to, so only None is accepted; use the result, or olympus.numpy.where.")
 
 
 def flag(name: str, option: str, value: Any) -> bool:

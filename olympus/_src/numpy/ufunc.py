@@ -10,6 +10,7 @@ in log2(n) steps; otherwise a loop goes from the left to the right, as NumPy's d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -106,11 +107,17 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         self.identity, self._func = identity, func
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
         self.__doc__ = func.__doc__
-        self._call = vectorize(func) if call is None else call
+        if call is not None:
+            self._call = call
         self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self.types: list[str] = []
         self.signature: str | None = None
         self.loops: Loops | None = None
+
+    @functools.cached_property
+    def _call(self) -> Callable[..., R_co]:
+        """The function of arrays: made when first called, which few are."""
+        return vectorize(self._func)
 
     @property
     def ntypes(self) -> int:

@@ -40,6 +40,10 @@ class _IndexUpdateHelper:
     def __getitem__(self, index: Any) -> _IndexUpdateRef:
         return _IndexUpdateRef(self.array, index)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("at: `x.at[index] = y` given; arrays are not changed in place;\n  "
+                        "write `x = x.at[index].set(y)`, or `.add(y)` for `+=`.")
+
     def __repr__(self) -> str:
         return f"_IndexUpdateHelper({self.array!r})"
 
@@ -77,6 +81,12 @@ class _IndexUpdateRef:
 
     def __init__(self, array: Any, index: Any) -> None:
         self.array, self.index = array, index
+
+    def __getattr__(self, name: str) -> Any:
+        methods = [m for m in dir(type(self)) if not m.startswith("_")
+                   and callable(getattr(type(self), m))]
+        raise AttributeError(f"at: `x.at[index].{name}` given;\n  one of {', '.join(methods)} is "
+                             "required.")
 
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"

@@ -68,8 +68,8 @@ def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
         fits = False
     if not fits:
         raise ValueError(f"{name}: shape {found} given with parameters of shapes "
-                         f"{', '.join(map(str, given))}; parameters must broadcast to the shape; "
-                         "pass a shape whose last axes are theirs.")
+                         f"{', '.join(map(str, given))};\n  parameters must broadcast to the "
+                         "shape; pass a shape whose last axes are theirs.")
     return found
 
 

@@ -438,6 +438,9 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
         raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
                         f"{seed.aval};\n  derive keys from keys with random.split or "
                         "random.fold_in.")
+    if isinstance(seed, str):
+        raise TypeError(f"{name}: the seed {seed!r} given; an integer is required;\n  make "
+                        "one of a text with zlib.crc32(text.encode()).")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):
@@ -554,7 +557,7 @@ def typed_scalar(name: str, key: Any) -> Any:
     shape = typeof(keys).shape
     if shape:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
-                         f"{shape}; map the function over keys with vmap.")
+                         f"{shape};\n  map the function over keys with vmap.")
     return keys
 
 

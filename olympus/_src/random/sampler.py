@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, F
+from ..base.typing import F
 from ..jit.fused import fused
 from ..lax.convert import convert_element_type
 from ..lax.sharding import constrain
@@ -69,36 +69,37 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
     def decorate(fun: F) -> F:
         name, code, settle = fun.__name__, fun.__code__, integer_dtype if counts else float_dtype
         names = code.co_varnames[:code.co_argcount]
-        known = {*names, *code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]}
-        own = fun.__defaults__
-        defaults = {**dict(zip(names[-len(own):], own)), **fun.__kwdefaults__}
         params = names[1:names.index("shape")]
 
         @fused(static=("shape", "dtype", "method"))
         @functools.wraps(fun)
-        def program(key: Any, *given: Any, **settled: Any) -> Any:
-            return fun(typed(key), *given, **settled)
+        def program(key: Any, *given: Any, **fixed: Any) -> Any:
+            return fun(typed(key), *given, **fixed)
 
-        @functools.wraps(fun)
-        def draw(*args: Any, **kwargs: Any) -> Array:
-            given = {**defaults, **dict(zip(names, args)), **kwargs}
-            if (given.keys() != known or len(args) > len(names)
-                    or not kwargs.keys().isdisjoint(names[:len(args)])):
-                return fun(*args, **kwargs)     # refuses the arguments
-            key, shape, operands = given["key"], given["shape"], [given[p] for p in params]
+        def settled(key: Any, operands: tuple, shape: Any, dtype: Any, out_sharding: Any,
+                    **options: str) -> Any:
             typed_aval(key, name)
-            settled = {"method": one_of(name, given["method"], methods)} if methods else {}
-            dtype = settle(name, given["dtype"])
-            drawn = program(
-                key, *operands, dtype=at_least_32_bits(dtype) if wide else dtype, **settled,
-                shape=(draw_shape(name, shape, *operands) if params
-                       else canonical_shape(shape, name)))
-            return constrain(name, narrowed(drawn, dtype) if wide else drawn,
-                             given["out_sharding"])
+            for method in options.values():
+                one_of(name, method, methods)
+            dtype = settle(name, dtype)
+            shape = draw_shape(name, shape, *operands) if params else canonical_shape(shape, name)
+            if not wide:
+                drawn = program(key, *operands, shape=shape, dtype=dtype, **options)
+            else:
+                drawn = narrowed(program(key, *operands, shape=shape, **options,
+                                         dtype=at_least_32_bits(dtype)), dtype)
+            return constrain(name, drawn, out_sharding)
 
+        # Python binds the arguments, which a function of *args and **kwargs would do in 1 us more.
+        draw = eval(compile(
+            f"lambda {', '.join(names)}, *, {'method, ' if methods else ''}out_sharding: settled("
+            f"key, ({''.join(f'{p}, ' for p in params)}), shape, dtype, out_sharding"
+            f"{', method=method' if methods else ''})", __file__, "eval"), {"settled": settled})
+        functools.update_wrapper(draw, fun)
+        draw.__defaults__, draw.__kwdefaults__ = fun.__defaults__, fun.__kwdefaults__
         complete_docstrings({name: draw}, {
             "key": "a single key.",
-            "shape": "the result's shape" + ("." if params == () or defaults["shape"] == () else
+            "shape": "the result's shape" + ("." if () in (params, *fun.__defaults__) else
                                              "; None is that of the parameters."),
             "dtype": f"{'an integer' if counts else 'a float'} dtype; None is the default one.",
             "method": _OF_METHODS[methods],

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib, source
-from ..base.config import default_device, enable_x64, no_execution
+from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
-from ..base.util import Memo, bit_key
+from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
@@ -40,6 +40,7 @@ __all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument
            "check_deleted", "deleted_error", "in_groups", "number_array", "placed", "result_array",
            "run_program", "scalar", "scalars", "shard_fallback"]
 
+_failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
 ArrayImpl = lib.ArrayImpl
 
 # Errors of compiled calls that a library function may have to explain in its own words. The last
@@ -203,8 +204,14 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
         out = prim.bind(*xs, **params)
         return list(out) if several else [out]
 
-    # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
-    return _called(prim.name, lambda avals: stage(program, avals), several, prim.programs != (),
+    def staged(avals: Sequence[Any]) -> ClosedOlympuspr:
+        # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
+        closed = stage(program, avals)
+        for eqn in closed.eqns:
+            eqn.source = source.CALLERS
+        return closed
+
+    return _called(prim.name, staged, several, prim.programs != (),
                    None if prim.by_groups is None else
                    lambda args: prim.by_groups(in_groups(args), **params))
 
@@ -239,12 +246,19 @@ def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], seve
             f"argument {i} of {name} with shape {avals[i].str_short()} and"))._replace(
                 layouts=layouts_of(values))
         closed = program_for(avals)
-        executable = compile_program(closed, name, placement)
+        checked = _failures.checked(closed) if notes_failures() else None
+        executable = compile_program(closed if checked is None else checked.program, name,
+                                     placement)
         leaves = list(map(stored, values))
         used = reuse.applied(name, closed, values, True)
-        outs = reuse.keep(used, run_program(executable, leaves, name, closed if users else None))
+        outs = run_program(executable, leaves, name, closed if users else None)
+        if checked is not None:
+            code, words, *outs = outs
+            _failures.note(code, words, checked.sites, not users)
+        reuse.keep(used, outs)
         result = outs if several else outs[0]
-        return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
+        return result, None if checked is not None else executable.fastpath(
+            dispatch_registry.flatten(result)[1], leaves), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)

@@ -68,8 +68,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
         raise FloatingPointError(
             f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
             f"and {why}; look at the operands at this line."
-            + ("" if place is None else _details(place, ctx.transposed, ctx.transposed is not None
-                                                 and 0 in place.operands)))
+            + ("" if place is None else _eager_details(place)))
 
 
 def _has(test: Test, x: Any) -> bool:
@@ -119,17 +118,22 @@ def _device(x: Any, index: tuple[int, ...]) -> str:
                 if all(i in range(*s.indices(n)) for i, s, n in zip(index, where, x.shape)))
 
 
-def _details(place: _Place, forward: OlympusprEqn | None, hazard: bool, loops: Sequence[str] = ()
-             ) -> str:
+def _details(place: _Place, forward: str, hazard: bool, loops: Sequence[str] = ()) -> str:
     """What else is known: the pass, the iteration, the element, the hazard, and who knows more."""
-    lines = [] if forward is None else [
-        f"It is in the backward pass, for the operation at {source.summarize(forward.source)}."]
+    lines = [f"It is in the backward pass, for the operation at {forward}."] if forward else []
     lines += [*loops, f"Element {[*place.index]}{place.device}; the operands there are "
               f"{', '.join(map(str, place.operands))}."]
     if hazard:
         lines.append(ADVICE)
     lines.append("olympus.debug.find_nan(f, *args) says where the operands come from.")
     return "".join(f"\n  {line}" for line in lines)
+
+
+def _eager_details(place: _Place) -> str:
+    """Of an operation that nobody compiled."""
+    forward = ctx.transposed
+    return _details(place, "" if forward is None else source.summarize(forward.source),
+                    forward is not None and 0 in place.operands)
 
 
 class _Culprit(NamedTuple):
@@ -217,8 +221,15 @@ class _Search:
         hazard = back and any(value == 0 and type(atom) is not Literal and atom in made
                               for atom, value in zip(eqn.invars, place.operands, strict=True))
         loops = [line for around in reversed(self.around) for line in around.iteration()]
-        return _Culprit(eqn.primitive, x.aval, source.summarize(eqn.source),
-                        _details(place, eqn if back else None, hazard, loops))
+        line = source.summarize(self.line_of(eqn))
+        return _Culprit(eqn.primitive, x.aval, line,
+                        _details(place, line if back else "", hazard, loops))
+
+    def line_of(self, eqn: OlympusprEqn) -> Any:
+        """The user's line of an equation, or of what runs it."""
+        around = [eqn, *[around.eqn for around in reversed(self.around)], ctx.transposed]
+        known = (e.source for e in around if e is not None and e.source is not source.CALLERS)
+        return next(known, None) or source.user_frame()
 
 
 def _backward(eqn: OlympusprEqn) -> bool:

@@ -20,7 +20,8 @@ ArrayImpl = lib.ArrayImpl
 
 def sharding_of(x: Any) -> Any:
     """Where an argument must stay: its sharding, or None if it may go anywhere."""
-    x = stored(x)
+    if type(x) is not ArrayImpl:
+        x = stored(x)
     if type(x) is ArrayImpl:
         return x._sharding if x._committed else None
     return x.sharding if type(x) is ShapeDtypeStruct else None

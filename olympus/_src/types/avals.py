@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..base.util import memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
@@ -122,6 +123,8 @@ class ShapedArray(AbstractValue):
 
     def without_axis(self, axis: int) -> ShapedArray:
         """The aval with one axis less."""
+        if not self.tagged:
+            return _without_axis(self, axis)
         shape = (*self.shape[:axis], *self.shape[axis + 1:])
         return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
             self._sharding, lambda p: (*p[:axis], *p[axis + 1:])), self.vma, self._memory_space)
@@ -289,6 +292,11 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     if not self.tagged and type(self.size) is int:      # others hold meshes and scopes
         _recent.append(self)
     return _table.setdefault(key, self)
+
+
+@memoize(1024)
+def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
+    return make_aval((*aval.shape[:axis], *aval.shape[axis + 1:]), aval.dtype, aval.weak_type)
 
 
 def is_float0(aval: Any) -> bool:

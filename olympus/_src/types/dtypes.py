@@ -153,8 +153,8 @@ def as_dtype(dtype: Any) -> Any:
     try:
         known = _AS_DTYPE.get(dtype)
     except TypeError:
-        raise TypeError(f"dtype: a value of type {type(dtype).__name__} given; a dtype or its name "
-                        "is required; pass for example x.dtype.") from None
+        raise TypeError(f"dtype: a value of type {type(dtype).__name__} given;\n  a dtype or its "
+                        "name is required; pass for example x.dtype.") from None
     if known is not None:
         return known
     if isinstance(dtype, ExtendedDType):
@@ -170,8 +170,11 @@ def as_dtype(dtype: Any) -> Any:
         found = found.newbyteorder("=")
     found = _INTERNED.get(found)
     if found is None:
-        raise TypeError(f"dtype: {np.dtype(dtype)} given; arrays hold only numbers, booleans "
-                        "and keys; convert the data to a numeric dtype first.")
+        wide = np.dtype(dtype).kind in "fc"
+        raise TypeError(f"dtype: {np.dtype(dtype)} given;\n  arrays hold only "
+                        + ("floats of up to 64 bits; use float64 or complex128." if wide else
+                           "numbers, booleans and keys; convert the data to a numeric dtype first."
+                           ))
     _AS_DTYPE[dtype] = found
     return found
 

@@ -27,6 +27,7 @@ __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonic
            "sequence", "slice_of", "static_int", "strided_size"]
 
 Shape = tuple[int, ...]
+_INT = frozenset((int,))
 
 
 class SymbolicDim:
@@ -179,7 +180,8 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    found = tuple([canonical_axis(axis, ndim, what) for axis in entries(axes)])
+    found = tuple([axis if type(axis) is int and 0 <= axis < ndim else
+                   canonical_axis(axis, ndim, what) for axis in entries(axes)])
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis';\n  name each axis once.")
@@ -345,7 +347,7 @@ def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
 
 def is_static(shape: Sequence[Any]) -> bool:
     """Whether every dimension is a plain int."""
-    return all(type(d) is int for d in shape)
+    return _INT.issuperset(map(type, shape))
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

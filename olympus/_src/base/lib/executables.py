@@ -142,9 +142,6 @@ def compile(
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
     calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
     `in_this_thread` is for modules whose compilation calls Python, which has state per thread.
-
-    XLA loads dialects into the context of the module, the first time; no other thread may use that
-    context meanwhile.
     """
     made = _compile_options(devices, options, num_replicas)
     if len(devices) > 1:
@@ -193,11 +190,6 @@ def _to_the_end(call: Callable[[], Any]) -> Any:
     if failures:
         raise failures.pop()
     return results[0]
-
-
-def load_dialects(client: Any) -> None:
-    """Let XLA load its dialects into the process's MLIR context: compile a module of nothing."""
-    compile(client, _mlir.parse("func.func @main() { return }"), client.local_devices()[:1])
 
 
 def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> list[Any]:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _jax
 from jaxlib.mlir import ir, passmanager
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
-from jaxlib.mlir.dialects import func
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
 from olympus._src.base.util import lazy_module
 
@@ -27,6 +26,7 @@ __all__ = [
 
 # Classes of their operations, which are made by name here, take longer to load than the rest.
 chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
+func: Any = lazy_module("jaxlib.mlir.dialects.func")
 hlo: Any = lazy_module("jaxlib.mlir.dialects.stablehlo")
 sdy: Any = lazy_module("jaxlib.mlir.dialects.sdy")
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
@@ -45,6 +45,9 @@ def new_context() -> ir.Context:
     made.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(made)
+    # XLA would load it when it first compiles a module of the context; a thread that makes another
+    # module meanwhile would end the process.
+    _mlirHlo.register_mhlo_dialect(made)
     return made
 
 

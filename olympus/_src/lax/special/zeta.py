@@ -46,7 +46,7 @@ __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
-zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING)
+zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2)
 zeta_sum_p.jvp = None       # `zeta` has the derivatives; lowering alone makes the sum
 
 
@@ -204,7 +204,7 @@ def _high_product(x: Any, y: Any) -> Any:
     return sub(to(high, dtype), borrowed)
 
 
-mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None)
+mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None, arity=2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:

@@ -17,7 +17,7 @@ from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...custom.solves import custom_linear_solve
 from ...custom.vmap import custom_vmap
-from ...jit.fused import fused
+from ...jit.fused import fused, named
 from ...lax.barriers import stop_gradient
 from ...lax.linalg.core import adjoint, eye, matmul, matrix_transpose, triu
 from ...lax.linalg.lu import lu_solve
@@ -185,6 +185,7 @@ def _pade(m: int) -> Callable[..., tuple[Any, Any]]:
     return parts
 
 
+@named
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
                  compute_expm: bool = True) -> Any:
     """The exponential of A, and its Fréchet derivative in the direction E.
@@ -393,7 +394,13 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     if not callable(func):
         raise TypeError(f"funm: func {func!r} given; a function is required.")
     t, z = _complex_schur(x)
-    values = func(t.diagonal(axis1=-2, axis2=-1))[..., None, :] * eye(t)
+    return _by_columns(t, z, func(t.diagonal(axis1=-2, axis2=-1)), disp)
+
+
+@named
+def _by_columns(t: Any, z: Any, values: Any, disp: bool) -> Any:
+    """`funm`, given its values on the diagonal of the Schur form."""
+    values = values[..., None, :] * eye(t)
 
     def column(j: Any, found: Any) -> tuple[Any, Any]:
         right = where(_above(t, j), -matmul(found, column_of(t, j)), column_of(values, j))

@@ -1,0 +1,120 @@
+"""How a user's branch on a traced value is written with arrays: for messages.
+
+    if x > 0 and y > 0: …       olympus.lax.cond(onp.logical_and(x > 0, y > 0), f, g, x)
+    1 if 0 < x < 1 else 2       onp.where(onp.logical_and(0 < x, x < 1), 1, 2)
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .source import Location
+
+__all__ = ["instead_of_branching"]
+
+_LONGEST = 90       # characters of what is rewritten
+_OPERATORS = {ast.And: "logical_and", ast.Or: "logical_or"}
+_FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "sorted": "sort"}
+
+
+def instead_of_branching(where: Location) -> str:
+    """What the user's line becomes in which Python asks for a truth value there, or nothing."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(where.file)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):     # the file has changed, say
+        return ""
+    path = list(_path(tree, where))
+    if not path or not isinstance(path[-1], ast.expr):
+        return ""
+    return _instead(path)
+
+
+def _path(node: ast.AST, where: Location) -> Iterator[ast.AST]:
+    """The nodes around the place, the outermost first."""
+    for child in ast.iter_child_nodes(node):
+        if hasattr(child, "lineno"):
+            start = child.lineno, child.col_offset
+            end = child.end_lineno, child.end_col_offset
+            if start > (where.line, where.column) or end < (where.end_line, where.end_column):
+                continue
+            yield child
+        yield from _path(child, where)
+
+
+def _instead(path: list[ast.AST]) -> str:
+    *around, test = path
+    if isinstance(test, ast.IfExp):     # whose test is a mere name
+        around, test = path, test.test
+    while around and _is_logic(around[-1]):
+        test = around.pop()
+    outer = around[-1] if around else None
+    assert isinstance(test, ast.expr)
+    condition, text = ast.unparse(_on_arrays(test)), ast.unparse(test)
+    if isinstance(outer, ast.If) and test is outer.test:
+        return _becomes(f"if {text}:", f"y = olympus.lax.cond({condition}, f, g, x)",
+                        f"where({condition}, a, b)")
+    if isinstance(outer, ast.While) and test is outer.test:
+        return _becomes(f"while {text}:", f"olympus.lax.while_loop(lambda x: {condition}, body, x)")
+    if isinstance(outer, ast.Assert) and test is outer.test:
+        return _becomes(f"assert {text}", f"olympus.check({condition}, message)")
+    if isinstance(outer, ast.IfExp) and test is outer.test:
+        values = f"{ast.unparse(outer.body)}, {ast.unparse(outer.orelse)}"
+        return _becomes(ast.unparse(outer), f"onp.where({condition}, {values})")
+    if isinstance(test, ast.Call):
+        return _instead_of_calling(test)
+    return _becomes(text, condition) if _is_logic(test) else ""
+
+
+def _becomes(text: str, *instead: str) -> str:
+    """The sentence, of one line or of one for each piece of code; nothing where one is too long."""
+    if max(map(len, (text, *instead))) > _LONGEST:
+        return ""
+    line = f"`{text}` becomes {', or '.join(f'`{code}`' for code in instead)};"
+    return line if len(line) <= _LONGEST else line.replace("becomes `", "becomes\n    `").replace(
+        ", or `", ", or\n    `")
+
+
+def _instead_of_calling(call: ast.Call) -> str:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name not in _FUNCTIONS or call.keywords or (name in ("max", "min")) != (len(call.args) == 2):
+        return ""
+    arguments = ", ".join(map(ast.unparse, call.args))
+    return _becomes(ast.unparse(call), f"onp.{_FUNCTIONS[name]}({arguments})")
+
+
+def _is_logic(node: ast.AST) -> bool:
+    """Whether Python makes one truth value of others there."""
+    return (isinstance(node, ast.BoolOp) or _is_not(node)
+            or (isinstance(node, ast.Compare) and len(node.ops) > 1))
+
+
+def _is_not(node: ast.AST) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _on_arrays(node: ast.expr) -> ast.expr:
+    """The expression with functions of arrays in the place of `and`, `not`, `a < b < c`, `in`."""
+    if isinstance(node, ast.BoolOp):
+        name = _OPERATORS[type(node.op)]
+        return functools.reduce(functools.partial(_call, name), map(_on_arrays, node.values))
+    if _is_not(node):
+        return _call("logical_not", _on_arrays(node.operand))
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        pairs = zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
+        return functools.reduce(functools.partial(_call, "logical_and"), [
+            _on_arrays(ast.Compare(x, [op], [y])) for x, op, y in pairs])
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        found = _call("isin", node.left, _call("array", *node.comparators))
+        return found if isinstance(node.ops[0], ast.In) else _call("logical_not", found)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "bool" and len(node.args) == 1:
+        return _on_arrays(node.args[0])
+    return node
+
+
+def _call(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(ast.Name("onp"), name), list(args), [])
