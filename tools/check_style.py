@@ -17,7 +17,7 @@ from typing import NamedTuple
 FILE_CAP, FUNCTION_CAP, LINE_CAP, FACADE_CAP = 900, 80, 100, 350
 SHORT = 5  # lines: a file up to this long needs no docstring (an __init__.py, say)
 SEAM = "olympus/_src/base/lib"
-FOLDERS = ("olympus", "tests", "tools", "examples")
+FOLDERS = ("olympus", "tests", "tools", "examples", "benchmarks")
 GENERATED = {"tests/random_frozen.py"}  # data: no caps
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
