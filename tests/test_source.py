@@ -335,3 +335,22 @@ def test_what_users_see_has_public_names():
     traced = olympus.jit(lambda x: x * 2).trace(1.0)
     assert str(traced) == "Traced(<lambda>: f32[] -> f32[], 1 equation)"
     assert str(traced.lower().compile()).startswith("Compiled(<lambda>: f32[] -> f32[], cpu")
+
+
+def test_a_program_that_is_run_anew_has_the_callers_line_but_where_users_functions_run():
+    @olympus.custom_jvp
+    def cube(x):
+        return x ** 3
+
+    cube.defjvp(lambda primals, tangents: (cube(*primals), 3 * tangents[0]))
+    inner = olympus.jit(lambda x: onp.sin(cube(onp.cos(x))) * 2)
+
+    def caller(x):
+        return olympus.vmap(inner)(x)
+
+    call, = olympus.make_olympuspr(caller)(onp.ones(3)).eqns
+    eqns = call.params["olympuspr"].eqns
+    assert [e.primitive.name for e in eqns] == ["cos", "custom_jvp_call", "sin", "mul"]
+    assert {e.source[0].co_name for e in eqns} == {"caller"}
+    body = eqns[1].params["call_olympuspr"].eqns
+    assert {e.source[0].co_name for e in body} == {"caller"}
