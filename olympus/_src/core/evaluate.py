@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.config import debug_infs, debug_nans
+from ..base.typing import Array, ArrayLike
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
@@ -14,8 +15,8 @@ from .trace import Trace
 __all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
 
 
-def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
-                   propagate_source_info: bool = True) -> list[Any]:
+def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: ArrayLike,
+                   propagate_source_info: bool = True) -> list[Array]:
     """Run the program on values (or tracers) in the current trace.
 
     Args:
@@ -36,7 +37,7 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     return numbers(evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind))
 
 
-def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
+def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
     """Run a program that has its constants, as if its operations were the caller's own.
 
     Where NaN are looked for, what is recorded names the lines of the program.
@@ -76,7 +77,7 @@ def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
         ctx.scope = outer
 
 
-def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+def _bind_as(eqn: OlympusprEqn, ins: list[ArrayLike]) -> object:
     """The same; what is recorded meanwhile gets the equation's line."""
     # An equation may be recorded by any staging trace that operations are passed on to, as several
     # equations or none. Whatever stands beyond these marks afterwards is of this one.

@@ -15,6 +15,7 @@ from typing import Any
 from ..base import source
 from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
+from ..base.typing import Array, ArrayLike
 from ..types.avals import ShapedArray
 from .context import ROOT, outermost
 from .effects import of_equations
@@ -33,6 +34,7 @@ from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
 from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .typing import Params
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
@@ -142,8 +144,8 @@ class StagingTrace(Trace):
         self.inputs.append(tracer)
         return tracer
 
-    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any],
-                where: Any = ASK) -> Any:
+    def process(self, prim: Primitive, args: Sequence[Any], params: Params, where: object = ASK
+                ) -> object:
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
         made, found, ins, lifted = self.made, [], [], False
         for a in args:
@@ -189,8 +191,8 @@ class StagingTrace(Trace):
         out._trace, out._bound = self, var
         return out
 
-    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any,
-              error: Exception) -> Any:
+    def _vary(self, prim: Primitive, args: Sequence[object], params: Params, where: object,
+              error: Exception) -> object:
         """`process` of operands that are cast to vary along the same axes of a mesh."""
         outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
         before = list(map(typeof, args))
@@ -202,15 +204,15 @@ class StagingTrace(Trace):
             raise error
         return StagingTrace.process(self, prim, args, params, where)
 
-    def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
+    def note_effects(self, effects: frozenset[Any], args: Sequence[ArrayLike]) -> None:
         """Take note of what the next equation does besides computing."""
         self.effectful = True
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Any, fun: Callable, rules: object, args: tuple, params: Params
+                       ) -> list[Array]:
         return prim.stage(fun, rules, args, params)
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: ArrayLike) -> ShapedArray:
         """The aval of a value from outside."""
         if isinstance(x, Tracer):
             check_usable(x)
@@ -233,7 +235,8 @@ class StagingTrace(Trace):
             entry = self.consts[id(x)] = (x, Var(aval))
         return entry[1]
 
-    def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
+    def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()
+              ) -> ClosedOlympuspr:
         """End the trace: the program that returns `outs`."""
         outvars = [self.atom(x) for x in outs]
         info = self.debug_info
@@ -247,7 +250,7 @@ class StagingTrace(Trace):
         pr = Olympuspr(constvars, inputs, outvars, self.eqns, effects, info, self.height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
-    def relocate(self, start: int, where: Any) -> None:
+    def relocate(self, start: int, where: object) -> None:
         """Say that the equations from `start` on come from the source `where`."""
         for eqn in self.eqns[start:]:
             eqn.source = where

@@ -61,7 +61,7 @@ _running: queue.Queue[tuple[Any, Any]] = queue.Queue()
 _waiting: list[threading.Thread] = []
 
 
-def hold_while_running(token: Any, functions: Any) -> None:
+def hold_while_running(token: object, functions: object) -> None:
     """Keep the functions that a started program calls until it has ended."""
     with _lock:
         if not _waiting or not _waiting[0].is_alive():      # the first time, or after a fork
@@ -81,7 +81,7 @@ def _let_go() -> None:
         _running.task_done()
 
 
-def _wait(token: Any, functions: Any) -> None:
+def _wait(token: Any, functions: object) -> None:
     with contextlib.suppress(Exception):    # who reads the results is told
         token.block_until_ready()
 
