@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, DTypeLike
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal, typeof
+from ..core.typing import Params
 from ..lax.arithmetic import rem
 from ..lax.bits import bitwise_or
 from ..lax.comparison import gt, lt, select
@@ -27,7 +29,7 @@ INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
 
 
-def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Iterator[Found]:
+def outside(prim: Primitive, args: Sequence[Array], params: Params) -> Iterator[Found]:
     """(whether one is outside, [the first such index, which component of an index it is], (the axis
     of each component, the shape of what is indexed)), as often as there are indices.
 
@@ -46,7 +48,7 @@ def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Ite
         yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
 
 
-def _window(numbers: Any, operand: Any, updates: Any) -> list[int]:
+def _window(numbers: Any, operand: object, updates: object) -> list[int]:
     """The sizes of what a scatter writes at an index."""
     sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
     flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -98,7 +100,7 @@ def first_place(wrong: Any) -> tuple[Any, Any]:
     return lt(place, literal(size, INT32)), place
 
 
-def _last(size: Any, window: int, dtype: Any) -> Any:
+def _last(size: Any, window: int, dtype: DTypeLike) -> int:
     """The last start at which a window is inside, or the last number of the dtype."""
     limit = int(dtypes.iinfo(dtype).max)
     return limit if exceeds(size - window, limit) else size - window
