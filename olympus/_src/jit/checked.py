@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import source
 from ..base.source import api_boundary
-from ..base.typing import P, PyTree, R
+from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import clipped, name_of, wraps
 from ..control.bodies import stage_body
 from ..control.call import call_p
@@ -91,7 +91,7 @@ class Error:
 
     __slots__ = ("_code", "_words", "_sites")
 
-    def __init__(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+    def __init__(self, code: ArrayLike, words: ArrayLike, sites: tuple[Site, ...]) -> None:
         self._code, self._words, self._sites = code, words, sites
 
     def get(self) -> str | None:
@@ -170,7 +170,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
         raise TypeError(f"checkify: {clipped(f)} given; a function is required.")
 
     @wraps(f)
-    def checked(*args: Any, **kwargs: Any) -> tuple[Error, R]:
+    def checked(*args: PyTree, **kwargs: PyTree) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
         body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
         found = check_program(body.program, kinds)
@@ -184,16 +184,16 @@ def with_error(f: Callable[P, R], kinds: frozenset[str]) -> Callable[P, tuple[Er
     return checked
 
 
-def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
+def raising(compiled: Any, fun: Callable[..., Any]) -> object:
     """A jitted function of (error, result) as one of the result, which raises the error."""
     @wraps(fun, attributes=True)
     @api_boundary
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> Any:
         error, out = compiled(*args, **kwargs)
         check_error(error)
         return out
 
-    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+    def eval_shape(*args: PyTree, **kwargs: PyTree) -> object:
         return compiled.eval_shape(*args, **kwargs)[1]
 
     methods = {name: getattr(compiled, name)
@@ -202,7 +202,7 @@ def raising(compiled: Any, fun: Callable[..., Any]) -> Any:
     return call
 
 
-def kinds_of(what: str, errors: Any) -> frozenset[str]:
+def kinds_of(what: str, errors: object) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
@@ -255,7 +255,7 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     check_p.bind(code, words_of(fields), sites=(site,), debug=debug)
 
 
-def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> list[Any]:
+def _checked_fields(what: str, msg: str, fields: Sequence[object], tree: PyTree) -> list[object]:
     """The values of a message's fields, which must be arrays, and fit it."""
     for x in fields:
         try:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
 from ..base.logs import LOGGER
-from ..base.typing import P, PyTree, R
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import lazy_module, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
@@ -27,6 +27,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
+from ..core.typing import IrValue
 from ..devices import devices
 from ..devices.array import stored
 from ..lax.sharding import constrain
@@ -111,7 +112,7 @@ class Jitted(Protocol[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
-    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> object: ...
     def clear_cache(self) -> None: ...
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
     def cache_info(self) -> CacheInfo: ...
@@ -258,7 +259,7 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
-def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> Any:
+def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> object:
     """`jit` of one function, whose calls raise what the checks find."""
     if options["out_shardings"] is not UNSPECIFIED:
         options = {**options, "out_shardings": (None, options["out_shardings"])}
@@ -335,7 +336,7 @@ class JitFunction:
         self.guarded: Any = None    # C++'s object that is called where Python looks before
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
-    def itself(self, memo: Any) -> Any:
+    def itself(self, memo: object) -> object:
         """The jitted function: a deep copy of what has one shares it, as that of a function."""
         return self.compiled()
 
@@ -454,7 +455,7 @@ class JitFunction:
 
     # Calls
 
-    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def miss(self, *args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
             if (self.guards or config.jit_guards.value) != "off" and self._look():
@@ -489,7 +490,7 @@ class JitFunction:
         if self.guarded is not None:
             lib.forget_signatures(weakref.ref(self.guarded))
 
-    def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[Any, Any, bool]:
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
@@ -571,7 +572,7 @@ class JitFunction:
         """What C++ calls after a look at the arguments, or at what the function has read."""
         itself = weakref.ref(self)      # which C++'s object does not tell the collector of
 
-        def miss(*args: Any, **kwargs: Any) -> Any:
+        def miss(*args: PyTree, **kwargs: PyTree) -> object:
             info = itself()
             assert info is not None     # it makes the call
             return info._miss(args, kwargs)
@@ -588,20 +589,20 @@ class JitFunction:
             f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus type: "
             "it has no value; pass an array, or lower the function for it.")
 
-    def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:
+    def _explained(self, error: Exception, call: Call, arrays: Sequence[Array]) -> Exception:
         """With the name of an argument that is on other devices than the program."""
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
         what = "explicit output sharding" if self.device is not None else (
             self._argument(call, bound[0]) if bound else "arguments")
         return ValueError(str(error).replace(f"an argument of {self.name}", what))
 
-    def _with_arrays(self, call: Call) -> Any:
+    def _with_arrays(self, call: Call) -> Array:
         """The call of a library function with literals on the device, which C++ knows."""
         leaves = list(map(placed, call.leaves))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
         return self.compiled()(*call.merged(dynamic), **kwargs, **call.static_kwargs)
 
-    def _as_told(self, args: list[Any], kwargs: dict[str, Any], items: list[Item]) -> Any:
+    def _as_told(self, args: list[Any], kwargs: dict[str, PyTree], items: list[Item]) -> object:
         """The call with static tuples by which C++ will know it, and not by the user's.
 
         The entry of the user's goes when this has returned; until then it must not be found.
@@ -611,20 +612,20 @@ class JitFunction:
             item.asleep = False
         return result
 
-    def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
+    def _check_donated(self, program: Program, arrays: Sequence[Array]) -> None:
         for name, x in zip(program.arg_names, arrays):
             if type(x) is lib.ArrayImpl and x.is_deleted():
                 raise deleted_error(f"jit: argument {name} of {self.name}", x.aval)
 
     # Stages
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: Any, **kwargs: PyTree) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
         call = self.signature.call(args, kwargs)
         return Traced(self.program(call), self.name, self._placement(call, call.leaves))
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: IrValue, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""
         return self.trace(*args, **kwargs).lower()
 
@@ -639,7 +640,7 @@ class JitFunction:
             self.persistent.programs.cache_clear()
         self._forget_signatures()
 
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+    def explain(self, *args: PyTree, **kwargs: PyTree) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
         return _recompiles.explain(self.signature, self.programs, self.signature.call(args, kwargs))
 
@@ -649,7 +650,7 @@ class JitFunction:
         return _recompiles.CacheInfo(self.traces, len(self.programs), len(compiled),
                                      sum(e.loaded.bytes for e in compiled))
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> object:
         """The result's shapes and dtypes, without running anything."""
         self._look()
         program = self.program(self.signature.call(args, kwargs))
@@ -660,7 +661,7 @@ def _method(name: str) -> Callable[..., Any]:
     """A jitted function's method. It is its class's, since `functools.wraps` copies what is in a
     function's `__dict__` to another."""
     @wraps(getattr(JitFunction, name))
-    def method(jitted: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(jitted: Any, *args: object, **kwargs: PyTree) -> Any:
         try:
             return getattr(jitted._jit_info, name)(*args, **kwargs)
         except Exception as error:

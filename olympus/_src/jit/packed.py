@@ -43,7 +43,7 @@ def pack(program: Program, executable: Executable) -> bytes:
 
 
 def unpack(data: bytes, placement: Placement | None = None, key: str | None = None,
-           where: Sequence[Any] = ()) -> tuple[Program, Executable]:
+           where: Sequence[object] = ()) -> tuple[Program, Executable]:
     """The program and the executable that were packed.
 
     Args:
@@ -141,7 +141,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
 class _Pickler(pickle.Pickler):
     """Devices are written by their numbers."""
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: Any) -> object:
         if isinstance(obj, lib.Device):
             return "device", obj.platform, obj.id
         if type(obj) is NamedSharding:
@@ -156,7 +156,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
         self.moved = moved
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: Any) -> object:
         kind, *parts = pid
         if kind == "sharding":
             mesh, spec, memory = parts

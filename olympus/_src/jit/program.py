@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base import config, source
 from ..base.logs import timed
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -28,6 +29,7 @@ from ..types.layout import Format, Layout, demanded_layout
 from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .arguments import check_results
 from .signature import Call, Signature
 
@@ -42,9 +44,9 @@ class Program:
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
 
-    def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], in_tree: Any, out_tree: Any,
-                 arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
-                 keep_unused: bool, options: dict[str, Any] | None,
+    def __init__(self, closed: ClosedOlympuspr, tracers: list[Array], in_tree: PyTreeDef,
+                 out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
+                 name: str, keep_unused: bool, options: dict[str, Any] | None,
                  demanded: Sequence[Format] = (), hold: str | None = None) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
@@ -155,7 +157,7 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
     """Run the function on tracers of the call's types."""
     ins = signature.input_shardings(call)
 
-    def flat(*leaves: Any) -> tuple[list[Any], Any]:
+    def flat(*leaves: Array) -> tuple[list[Any], Any]:
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
@@ -186,7 +188,7 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 
-def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
+def _warn_of_constants(name: str, consts: Sequence[ArrayLike]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
     held = sum(getattr(c, "nbytes", 0) for c in consts)

@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
@@ -16,6 +16,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..jit.arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
+from ..types.avals import ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
@@ -70,7 +71,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
         axis_size = canonical_dim(axis_size, "vmap axis_size")
 
     @wraps(fun)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: ArrayLike, **kwargs: PyTree) -> object:
         try:
             return _map(fun, args, kwargs, in_axes, out_axes,
                         Axis(axis_size, axis_name, spmd_axis_name), sum_match)
@@ -98,14 +99,14 @@ def check_axes(what: str, option: str, axes: Any) -> None:
                             f"{entry!r} of type {type(entry).__name__}.")
 
 
-def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_axes: Any,
-         axis: Axis, sum_match: bool) -> Any:
+def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: Any, out_axes: int,
+         axis: Axis, sum_match: bool) -> object:
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
 
-    def flat(*xs: Any) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Any], Any]:
         full, named = in_tree.unflatten(xs)
         out = fun(*full, **named)
         outs, out_tree = tree_flatten(out)
@@ -125,8 +126,9 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
         for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
 
 
-def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any,
-                     size: int | None, positions: Sequence[int] | None = None
+def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, PyTree],
+                     in_axes: int | Sequence[int | None], size: int | None,
+                     positions: Sequence[int] | None = None
                      ) -> tuple[list[Any], Any, list[int | None], int]:
     """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
 
@@ -157,7 +159,7 @@ class _Names:
     __slots__ = ("what", "fun", "positions", "trees")
 
     def __init__(self, what: str, fun: Any, positions: Sequence[int], args: tuple,
-                 kwargs: dict[str, Any]) -> None:
+                 kwargs: dict[str, PyTree]) -> None:
         keywords = sorted(kwargs)
         self.what, self.fun, self.positions = what, fun, [*positions, *keywords]
         self.trees = [*args, *[kwargs[k] for k in keywords]]
@@ -183,7 +185,7 @@ class _Names:
         return f"*args={args!r:.80} and **kwargs={dict.fromkeys(keywords)!r:.80}"
 
 
-def _aval(x: Any, names: _Names, index: int) -> Any:
+def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
     """The aval of a mapped leaf."""
     try:
         return typeof(x)
@@ -194,7 +196,7 @@ def _aval(x: Any, names: _Names, index: int) -> Any:
             "give None in in_axes for what is shared.") from None
 
 
-def _canonical(axis: Any, aval: Any, names: _Names, index: int) -> int:
+def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
     """A mapped axis counted from the front."""
     if 0 <= axis < aval.ndim:
         return axis
@@ -248,7 +250,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                       "in in_axes for arguments that are not mapped.")
 
 
-def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:
+def _cut_along(mapped: Sequence[tuple[Any, int]], given: object) -> object | None:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
     found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
     told = given
