@@ -13,11 +13,14 @@ import numpy as np
 
 from ..base import source
 from ..base.docstrings import complete_docstrings
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation
+from ..lax.indexing import GatherScatterMode
 from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import prod
+from ..types.sharding import ShardingLike
 from .conditions import where
 from .creation import asarray, is_sequence
 from .indexing import read, write
@@ -34,7 +37,7 @@ class _IndexUpdateHelper:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     def __getitem__(self, index: Any) -> _IndexUpdateRef:
@@ -56,15 +59,15 @@ class _IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any) -> None:
+    def __init__(self, array: Array, index: Any) -> None:
         self.array, self.index = array, index
 
     def __repr__(self) -> str:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
+            mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
+            out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
         """`x[index]`, with a choice of what is read outside of the bounds.
 
         Args:
@@ -86,8 +89,9 @@ class _IndexUpdateRef:
                     unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
                     wrap_negative_indices=wrap_negative_indices, out_sharding=out_sharding)
 
-    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+    def set(self, values: Array, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
+            wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
 
         >>> import olympus.numpy as onp
@@ -98,8 +102,9 @@ class _IndexUpdateRef:
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
-    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+    def add(self, values: Array, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
+            wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `values` added at `x[index]`; repeated indices add repeatedly.
 
         >>> import olympus.numpy as onp
@@ -110,9 +115,9 @@ class _IndexUpdateRef:
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
-    def subtract(self, values: Any, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
+    def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+                 out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `values` taken from `x[index]`; repeated indices subtract repeatedly.
 
         >>> import olympus.numpy as onp
@@ -123,9 +128,9 @@ class _IndexUpdateRef:
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
-    def multiply(self, values: Any, *, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
+    def multiply(self, values: int, *, indices_are_sorted: bool = False,
+                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+                 out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` multiplied at `x[index]`; repeated indices multiply repeatedly.
 
         >>> import olympus.numpy as onp
@@ -138,9 +143,9 @@ class _IndexUpdateRef:
 
     mul = multiply
 
-    def divide(self, values: Any, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-               wrap_negative_indices: bool = True) -> Any:
+    def divide(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+               unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+               out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` divided at `x[index]`; repeated indices divide repeatedly.
 
         Returns:
@@ -155,9 +160,9 @@ class _IndexUpdateRef:
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
             out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
 
-    def power(self, values: Any, *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-              wrap_negative_indices: bool = True) -> Any:
+    def power(self, values: ArrayLike, *, indices_are_sorted: bool = False,
+              unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+              out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` raised to powers at `x[index]`; repeated indices apply repeatedly.
 
         Returns:
@@ -172,8 +177,9 @@ class _IndexUpdateRef:
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
             out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices))
 
-    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+    def min(self, values: Array, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
+            wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with the lesser of `x[index]` and `values` there.
 
         >>> import olympus.numpy as onp
@@ -184,8 +190,9 @@ class _IndexUpdateRef:
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
-    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+    def max(self, values: Array, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
+            wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with the greater of `x[index]` and `values` there.
 
         >>> import olympus.numpy as onp
@@ -198,8 +205,8 @@ class _IndexUpdateRef:
 
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True
-              ) -> Any:
+              unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+              wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `func` applied at `x[index]`; repeated indices apply it repeatedly.
 
         Args:
@@ -241,7 +248,7 @@ complete_docstrings(vars(_IndexUpdateRef), {
 }, returns="An array of the shape and dtype of `x`.")
 
 
-def _ones(x: Any, values: Any) -> Any:
+def _ones(x: Array, values: ArrayLike) -> Array:
     """What `x` is divided by, or raised to, where nothing is written: of bools, as the values are.
     """
     if not dtypes.is_bool(typeof(x).dtype):
@@ -250,7 +257,7 @@ def _ones(x: Any, values: Any) -> Any:
     return creation.full_like(x, 1, np.int32 if dtypes.is_bool(dtype) else dtype)
 
 
-def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:
+def _applied(func: Callable[[Any], Any], region: Any, mask: ArrayLike) -> object | Array:
     """`func` of the elements where the mask holds, the others as they are.
 
     For the others `func` gets the first that is chosen: it may be undefined for theirs, and a
@@ -262,7 +269,7 @@ def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:
     return where(mask, convert(func(where(mask, region, first)), region.dtype), region)
 
 
-def at(self: Any) -> _IndexUpdateHelper:
+def at(self: Array) -> _IndexUpdateHelper:
     """Functional updates: `x.at[index].set(y)` is a copy of `x` with `x[index] = y`.
 
     The methods are set, add, subtract, multiply (mul), divide, power, min, max, apply and get.
@@ -280,7 +287,7 @@ def at(self: Any) -> _IndexUpdateHelper:
 
 
 @source.api_boundary
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Array, index: Any, value: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
         f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
@@ -289,7 +296,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 @source.api_boundary
-def delitem(self: Any, index: Any) -> None:
+def delitem(self: Array, index: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(f"del x[index]: an element of an array {self.aval} given; arrays are immutable "
                     "and have all their elements; use x = olympus.numpy.delete(x, index).")

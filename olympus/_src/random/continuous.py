@@ -7,13 +7,14 @@ compiled once per shape and dtype, and runs inline where a caller is traced.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.config import high_dynamic_range_gumbel
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
@@ -48,7 +49,7 @@ F32, U32 = dtypes.as_dtype("float32"), dtypes.as_dtype("uint32")
 finfo = dtypes.finfo
 
 
-def subkeys(key: Any, num: int = 2) -> list[Any]:
+def subkeys(key: Array, num: int = 2) -> list[Array]:
     """New keys of a typed key, one by one."""
     keys = random_split_p.bind(key, shape=(num,))
     return [index_in_dim(keys, i, 0, False) for i in range(num)]
@@ -78,7 +79,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return constrain("bits", drawn, out_sharding)
 
 
-def unit(key: Any, shape: Dims, dtype: Any) -> Any:
+def unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """Floats in [0, 1) from random mantissas: 1.m - 1. The key is typed."""
     info = finfo(dtype)
     width = dtypes.itemsize_bits(dtype)
@@ -95,7 +96,7 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     return sub(bitcast_convert_type(words, dtype), 1.0)
 
 
-def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
+def positive_unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
     return select(eq(u, 0.0), full_like(u, 0.5 * float(finfo(dtype).eps)), u)
@@ -106,29 +107,29 @@ def at_least_32_bits(dtype: Any) -> Any:
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def narrowed(drawn: Any, dtype: Any) -> Any:
+def narrowed(drawn: ArrayLike, dtype: Any) -> Any:
     """What was drawn in 32 bits at least, in the dtype that was asked for."""
     return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
 
 
-def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
+def between(key: Array, low: ArrayLike, high: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     return arithmetic.max(low, add(mul(unit(key, shape, dtype), sub(high, low)), low))
 
 
-def log_rest(x: Any) -> Any:
+def log_rest(x: ArrayLike) -> Array:
     """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
     return log1p(neg(x), accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
-def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _unit(key: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
     return unit(typed(key), shape, dtype)
 
 
 @fused(static=("shape", "dtype"))
-def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
+def _between(key: ArrayLike, low: ArrayLike, high: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     u, span = unit(typed(key), shape, dtype), sub(high, low)
     finite = lt(arithmetic.abs(span), math.inf)
@@ -162,14 +163,14 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("uniform", drawn, out_sharding)
 
 
-def typed_aval(key: Any, name: str) -> None:
+def typed_aval(key: ArrayLike, name: str) -> None:
     """Raise unless `key` is a single key, typed or raw."""
     dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
     if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
         typed_scalar(name, key)
 
 
-def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
+def standard_normal(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Normal floats or complex numbers of variance 1. The key is typed."""
     if dtypes.is_complex(dtype):
         k1, k2 = subkeys(key)
@@ -182,7 +183,7 @@ def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _normal(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _normal(key: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     return standard_normal(typed(key), shape, dtype)
 
 
@@ -212,13 +213,13 @@ _TAILS = {7: 1.5, 10: 2.0, 23: 3.75, 52: 6.0}
 
 
 @fused(static=("shape", "dtype", "tails"))
-def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: Any, tails: bool
-                      ) -> Any:
+def _truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, shape: Dims,
+                      dtype: Any, tails: bool) -> Any:
     """The inverse of the distribution function, kept inside of the open interval."""
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
 
-    def central(lower: Any, upper: Any) -> Any:
+    def central(lower: ArrayLike, upper: ArrayLike) -> Array:
         low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
         v = arithmetic.max(low, add(mul(u, sub(high, low)), low))
         return mul(root, special.erf_inv(v))
@@ -245,7 +246,7 @@ def _tail_from(dtype: Any) -> float:
     return _TAILS.get(finfo(dtype).nmant, 1.0)
 
 
-def _above(x: Any) -> Any:
+def _above(x: Array) -> Array:
     """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
     value = x
     for k in range(12, 0, -1):
@@ -253,7 +254,7 @@ def _above(x: Any) -> Any:
     return div(1.0, value)
 
 
-def _of_tail(u: Any, near: Any, far: Any) -> Any:
+def _of_tail(u: Array, near: Array, far: Array) -> Array:
     """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
@@ -300,19 +301,20 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 # Without parameters ------------------------------------------------------------------------------
 
-def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+def _draw(name: str, program: Any, key: ArrayLike, shape: Sequence[int | None], dtype: Any,
+          out_sharding: ShardingLike) -> Array:
     typed_aval(key, name)
     drawn = program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
     return constrain(name, drawn, out_sharding)
 
 
-def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
+def exponential_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Exponential numbers of mean 1. The key is typed."""
     return neg(log_rest(unit(key, shape, dtype)))
 
 
 @fused(static=("shape", "dtype"))
-def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _exponential(key: Array, *, shape: Dims, dtype: DType) -> Array:
     return exponential_of(typed(key), shape, dtype)
 
 
@@ -330,7 +332,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
-def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
+def gumbel_of(key: Array, shape: Dims, dtype: DTypeLike, mode: str) -> Array:
     """Gumbel numbers, -log(-log(u)). The key is typed.
 
     In mode "high" u counts from the end where numbers are large, and a second draw continues its
@@ -349,7 +351,7 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     return neg(transcendental.log(neg(log_rest(u))))
 
 
-def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
+def _gumbel_of_64_bits(key: Array, shape: Dims) -> Array:
     """Of uniform numbers u of 64 bits. Whichever of u and 1-u is less than 1/2 becomes a float,
     which keeps its first 24 bits.
     """
@@ -373,7 +375,7 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
 
 
 @fused(static=("shape", "dtype", "mode"))
-def _gumbel(key: Any, *, shape: Dims, dtype: Any, mode: str) -> Any:
+def _gumbel(key: ArrayLike, *, shape: Dims, dtype: DTypeLike, mode: str) -> Any:
     return gumbel_of(typed(key), shape, dtype, mode)
 
 
@@ -411,7 +413,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _laplace(key: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
     return mul(sign(u), log_rest(arithmetic.abs(u)))
@@ -432,7 +434,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 
 @fused(static=("shape", "dtype"))
-def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _logistic(key: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     low = np.array(finfo(dtype).tiny, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
     return sub(transcendental.log(u), log_rest(u))
@@ -453,7 +455,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
 
 
 @fused(static=("shape", "dtype"))
-def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _cauchy(key: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     low = np.array(finfo(dtype).eps, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
     return tan(mul(float(np.array(np.pi, dtype)), sub(u, 0.5)))
@@ -473,7 +475,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
-def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
+def maxwell_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
@@ -482,7 +484,7 @@ def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _maxwell(key: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     return maxwell_of(typed(key), shape, dtype)
 
 
@@ -502,14 +504,15 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 # With parameters ---------------------------------------------------------------------------------
 
-def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
+def rademacher_signs(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """-1 or 1 with equal probability. The key is typed."""
     heads = lt(unit(key, shape, dtypes.default_float()), 0.5)
     return sub(mul(convert_element_type(heads, dtype), 2), 1)
 
 
 @fused(static=("shape", "dtype"))
-def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
+def _double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, *, shape: Dims,
+                          dtype: DTypeLike) -> Any:
     k1, k2 = subkeys(typed(key))
     size = mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
     return add(mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
@@ -539,7 +542,8 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
 
 
 @fused(static=("shape", "dtype"))
-def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
+def _weibull_min(key: Array, scale: ArrayLike, concentration: ArrayLike, *, shape: Dims,
+                 dtype: DType) -> Array:
     power = div(1.0, parameter(concentration, dtype, shape))
     e = exponential_of(typed(key), shape, dtype)
     return mul(transcendental.pow(e, power), parameter(scale, dtype, shape))
@@ -562,8 +566,8 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     return drawn_with("weibull_min", _weibull_min, key, (scale, concentration), shape, dtype, None)
 
 
-def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
-               out_sharding: Any) -> Any:
+def drawn_with(name: str, program: Any, key: ArrayLike, params: tuple, shape: Any, dtype: Any,
+               out_sharding: ShardingLike) -> Array:
     """A program's draws after checks of the key, the parameters, the shape and the dtype.
 
     They are computed in float32 at least.
@@ -576,7 +580,7 @@ def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dty
 
 
 @fused(static=("shape", "dtype"))
-def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
+def _pareto(key: Array, b: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     return exp(div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
 
 
@@ -599,7 +603,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 
 
 @fused(static=("shape", "dtype"))
-def _power(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
+def _power(key: Array, a: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     u = sub(1.0, unit(typed(key), shape, dtype))
     return transcendental.pow(u, div(1.0, parameter(a, dtype, shape)))
 
@@ -623,7 +627,7 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 
 
 @fused(static=("shape", "dtype"))
-def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
+def _rayleigh(key: Array, scale: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     log = transcendental.log(positive_unit(typed(key), shape, dtype))
     return mul(sqrt(mul(log, -2.0)), parameter(scale, dtype, shape))
 
@@ -647,7 +651,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
+def _lognormal(key: Array, sigma: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     return exp(mul(standard_normal(typed(key), shape, dtype),
                    parameter(sigma, dtype, shape)))
 
@@ -671,7 +675,8 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
 
 
 @fused(static=("shape", "dtype"))
-def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
+def _triangular(key: Array, left: ArrayLike, mode: ArrayLike, right: ArrayLike, *, shape: Dims,
+                dtype: DType) -> Array:
     left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
     u = unit(typed(key), shape, dtype)
     width, rising, falling = sub(right, left), sub(mode, left), sub(right, mode)
@@ -701,7 +706,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
 
 
 @fused(static=("shape", "dtype"))
-def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
+def _wald(key: Array, mean: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     """Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin."""
     k1, k2 = subkeys(typed(key))
     mean = parameter(mean, dtype, shape)

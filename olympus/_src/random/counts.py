@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -37,16 +37,16 @@ _FEW, _STAND_IN = 10.0, 1e5
 _MANY = 2048.0
 
 
-def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+def _knuth(key: ArrayLike, rate: Array, dtype: DTypeLike, limit: int) -> Array:
     """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
     shape = typeof(rate).shape
     bound = neg(rate)
 
-    def go_on(state: Any) -> Any:
+    def go_on(state: PyTree) -> Array:
         i, _, _, log_product = state
         return bitwise_and(any_of(gt(log_product, bound)), lt(i, limit))
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array, Array]:
         i, count, key, log_product = state
         key, sub = subkeys(key)
         count = select(gt(log_product, bound), add(count, 1), count)
@@ -57,7 +57,7 @@ def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     return arithmetic.sub(while_loop(go_on, draw, start)[1], 1)
 
 
-def _log_probability(rate: Any, excess: Any) -> Any:
+def _log_probability(rate: Array, excess: Array) -> Array:
     """The logarithm of the probability of the count rate + excess, for large rates: no large
     numbers are subtracted from each other.
     """
@@ -74,7 +74,7 @@ def _log_probability(rate: Any, excess: Any) -> Any:
                                             div(1 / 12, count))))
 
 
-def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _rejection_step(rate: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
     """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted.
 
     Of a large rate the count is that above the whole part of the rate.
@@ -86,7 +86,7 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     inverse_alpha = add(1.1239, div(1.1328, arithmetic.sub(b, 3.4)))
     v_squeeze = arithmetic.sub(0.9277, div(3.6224, arithmetic.sub(b, 2.0)))
 
-    def step(u: Any, v: Any) -> tuple[Any, Any]:
+    def step(u: Array, v: Array) -> tuple[Array, Array]:
         us = arithmetic.sub(0.5, arithmetic.abs(u))
         beside = mul(add(div(mul(2.0, a), us), b), u)
         k = floor(add(add(beside, select(many, part, rate)), 0.43))
@@ -101,16 +101,16 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     return step
 
 
-def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+def _rejected(key: Array, rate: Array, dtype: DTypeLike, limit: int) -> Array:
     """Poisson numbers of rates of at least 10: Hörmann (1993), Insur. Math. Econ. 12, 39."""
     shape = typeof(rate).shape
     step = _rejection_step(rate)
 
-    def go_on(state: Any) -> Any:
+    def go_on(state: PyTree) -> Array:
         i, _, accepted, _ = state
         return bitwise_and(any_of(bitwise_not(accepted)), lt(i, limit))
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array, Array]:
         i, out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u = arithmetic.sub(unit(u_key, shape, typeof(rate).dtype), 0.5)
@@ -122,7 +122,7 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     return select(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
 
 
-def _whole(base: Any, excess: Any, dtype: Any) -> Any:
+def _whole(base: ArrayLike, excess: ArrayLike, dtype: DTypeLike) -> Array:
     """Sums of whole float32 numbers as integers, exact; the largest one for what is above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
     found = add(convert_element_type(base, wide),
@@ -132,7 +132,7 @@ def _whole(base: Any, excess: Any, dtype: Any) -> Any:
     return convert_element_type(select(above, full_like(found, most), found), dtype)
 
 
-def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
+def poisson_of(key: ArrayLike, lam: ArrayLike, dtype: DTypeLike) -> Array:
     """Poisson numbers of an array of rates in float32. The key is typed."""
     limit = int(dtypes.iinfo(dtype).max)
     few = bitwise_or(ne(lam, lam), lt(lam, _FEW))
@@ -145,7 +145,7 @@ def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
+def _poisson(key: ArrayLike, lam: ArrayLike, *, shape: Dims, dtype: Any) -> Any:
     return poisson_of(typed(key), parameter(lam, F32, shape), dtype)
 
 
@@ -177,7 +177,8 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _negative_binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+def _negative_binomial(key: ArrayLike, n: Any, p: ArrayLike, *, shape: Dims, dtype: DTypeLike
+                       ) -> Any:
     """Poisson numbers of a gamma rate."""
     n, p = parameter(n, F32, shape), parameter(p, F32, shape)
     gamma_key, poisson_key = subkeys(typed(key))
@@ -215,7 +216,7 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
 
 
 @fused(static=("shape", "dtype"))
-def _logseries(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+def _logseries(key: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DTypeLike) -> Any:
     given = dtypes.default_float()
     p = parameter(p, given, shape)
     u, v = (arithmetic.sub(1.0, unit(k, shape, given)) for k in subkeys(typed(key)))
@@ -228,12 +229,12 @@ def _logseries(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     return convert_element_type(out, dtype)
 
 
-def _limited(x: Any, dtype: Any) -> Any:
+def _limited(x: Array, dtype: DTypeLike) -> Array:
     """Floats at most the largest one that an integer dtype holds."""
     return arithmetic.min(x, full_like(x, _largest(dtype, typeof(x).dtype)))
 
 
-def _largest(dtype: Any, real: Any) -> float:
+def _largest(dtype: DTypeLike, real: Any) -> float:
     """The largest number of a float dtype that an integer dtype holds."""
     top = int(dtypes.iinfo(dtype).max)
     found = np.array(top, real)
@@ -267,7 +268,7 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _zipf(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
+def _zipf(key: ArrayLike, a: ArrayLike, *, shape: Dims, dtype: DTypeLike) -> Any:
     """Floors of Pareto numbers below the largest one, accepted by the ratio of the two laws."""
     given = dtypes.default_float()
     power = arithmetic.sub(parameter(a, given, shape), 1.0)
@@ -276,7 +277,7 @@ def _zipf(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
     least = exp(mul(neg(power), float(np.log(_largest(dtype, given)))))
     scale = expm1(mul(neg(power), float(np.log(2.0))))
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u, v = (arithmetic.sub(1.0, unit(k, shape, given)) for k in (u_key, v_key))

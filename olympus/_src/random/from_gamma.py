@@ -42,7 +42,7 @@ __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", 
 
 
 @fused(static=("shape", "dtype"))
-def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
+def _beta(key: Array, a: Array, b: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     """x / (x+y) of gamma numbers x and y, after division by the larger one."""
     logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True)
             for k, p in zip(subkeys(typed(key)), (a, b))]
@@ -73,7 +73,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
+def _dirichlet(key: ArrayLike, alpha: ArrayLike, *, shape: Dims, dtype: DTypeLike) -> Any:
     """Gamma numbers over their sum."""
     logs = gamma_of(typed(key), parameter(alpha, dtype, shape), log_space=True)
     last = len(shape) - 1
@@ -109,13 +109,13 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     return constrain("dirichlet", drawn, out_sharding)
 
 
-def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
+def _chisquare_of(key: Array, df: Array, shape: Dims, dtype: DTypeLike) -> Array:
     half = mul(0.5, parameter(df, dtype, shape))
     return mul(exp(gamma_of(key, half, log_space=True)), 2.0)
 
 
 @fused(static=("shape", "dtype"))
-def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
+def _chisquare(key: Array, df: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     return _chisquare_of(typed(key), df, shape, dtype)
 
 
@@ -141,7 +141,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype"))
-def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
+def _f(key: Array, dfnum: Array, dfden: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     above, below = (div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
                     for k, df in zip(subkeys(typed(key))[::-1], (dfnum, dfden)))
     return div(above, below)
@@ -166,7 +166,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 
 
 @fused(static=("shape", "dtype"))
-def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
+def _t(key: Array, df: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     normal_key, gamma_key = subkeys(typed(key))
     z = standard_normal(normal_key, shape, dtype)
     half = div(parameter(df, dtype, shape), 2.0)
@@ -194,7 +194,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     return drawn_with("t", _t, key, (df,), shape, dtype, out_sharding)
 
 
-def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any:
+def _generalized_normal_of(key: Array, power: Any, shape: Dims, dtype: DTypeLike) -> Array:
     """`power` is 1 / p."""
     size_key, sign_key = subkeys(key)
     drawn = gamma_of(size_key, power)
@@ -204,11 +204,11 @@ def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any
 
 
 @fused(static=("shape", "dtype"))
-def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+def _generalized_normal(key: Array, p: Array, *, shape: Dims, dtype: DTypeLike) -> Any:
     return _generalized_normal_of(typed(key), parameter(_inverse(p), dtype, shape), shape, dtype)
 
 
-def _inverse(p: Any) -> Any:
+def _inverse(p: ArrayLike) -> Array:
     """1 / p in the dtype of p, which JAX divides in, too."""
     return div(1.0, promote.inexact(p))
 
@@ -233,7 +233,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 
 @fused(static=("shape", "d", "dtype"))
-def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
+def _ball(key: ArrayLike, p: ArrayLike, *, shape: Dims, d: int, dtype: DTypeLike) -> Any:
     """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
     direction_key, size_key = subkeys(typed(key))
     whole = (*shape, d)

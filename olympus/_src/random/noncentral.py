@@ -30,7 +30,7 @@ __all__ = ["noncentral_chisquare", "noncentral_f"]
 _STEPS = 64
 
 
-def _slope(x: Any, df: Any, nonc: Any) -> Any:
+def _slope(x: Array, df: Array, nonc: Array) -> Array:
     """The derivative in nonc of the quantile at x: f(x; df+2, nonc) / f(x; df, nonc).
 
     By Bessel's functions it is x s(df/2 - 1), with s(v) = I[v+1](z) / (z I[v](z)), z² = x nonc, and
@@ -41,7 +41,7 @@ def _slope(x: Any, df: Any, nonc: Any) -> Any:
     high = add(v, float(_STEPS))
     root = sqrt(add(mul(add(high, 1.5), add(high, 1.5)), square))
 
-    def step(i: Any, s: Any) -> Any:
+    def step(i: Any, s: Array) -> Array:
         order = sub(high, convert_element_type(i, typeof(x).dtype))     # that of 1 / (2 order + …)
         return div(1.0, add(mul(2.0, order), mul(square, s)))
 
@@ -49,7 +49,7 @@ def _slope(x: Any, df: Any, nonc: Any) -> Any:
 
 
 @custom_jvp
-def _moved(x: Any, df: Any, nonc: Any) -> Any:
+def _moved(x: Array, df: Array, nonc: Array) -> Any:
     """x, a function of nonc as a quantile is."""
     return x
 
@@ -58,7 +58,7 @@ _moved.defjvps(lambda t, y, x, df, nonc: t, None,
                lambda t, y, x, df, nonc: mul(t, _slope(x, df, nonc)))
 
 
-def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
+def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DTypeLike) -> Array:
     """With df > 1 the square of a shifted normal number plus a chi-square one of df - 1.
 
     Else a chi-square number of df + 2 k with a Poisson number k of nonc / 2.
@@ -79,7 +79,8 @@ def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _noncentral_chisquare(key: Any, df: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
+def _noncentral_chisquare(key: Array, df: Array, nonc: Array, *, shape: Dims, dtype: DTypeLike
+                          ) -> Any:
     df, nonc = parameter(df, dtype, shape), parameter(nonc, dtype, shape)
     return _noncentral_of(typed(key), df, nonc, dtype)
 
@@ -115,7 +116,8 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
 
 
 @fused(static=("shape", "dtype"))
-def _noncentral_f(key: Any, dfnum: Any, dfden: Any, nonc: Any, *, shape: Dims, dtype: Any) -> Any:
+def _noncentral_f(key: Array, dfnum: Array, dfden: Array, nonc: Array, *, shape: Dims,
+                  dtype: DTypeLike) -> Any:
     dfnum, dfden, nonc = (parameter(x, dtype, shape) for x in (dfnum, dfden, nonc))
     above_key, below_key = subkeys(typed(key))
     half = mul(dfden, 0.5)
