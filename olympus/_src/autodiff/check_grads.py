@@ -117,7 +117,7 @@ def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float
 
 
 def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTree]],
-              args: Sequence[Array], atol: Tolerance = None, rtol: Tolerance = None,
+              args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
               eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the derivative that `f_jvp` gives in one direction against central differences of `f`.
 
@@ -156,7 +156,7 @@ def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
 
 
 def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]],
-              args: Sequence[Array], atol: Tolerance = None, rtol: Tolerance = None,
+              args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
               eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the pullback that `f_vjp` gives against central differences of `f`.
 
@@ -212,7 +212,7 @@ def _pulled(f: Callable[..., PyTree], *args: PyTree) -> PyTree:
     return pull(tree_map(partial(_direction, np.random.default_rng(1)), out))
 
 
-def check_grads(f: Callable[..., PyTree], args: Sequence[Array], order: int,
+def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
                 modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
                 rtol: Tolerance = None, eps: float | None = None, *, equal_nan: bool = False
                 ) -> None:

@@ -427,7 +427,7 @@ class Name(Primitive):
 name_p = Name("name")
 
 
-def checkpoint_name(x: Array, name: str) -> Array:
+def checkpoint_name(x: PyTree, name: str) -> PyTree:
     """`x`, with a name for the policies `save_only_these_names` and its like.
 
     Args:

@@ -433,7 +433,7 @@ def is_literal(x: Any) -> bool:
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
 
 
-def valid_olympustype(x: ArrayLike) -> bool:
+def valid_olympustype(x: object) -> bool:
     """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
 
     Args:

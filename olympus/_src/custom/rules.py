@@ -88,7 +88,7 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
-def zero_from_primal(val: Array, symbolic_zeros: bool = False) -> np.ndarray:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """The zero tangent of a value, or of each in a pytree.
 
     Args:

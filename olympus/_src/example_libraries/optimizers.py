@@ -446,7 +446,7 @@ def polynomial_decay(step_size: ArrayLike, decay_steps: ArrayLike, final_step_si
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: ArrayLike) -> Schedule:
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """values[0] up to the first boundary, then values[1] up to the second, …
 
     Args:

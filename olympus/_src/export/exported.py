@@ -184,7 +184,7 @@ class Exported:
         """
         return encode(self, vjp_order)
 
-    def call(self, *args: Array, **kwargs: PyTree) -> Any:
+    def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Call the function, from anywhere: eagerly, under jit, grad and vmap.
 
         Arguments have the structure, ranks and dtypes that were exported; ValueError otherwise.

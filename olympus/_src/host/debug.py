@@ -56,7 +56,7 @@ class DebugPrint(DebugCallback):
 debug_print_p = DebugPrint("debug_print")
 
 
-def print(fmt: str | None = None, *args: Array, ordered: bool = False, partitioned: bool = False,
+def print(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitioned: bool = False,
           skip_format_check: bool = False, _use_logging: bool = False, **kwargs: PyTree
           ) -> Callable[..., None] | None:
     """Print values when the program runs, also under jit, vmap (once per element), grad and scan.

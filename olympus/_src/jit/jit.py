@@ -27,7 +27,6 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
-from ..core.typing import IrValue
 from ..devices import devices
 from ..devices.array import stored
 from ..lax.sharding import constrain
@@ -625,7 +624,7 @@ class JitFunction:
         call = self.signature.call(args, kwargs)
         return Traced(self.program(call), self.name, self._placement(call, call.leaves))
 
-    def lower(self, *args: IrValue, **kwargs: PyTree) -> Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""
         return self.trace(*args, **kwargs).lower()
 

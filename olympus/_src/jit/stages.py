@@ -20,7 +20,7 @@ from ..base.typing import PyTree
 from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
 from ..core.trace import Tracer, typeof
-from ..core.typing import Aval, IrValue
+from ..core.typing import Aval
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
 from ..lowering.linking import external, internal
@@ -63,7 +63,7 @@ class Wrapped(Protocol):
         """Trace for these arguments (arrays, or anything with a shape and a dtype)."""
         raise NotImplementedError
 
-    def lower(self, *args: IrValue, **kwargs: PyTree) -> Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""
         raise NotImplementedError
 

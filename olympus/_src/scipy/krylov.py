@@ -167,7 +167,7 @@ def _info(residual: Array, least: ArrayLike, steps: Array) -> Array:
 
 def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
        atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
-       ) -> tuple[Array, Array]:
+       ) -> tuple[PyTree, Any]:
     """Solve A x = b for a Hermitian, positive definite A by conjugate gradients.
 
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952. The
@@ -221,7 +221,7 @@ def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Arra
 
 def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
              atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
-             ) -> tuple[Array, Array]:
+             ) -> tuple[PyTree, Any]:
     """Solve A x = b for any regular A by stabilised biconjugate gradients.
 
     Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
@@ -287,7 +287,7 @@ def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: A
 def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
           atol: float = 0.0, restart: int = 20, maxiter: int | None = None,
           M: ArrayLike | Operator | None = None, solve_method: str = "batched"
-          ) -> tuple[Array, Array]:
+          ) -> tuple[PyTree, Any]:
     """Solve A x = b for any regular A by least residuals over Krylov spaces.
 
     Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric

@@ -247,7 +247,7 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
                            radius=radius, axes=axis)
 
 
-def gaussian_filter(input: ArrayLike, sigma: ArrayLike, order: int | Sequence[int] = 0, *,
+def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0, *,
                     mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0,
                     truncate: float = 4.0, radius: int | Sequence[int] | None = None,
                     axes: int | Sequence[int] | None = None) -> Array:
@@ -297,7 +297,7 @@ def _gaussian(x: Array, sigmas: Any, cval: ArrayLike, *, orders: tuple[int, ...]
     return x.astype(dtype)
 
 
-def gaussian_laplace(input: ArrayLike, sigma: ArrayLike, *, mode: str | Sequence[str] = "reflect",
+def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] = "reflect",
                      cval: ArrayLike = 0.0) -> Array:
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
@@ -312,7 +312,7 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike, *, mode: str | Sequence
                for order in _units(input, 2))
 
 
-def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike, *,
+def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
                                 mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0
                                 ) -> Array:
     """The norm of the gradient of an image smoothed by a Gaussian.

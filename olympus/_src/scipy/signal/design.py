@@ -166,7 +166,7 @@ def _decibels(name: str, what: str, value: float) -> float:
 
 
 def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool = False,
-           output: str = "ba", fs: float | None = None) -> Array:
+           output: str = "ba", fs: float | None = None) -> Any:
     """Butterworth's filter, which is as flat as can be in its band.
 
     The numbers are computed on the host in float64. In float32, "sos" keeps more of them than "ba".
@@ -192,8 +192,8 @@ def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool
     return _given_as("butter", filter, output)
 
 
-def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low", analog: bool = False,
-           output: str = "ba", fs: float | None = None) -> Array:
+def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
+           analog: bool = False, output: str = "ba", fs: float | None = None) -> Any:
     """Chebyshev's filter of the first kind: equal ripples in the band, and a steep edge.
 
     Args:
@@ -213,8 +213,8 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low", a
     return _given_as("cheby1", _designed("cheby1", prototype, Wn, btype, analog, fs), output)
 
 
-def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low", analog: bool = False,
-           output: str = "ba", fs: float | None = None) -> Array:
+def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
+           analog: bool = False, output: str = "ba", fs: float | None = None) -> Any:
     """Chebyshev's filter of the second kind: flat in its band, equal ripples beyond.
 
     Args:

@@ -43,7 +43,7 @@ __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "s
 # Trends ------------------------------------------------------------------------------------------
 
 @fused(static=("axis", "type", "bp", "overwrite_data"))
-def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: ArrayLike = 0,
+def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
             overwrite_data: Any = None) -> Array:
     """A signal less the line, or the mean, that fits it best.
 
@@ -225,8 +225,8 @@ def extended(name: str, x: Any, boundary: Any, half: int) -> Any:
 
 
 @fused(static=(*_SPECTRUM, "boundary", "padded"))
-def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int | None = 256,
-         noverlap: int | None = None, nfft: int | None = None, detrend: bool = False,
+def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = 256,
+         noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
          axis: int = -1, scaling: str = "spectrum") -> tuple[Array, Array, Array]:
     """The Fourier transforms of a signal's segments, which overlap.
@@ -275,7 +275,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int |
 @fused(static=(*_SPECTRUM, "average"))
 def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "hann",
         nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-        detrend: str = "constant", return_onesided: bool = True, scaling: str = "density",
+        detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
         axis: int = -1, average: str = "mean") -> tuple[Array, Array]:
     """The cross spectral density of two signals, by Welch's method of averaging over segments.
 
@@ -350,7 +350,7 @@ def _products(name: str, x: ArrayLike, y: Any, fs: ArrayLike, window: ArrayLike,
 
 
 def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None,
-          noverlap: int | None = None, nfft: int | None = None, detrend: str = "constant",
+          noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
           average: str = "mean") -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method of averaging over segments.
