@@ -22,6 +22,12 @@ scaled(x)  # mistake
 scaled(x, 2.0, 3.0)  # mistake
 olympus.jit(scaled)(x, "text")  # mistake
 olympus.vmap(scaled)("text", 2.0)  # mistake
+olympus.grad(scaled)("text", 2.0)  # mistake
+olympus.grad(scaled)(x, 2.0, 3.0)  # mistake
+olympus.value_and_grad(scaled)(x)  # mistake
+olympus.checkpoint(scaled)(x, bye=2.0)  # mistake
+olympus.jit(olympus.vmap(scaled))(x, "text")  # mistake
+olympus.jit(scaled).lower(x)  # mistake
 onp.sin([object()])  # mistake
 onp.sum(x, axis="rows")  # mistake
 random.normal(key, shape="3")  # mistake
@@ -31,8 +37,16 @@ olympus.jit(scaled, static_argnum=1)  # mistake
 
 # Names that are not there.
 onp.sine(x)  # mistake
+onp.linalg.xyz(x)  # mistake
+onp.fft.ftt(x)  # mistake
 olympus.gard(scaled)  # mistake
 lax.ad(x, x)  # mistake
+lax.linalg.choleski(x)  # mistake
+nn.rellu(x)  # mistake
+nn.initializers.glorot(key, (2, 2))  # mistake
+random.norml(key)  # mistake
+olympus.tree.mapp(onp.sin, x)  # mistake
+olympus.jit(scaled).lowered(x, 2.0)  # mistake
 olympus.scipy.special.gama(x)  # mistake
 print(olympus.scipy.specials)  # mistake
 onp.linalg.sdv(x)  # mistake
@@ -48,6 +62,10 @@ q: Array = onp.linalg.qr(x)  # mistake
 values: Array = onp.unique(x, return_counts=True)  # mistake
 pair: tuple[Array, Array, Array] = olympus.value_and_grad(scaled)(x, 2.0)  # mistake
 name: int = olympus.jit(scaled)(x, 2.0)  # mistake
+label: str = lax.add(x, x)  # mistake
+draw: int = random.normal(key, (3,))  # mistake
+shown: bytes = nn.softmax(x)  # mistake
+rows: list[int] = olympus.vmap(scaled)(x, 2.0)  # mistake
 
 # What an immutable array refuses.
 x[0] = 1.0  # mistake

@@ -125,7 +125,7 @@ def _target(where: Any) -> _Target:
                      "olympus.devices().")
 
 
-def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
+def _put(tree: PyTree, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
     device, memory, parts, layout = target
     aval: Any
     if layout is not None:
@@ -173,7 +173,7 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
     return moved
 
 
-def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
+def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> object:
     """An array cut over devices."""
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
@@ -200,7 +200,7 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
     return moved
 
 
-def _summed(x: Any, sharding: Any) -> Any:
+def _summed(x: Any, sharding: object) -> object:
     """An array whose terms are added up, if devices hold terms, and are to hold something else."""
     present = x._sharding
     if not unreduced(present) or present == sharding:
@@ -209,7 +209,7 @@ def _summed(x: Any, sharding: Any) -> Any:
         spec=present.spec.update(unreduced=frozenset())))
 
 
-def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
+def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
     """An array under another sharding; through the host only where that is a CPU's own memory."""
     present = x._sharding
     if present == sharding and x._committed:
@@ -245,7 +245,7 @@ def _moved_in_job(x: Any, sharding: Any) -> Any:
     return _put_in_job(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def _put_in_job(value: np.ndarray, sharding: Any, weak_type: bool = False) -> Any:
+def _put_in_job(value: np.ndarray, sharding: object, weak_type: bool = False) -> object:
     """A NumPy array cut over devices; AssertionError unless all processes give the same."""
     if current.num_processes > 1 and {d.process_index for d in device_tuple(sharding)} == set(
             range(current.num_processes)):
@@ -266,7 +266,7 @@ def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
     return moved_by_devices(x, sharding)
 
 
-def moved_by_devices(x: Any, sharding: Any) -> Any:
+def moved_by_devices(x: Any, sharding: Any) -> object:
     """An array under a sharding of other tiles, without the host where devices can do it."""
     aval, indices, devices, _ = parts_of(x.aval, sharding)
     here = device_tuple(x._sharding)
@@ -284,7 +284,7 @@ def moved_by_devices(x: Any, sharding: Any) -> Any:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def _in_memory(x: Any, memory: str | None) -> Any:
+def _in_memory(x: Any, memory: str | None) -> object:
     """The array in a memory of the device where it is."""
     if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
         return x
@@ -351,7 +351,7 @@ def copy_to_host_async(x: T) -> T:
     return x
 
 
-def _arrays(x: Any) -> list[Any]:
+def _arrays(x: object) -> list[Any]:
     leaves = [stored(leaf) for leaf in tree_flatten(x)[0]]
     return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
 

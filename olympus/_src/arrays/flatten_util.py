@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
+from ..base.typing import Array, DType
 from ..core.trace import typeof
 from ..jit.arguments import as_arrays, leaf_path
 from ..lax.arithmetic import real
@@ -16,6 +17,7 @@ from ..lax.slicing import concatenate, split
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.tree import tree_flatten
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["ravel_pytree"]
 
@@ -25,11 +27,12 @@ class Unravel:
 
     __slots__ = ("tree", "types", "dtype")
 
-    def __init__(self, tree: Any, types: Sequence[tuple[tuple[int, ...], Any]], dtype: Any) -> None:
+    def __init__(self, tree: PyTreeDef, types: Sequence[tuple[tuple[int, ...], Any]], dtype: DType
+                 ) -> None:
         self.tree, self.types, self.dtype = tree, tuple(types), dtype
 
     @api_boundary
-    def __call__(self, vector: Any) -> Any:
+    def __call__(self, vector: Array) -> Any:
         aval = typeof(vector)
         sizes = [prod(shape) for shape, _ in self.types]
         if aval.shape != (sum(sizes),):
@@ -56,7 +59,7 @@ class Unravel:
         return hash(self._key())
 
 
-def _convert(x: Any, dtype: Any) -> Any:
+def _convert(x: Array, dtype: DType) -> Array:
     if dtypes.is_complex(typeof(x).dtype) and not dtypes.is_complex(dtype):
         x = real(x)     # of a leaf that was real beside a complex one
     return x if typeof(x).dtype == dtype else convert_element_type(x, dtype)

@@ -39,7 +39,7 @@ def _gather(mesh: Mesh) -> Callable[[Any], Any]:
     return jit(_same, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
-def _same(x: Any) -> Any:
+def _same(x: object) -> object:
     return x
 
 
@@ -61,7 +61,7 @@ def _bytes_of_all(mine: np.ndarray) -> np.ndarray:
         restore_mesh(around)
 
 
-def _values(name: str, leaves: Sequence[Any]) -> list[np.ndarray]:
+def _values(name: str, leaves: Sequence[object]) -> list[np.ndarray]:
     found = []
     for x in leaves:
         value = np.asarray(x)

@@ -55,7 +55,7 @@ class Names:
         if public is not None:
             self.homes.append(public)
 
-    def find(self, attribute: str) -> Any:
+    def find(self, attribute: str) -> object:
         """The object of that name; AttributeError if there is none."""
         if attribute == "__all__":
             return self.public()
@@ -81,7 +81,7 @@ class Names:
         except ModuleNotFoundError:
             raise MissingName(self, attribute) from None
 
-    def keep(self, attribute: str, value: Any) -> Any:
+    def keep(self, attribute: str, value: object) -> object:
         """Let the module itself have the name from now on."""
         vars(sys.modules[self.name])[attribute] = value
         return value
@@ -127,7 +127,7 @@ def asker() -> str:
     return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> object:
     """The module of that name, imported; None if there is none."""
     try:
         return importlib.import_module(name) if importlib.util.find_spec(name) else None
@@ -174,7 +174,7 @@ class Finder:
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing: names are looked up when they are asked for."""
 
-    def find_distributions(self, context: Any) -> Iterator[Any]:
+    def find_distributions(self, context: object) -> Iterator[Any]:
         """What `importlib.metadata` finds of the distribution `jax`."""
         return _metadata.distributions(context)
 

@@ -20,7 +20,7 @@ class Avals(dict[type, Callable[[Any], Any]]):
         FOREIGN_AVALS[kind] = aval_of
 
 
-def _numpy_aval(x: Any) -> Any:
+def _numpy_aval(x: object) -> object:
     return typeof(np.asarray(x))
 
 

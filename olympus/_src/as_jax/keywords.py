@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from ..base.util import wraps
 from . import spellings
@@ -11,7 +10,7 @@ from . import spellings
 __all__ = ["respelled"]
 
 
-def respelled(value: Any) -> Any:
+def respelled(value: object) -> object:
     """A function that takes JAX's names of its parameters, too; anything else as it is.
 
     The few functions that have such parameters are wrapped, and no other.
@@ -24,6 +23,6 @@ def respelled(value: Any) -> Any:
         return value
 
     @wraps(value)
-    def function(*args: Any, **options: Any) -> Any:
+    def function(*args: object, **options: object) -> object:
         return value(*args, **{spellings.ours(k): v for k, v in options.items()})
     return function

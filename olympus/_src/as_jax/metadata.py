@@ -5,7 +5,6 @@ Apart from the finder, since it loads the standard library's reader of metadata.
 
 from collections.abc import Iterator
 from importlib.metadata import Distribution, DistributionFinder
-from typing import Any
 
 from .release import __version__
 
@@ -21,7 +20,7 @@ class Jax(Distribution):
         return (f"Metadata-Version: 2.1\nName: jax\nVersion: {__version__}\n"
                 "Summary: Olympus under JAX's name\n")
 
-    def locate_file(self, path: Any) -> Any:
+    def locate_file(self, path: object) -> object:
         raise FileNotFoundError(f"{path}: the distribution jax has no files; Olympus answers for "
                                 "it in this process.")
 

@@ -20,7 +20,7 @@ _flags: Any = lazy_module("absl.flags")
 def _respelling(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose errors have JAX's names of options."""
     @functools.wraps(method)
-    def respelt(self: Any, *args: Any) -> Any:
+    def respelt(self: Any, *args: object) -> object:
         try:
             return method(self, *args)
         except (AttributeError, TypeError, ValueError) as error:
@@ -34,7 +34,7 @@ class Configuration:
     __slots__ = ()
 
     @_respelling
-    def update(self, name: str, val: Any) -> None:
+    def update(self, name: str, val: object) -> None:
         """Set an option for the process; 1 and 0 are True and False."""
         spelt = spellings.ours(name)
         boolean = type(val) is int and isinstance(_ours.read(spelt), bool)

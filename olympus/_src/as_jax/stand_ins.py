@@ -19,7 +19,7 @@ class StandIn(type):
 
     what: str   # what it needs
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: object) -> Any:
         raise NotImplementedError(
             f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls.what}, "
             "planned but not there yet; see docs/coming_from_jax.md for what to do instead.")
@@ -30,7 +30,7 @@ class StandIn(type):
         return _made(cls.__module__, f"{cls.__qualname__}.{name}", cls.what)
 
 
-def _made(module: str, name: str, what: str) -> Any:
+def _made(module: str, name: str, what: str) -> object:
     return StandIn(name.rpartition(".")[2], (), {
         "__module__": module, "__qualname__": name, "what": what,
         "__init_subclass__": classmethod(lambda cls, **_: None)})
@@ -47,7 +47,7 @@ def planned(adapter: str, what: str, names: str) -> Callable[[str], Any]:
     module = "jax" + adapter.partition(".adapters")[2]
     made = {name: _made(module, name, what) for name in names.split()}
 
-    def find(name: str) -> Any:
+    def find(name: str) -> object:
         if name not in made:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return made[name]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
-from ..base.typing import DTypeLike, PyTree
+from ..base.typing import Array, DTypeLike, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import has_tangent
@@ -51,7 +51,7 @@ def _tolerance(given: Tolerance, *trees: PyTree) -> float:
                default=_SCALES[52][0])
 
 
-def _direction(rng: np.random.Generator, x: Any) -> np.ndarray:
+def _direction(rng: np.random.Generator, x: object) -> np.ndarray:
     """Normal numbers shaped and typed as tangents of `x`."""
     aval = typeof(x)
     if not has_tangent(aval):
@@ -62,7 +62,7 @@ def _direction(rng: np.random.Generator, x: Any) -> np.ndarray:
     return np.asarray(t).astype(aval.dtype)
 
 
-def _wide(x: Any) -> np.ndarray:
+def _wide(x: object) -> np.ndarray:
     """A value in double precision, so that differences and sums are exact enough."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
@@ -83,7 +83,7 @@ def _difference(up: PyTree, down: PyTree, eps: float) -> PyTree:
 class _Line:
     """A step to either side of the arguments along a direction, rounded as the arguments are."""
 
-    def __init__(self, args: Sequence[Any], eps: float | None) -> None:
+    def __init__(self, args: Sequence[Array], eps: float | None) -> None:
         self.args = device_put(tuple(args))
         self.eps = _step(self.args) if eps is None else eps
         rng = np.random.default_rng(0)      # a check that fails fails again
@@ -118,7 +118,7 @@ def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float
 
 
 def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTree]],
-              args: Sequence[Any], atol: Tolerance = None, rtol: Tolerance = None,
+              args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
               eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the derivative that `f_jvp` gives in one direction against central differences of `f`.
 
@@ -155,10 +155,9 @@ def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
                           if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))
 
 
-def check_vjp(f: Callable[..., PyTree],
-              f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]], args: Sequence[Any],
-              atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = 1e-4,
-              err_msg: str = "", *, equal_nan: bool = False) -> None:
+def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]],
+              args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
+              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
     """Hold the pullback that `f_vjp` gives against central differences of `f`.
 
     Compared are two numbers: a random cotangent times the difference along a random direction, and
@@ -203,19 +202,19 @@ def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[s
                 _check(further, args, order - 1, modes, f"the {words} derivative of {name}", how)
 
 
-def _pushed(f: Callable[..., PyTree], tangents: PyTree, *args: Any) -> PyTree:
+def _pushed(f: Callable[..., PyTree], tangents: PyTree, *args: PyTree) -> PyTree:
     return jvp(f, args, tangents)[1]
 
 
-def _pulled(f: Callable[..., PyTree], *args: Any) -> PyTree:
+def _pulled(f: Callable[..., PyTree], *args: PyTree) -> PyTree:
     out, pull = vjp(f, *args)
     return pull(tree_map(partial(_direction, np.random.default_rng(1)), out))
 
 
-def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
+def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
                 modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
-                rtol: Tolerance = None, eps: float | None = None, *,
-                equal_nan: bool = False) -> None:
+                rtol: Tolerance = None, eps: float | None = None, *, equal_nan: bool = False
+                ) -> None:
     """Hold derivatives of a function up to an order against central differences.
 
     Each order is the difference of the one before, in a random direction, the same in every run;

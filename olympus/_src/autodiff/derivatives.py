@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from typing import Literal as Exactly
 
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import AxisName, P, PyTree, R
+from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
@@ -60,6 +60,7 @@ from ..types.tree import (
     register_pytree_node,
     tree_flatten,
 )
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
@@ -80,7 +81,7 @@ class FlatFunction:
         self.out_tree: Any = None
         self.aux: Any = None
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: Array) -> list[Array]:
         out = self.call(leaves)
         if self.has_aux:
             out, aux = split_aux(self.what, self.fun, out)
@@ -91,11 +92,11 @@ class FlatFunction:
         self.check(out, outs)
         return outs
 
-    def check(self, out: Any, outs: Sequence[Any]) -> None:
+    def check(self, out: Array | Sequence[Array | Sequence[Array]], outs: Sequence[Array]) -> None:
         """TypeError for a result that the transformation does not take."""
 
 
-def split_aux(what: str, fun: Any, out: Any) -> tuple[Any, Any]:
+def split_aux(what: str, fun: object, out: object) -> tuple[Any, Any]:
     """The result and auxiliary data that `has_aux=True` promises."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         size = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""
@@ -104,7 +105,7 @@ def split_aux(what: str, fun: Any, out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def without_tangents(aux: Any) -> Any:
+def without_tangents(aux: object) -> object:
     """Auxiliary data as the enclosing trace sees it; leaves may be anything."""
     trace = ctx.trace
     leaves, tree = tree_flatten(aux)
@@ -118,14 +119,15 @@ class Linearized:
 
     __slots__ = ("program", "avals", "out_avals", "active_in", "active_out")
 
-    def __init__(self, program: ClosedOlympuspr, avals: Sequence[Any], out_avals: Sequence[Any],
-                 active_in: Sequence[bool], active_out: Sequence[bool]) -> None:
+    def __init__(self, program: ClosedOlympuspr, avals: Sequence[ShapedArray],
+                 out_avals: Sequence[ShapedArray], active_in: Sequence[bool],
+                 active_out: Sequence[bool]) -> None:
         self.program, self.avals, self.out_avals = program, avals, out_avals
         self.active_in, self.active_out = active_in, active_out
 
 
-def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals: Sequence[Any]
-                   ) -> tuple[list[Any], Linearized]:
+def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[ArrayLike],
+                   avals: Sequence[ShapedArray]) -> tuple[list[Any], Linearized]:
     """Results of a flat function at the primals, and its derivative there as a program."""
     parent = ctx.trace
     # The tape passes known values on to the caller's trace, where primals are as concrete as they
@@ -146,7 +148,8 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
                             [type(t) is not Zero for t in out_tangents])
 
 
-def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None]
+              ) -> list[Any]:
     """Cotangents of all inputs, as arrays, from those of all outputs."""
     pr = lin.program.olympuspr
     # One cotangent for each input of the program, that is for each active argument, in order.
@@ -156,7 +159,7 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
             zeros_of(aval.to_tangent_aval()) for aval, active in zip(lin.avals, lin.active_in)]
 
 
-def instantiate(x: Any, aval: Any) -> Any:
+def instantiate(x: Any, aval: ShapedArray) -> Any:
     """A tangent or cotangent as users get it: zeros made, literals turned into arrays, and as
     weakly typed as the primal."""
     if type(x) is Zero:
@@ -173,7 +176,7 @@ def instantiate(x: Any, aval: Any) -> Any:
         x, have.update(weak_type=aval.weak_type))
 
 
-def one(aval: ShapedArray, out: Any) -> Any:
+def one(aval: ShapedArray, out: Array) -> Any:
     """The cotangent that `grad` starts from, of a result `out`: a scalar constant."""
     if evaluating():
         unit = Literal(1, aval)     # what computes with it finds it on the device
@@ -244,13 +247,13 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
 
 
 def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomorphic: bool,
-              allow_int: bool, reduce_axes: Sequence[Any], with_value: bool) -> Callable:
+              allow_int: bool, reduce_axes: Sequence[object], with_value: bool) -> Callable:
     check_callable(what, fun)
     numbers = check_argnums(what, argnums)
     check_reduce_axes(what, reduce_axes)
 
     @wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: PyTree, **kwargs: PyTree) -> object:
         try:
             positions, chosen = select(what, fun, numbers, args)
             leaves, in_tree = tree_flatten(chosen)
@@ -259,7 +262,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             avals = check_arrays(what, fun, leaves, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
-            def call(xs: Sequence[Any]) -> Any:
+            def call(xs: Sequence[Array]) -> Any:
                 full = substitute(args, positions, numbers, in_tree.unflatten(xs))
                 return fun(*full, **kwargs)
 
@@ -284,7 +287,7 @@ class ScalarFunction(FlatFunction):
 
     __slots__ = ("holomorphic",)
 
-    def check(self, out: Any, outs: Sequence[Any]) -> None:
+    def check(self, out: Any, outs: Sequence[Array]) -> None:
         what, name = self.what, name_of(self.fun)
         if len(outs) != 1 or outs[0] is not out:    # a container of one array is no scalar
             hint = " pass has_aux=True for auxiliary results;" if isinstance(out, tuple) else ""
@@ -305,21 +308,21 @@ class ScalarFunction(FlatFunction):
             raise TypeError(f"{what}: {name}: {real_outputs(what, aval)}; {hint}.")
 
 
-def real_outputs(what: str, aval: Any) -> str:
+def real_outputs(what: str, aval: ShapedArray) -> str:
     """What is wrong with a result of another dtype."""
     return (f"{what} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {aval.dtype}")
 
 
-def check_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
+def check_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
     """ValueError unless empty."""
     if reduce_axes:
         raise ValueError(f"{what}: reduce_axes={reduce_axes!r} given; it must be empty; sum over "
                          "named axes with lax.psum inside the function.")
 
 
-def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[int],
-                 trees: Sequence[Any], holomorphic: bool, allow_int: bool) -> None:
+def check_inputs(what: str, fun: Any, avals: Sequence[ShapedArray], positions: Sequence[int],
+                 trees: Sequence[object], holomorphic: bool, allow_int: bool) -> None:
     """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
         kind = dtypes.scalar_kind(aval.dtype)
@@ -393,7 +396,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
     return (*result, flat.aux) if has_aux else result
 
 
-def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def _directions(avals: Sequence[ShapedArray], tangents: Sequence[ArrayLike]) -> list[Any]:
     """Tangents as forward mode takes them: symbolic zeros for integers."""
     moving = list(map(has_tangent, avals))
     # The float0 arrays that users give for integers are never operands of anything.
@@ -402,14 +405,15 @@ def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
             for a, moves in zip(avals, moving)]
 
 
-def _structure_error(what: str, given: str, other: str, required: Any, found: Any, error: type
+def _structure_error(what: str, given: str, other: str, required: object, found: object, error: type
                      ) -> None:
     places = "; ".join(explain_mismatch(required, found)[:4])
     raise error(f"{what}: {given} have another structure than {other}: {places}; equal structures "
                 "are required; pass one array per array.")
 
 
-def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) -> None:
+def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Callable[[], str]
+                   ) -> None:
     """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
     required = aval.to_tangent_aval()
     jvp = what == "jvp"
@@ -451,7 +455,7 @@ class Meta:
 
     __slots__ = ("lin", "in_tree", "out_tree", "name", "argument")
 
-    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, name: str,
+    def __init__(self, lin: Linearized, in_tree: PyTreeDef, out_tree: PyTreeDef, name: str,
                  argument: Sequence[int | None]) -> None:
         self.lin, self.in_tree, self.out_tree, self.name = lin, in_tree, out_tree, name
         self.argument = argument    # which leaf of the arguments each constant is, if it is one
@@ -494,7 +498,7 @@ class Pullback(LinearMap):
     __slots__ = ()
 
     @property
-    def args_res(self) -> list[Any]:
+    def args_res(self) -> list[Array]:
         """The arguments, as far as they are kept: `NotNeeded()` stands for what is not read,
         `NotSaved()` for what `saveable_args` said not to keep. Set it to give these.
         """
@@ -519,7 +523,7 @@ class Pullback(LinearMap):
         self.consts = given
 
     @api_boundary
-    def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
+    def __call__(self, *out_cts: object) -> tuple[Any, ...]:
         meta = self.meta
         if len(out_cts) != 1:
             raise TypeError(f"vjp: the function returned by vjp applied to {meta.name} was called "
@@ -539,7 +543,7 @@ class Pullback(LinearMap):
         cts = [next(active) if a else None for a in meta.lin.active_out]
         return meta.in_tree.unflatten(pull_back(meta.lin, self.consts, cts))
 
-    def _check(self, index: int, aval: Any, ct: Any) -> None:
+    def _check(self, index: int, aval: ShapedArray, ct: ArrayLike) -> None:
         required = aval.to_tangent_aval()
         if is_float0(required):
             return              # nothing depends on it, whatever it is
@@ -561,7 +565,7 @@ class LackingPullback(Pullback):
 
     __slots__ = ()
 
-    def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
+    def __call__(self, *out_cts: object) -> tuple[Any, ...]:
         lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
             self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
         if lacking:
@@ -577,7 +581,7 @@ class Pushforward(LinearMap):
     __slots__ = ()
 
     @api_boundary
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: ArrayLike) -> Any:
         meta = self.meta
         lin = meta.lin
         leaves, tree = tree_flatten(tangents)
@@ -699,7 +703,7 @@ def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]
     """The function, without derivatives by some of the arguments' arrays."""
     # Not by closing over them: the pullback returns a cotangent, here zeros, for each argument.
     @wraps(fun)
-    def inner(*args: Any) -> Any:
+    def inner(*args: PyTree) -> object:
         leaves, tree = tree_flatten(args)
         return fun(*tree.unflatten([x if d else stop_gradient(x) for x, d in zip(
             leaves, differentiated, strict=True)]))
@@ -763,17 +767,17 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
     numbers = check_argnums("fwd_and_bwd", argnums)
 
     @wraps(fun)
-    def fwd(*args: Any, **kwargs: Any) -> Any:
+    def fwd(*args: PyTree, **kwargs: PyTree) -> object:
         positions, chosen = select("fwd_and_bwd", fun, numbers, args)
 
-        def partial(*xs: Any) -> Any:
+        def partial(*xs: object) -> Any:
             value = xs if isinstance(numbers, tuple) else xs[0]
             return fun(*substitute(args, positions, numbers, value), **kwargs)
 
         primals = chosen if isinstance(numbers, tuple) else (chosen,)
         return _derivative("fwd_and_bwd", Pullback, partial, primals, has_aux)
 
-    def bwd(residuals: Pullback, cotangent: Any) -> Any:
+    def bwd(residuals: Pullback, cotangent: object) -> object:
         cts = residuals(cotangent)
         return cts if isinstance(numbers, tuple) else cts[0]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import P, PyTree
+from ..base.typing import Array, P, PyTree
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..core.context import under
@@ -37,7 +37,9 @@ from ..lax.shape import reshape, zeros_of
 from ..lax.sharding import as_typed
 from ..lax.slicing import split
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten
+from ..types.tree_registry import PyTreeDef
 from .derivatives import (
     ArgNums,
     FlatFunction,
@@ -132,7 +134,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     numbers = check_argnums(what, argnums)
 
     @wraps(fun)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_of(*args: Array, **kwargs: PyTree) -> Any:
         try:
             positions, chosen = select(what, fun, numbers, args)
             leaves, in_tree = tree_flatten(chosen)
@@ -142,7 +144,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
                 _check_real(fun, avals, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
-            def call(xs: Sequence[Any]) -> Any:
+            def call(xs: Sequence[Array]) -> Any:
                 full = substitute(args, positions, numbers, in_tree.unflatten(xs))
                 return fun(*full, **kwargs)
 
@@ -159,8 +161,8 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     return jacobian_of
 
 
-def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees: Sequence[Any]
-                ) -> None:
+def _check_real(fun: Any, avals: Sequence[ShapedArray], positions: Sequence[int],
+                trees: Sequence[Array]) -> None:
     for i, aval in enumerate(avals):
         if not dtypes.is_floating(aval.dtype):
             raise TypeError(f"jacfwd: argument {leaf_name(fun, positions, trees, i)} of "
@@ -171,7 +173,8 @@ def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees:
                                "convert it to float, or leave it out of argnums."))
 
 
-def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomorphic: bool) -> None:
+def _check_results(what: str, fun: Any, avals: Sequence[ShapedArray], tree: PyTreeDef,
+                   holomorphic: bool) -> None:
     for i, aval in enumerate(avals):
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: {what} "
@@ -186,14 +189,14 @@ def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomor
 
 # Blocks: per output the list of derivatives by each input ----------------------------------------
 
-def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
+def _units(avals: Sequence[Any]) -> tuple[Sequence[Array], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
     # Under a trace the operations become part of the caller's program.
     make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
     return make(tuple(avals)), sum(a.size for a in avals)
 
 
-def _unit_arrays(avals: tuple[Any, ...]) -> list[Any]:
+def _unit_arrays(avals: tuple[Any, ...]) -> Sequence[Array]:
     total, offset, units = sum(a.size for a in avals), 0, []
     for aval in avals:
         shape = (total, aval.size)
@@ -219,7 +222,7 @@ def _columns(lin: Linearized) -> list[list[Any]]:
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 
-def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
+def _cut(column: Any, out: ShapedArray, avals: Sequence[ShapedArray], total: int) -> list[Any]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
     # Zeros of the integer's own dtype, not of float0.
@@ -233,7 +236,7 @@ def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     return [reshape(part, (*out.shape, *a.shape)) for part, a in zip(parts, avals)]
 
 
-def _zeros(aval: Any, before: Sequence[Any], behind: Sequence[Any]) -> Any:
+def _zeros(aval: Any, before: Sequence[Any], behind: Sequence[Any]) -> object:
     """Zeros of a type, with more axes in front and at the end, which are not cut."""
     for n in reversed(before):
         aval = aval.with_axis(0, n)
@@ -248,7 +251,7 @@ def _rows(lin: Linearized) -> list[list[Any]]:
     places = [i for i, active in enumerate(lin.active_in) if active]
     ins: list[Any] = [None] * len(lin.avals)
     if total and places:
-        def backward(*cts: Any) -> list[Any]:
+        def backward(*cts: Array) -> list[Array]:
             found = pull_back(lin, lin.program.consts, cts)
             return [found[i] for i in places]
 
@@ -261,7 +264,8 @@ def _rows(lin: Linearized) -> list[list[Any]]:
     return [list(row) for row in zip(*by_input)] if by_input else [[] for _ in lin.out_avals]
 
 
-def _stack(value: Any, aval: Any, outs: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+def _stack(value: Any, aval: ShapedArray, outs: Sequence[ShapedArray], sizes: Sequence[int]
+           ) -> list[Any]:
     """The derivatives of each output by one input, from those of all of them along axis 0."""
     tangent = aval.to_tangent_aval()
     if value is None:

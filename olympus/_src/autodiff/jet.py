@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import Noted
 from ..core.primitive import Primitive
 from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
 from ..jit.arguments import as_arrays, check_arrays
 from ..lax.convert import convert_element_type
-from ..types.avals import has_tangent
+from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
@@ -90,7 +90,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     arrays = as_arrays(leaves)
     scaled = [_scaled(terms, x, factorial_scaled) for x, terms in zip(arrays, given, strict=True)]
 
-    def flat(*xs: Any) -> tuple[list[Any], Any]:
+    def flat(*xs: object) -> tuple[list[Any], Any]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
         return as_arrays(outs), out_tree
 
@@ -101,7 +101,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 
 
-def _series_of(i: int, tree: Any, terms: Any) -> list[Any]:
+def _series_of(i: int, tree: PyTree, terms: object) -> list[Array]:
     """The list of terms of each leaf of an argument."""
     found = tree.flatten_up_to(terms)
     for leaf in found:
@@ -128,7 +128,7 @@ def _scaled(terms: Any, x: Any, factorial_scaled: bool) -> list[Any]:
     return found
 
 
-def _refuse(k: int, term: Any, aval: Any) -> Any:
+def _refuse(k: int, term: object, aval: ShapedArray) -> Any:
     raise ValueError(f"jet: term {k} {typeof(term)} given for a primal {aval}; its shape is "
                      "required.")
 
@@ -150,7 +150,7 @@ def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence
     return jet(fun, primals, series, factorial_scaled)
 
 
-def fact(n: Any) -> Any:
+def fact(n: Any) -> float:
     """The factorial of an int, as a float.
 
     Args:
@@ -279,7 +279,7 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., Any], primals_in: Sequence[
     return out, [t / k for k, t in enumerate([slope, *more], 1)]
 
 
-def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
+def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: PyTree) -> None:
     """Let a primitive be differentiated as a function of other primitives.
 
     Args:

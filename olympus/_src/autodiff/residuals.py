@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import source
+from ..base.typing import Array, PyTree
 from ..control.call import call_p
 from ..control.remat import name_p
 from ..core.ir import Literal, OlympusprEqn
@@ -20,7 +21,8 @@ from ..types.tree import tree_flatten, tree_leaves
 __all__ = ["print_saved_residuals", "saved_residuals"]
 
 
-def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
+def saved_residuals(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree
+                    ) -> list[tuple[Any, str]]:
     """The aval of each residual, and where it comes from.
 
     Args:
@@ -36,11 +38,12 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     t_avals = [a.to_tangent_aval() for a in avals]
     active = list(map(has_tangent, avals))
 
-    def flat(*xs: Any) -> list[Any]:
+    def flat(*xs: object) -> list[Any]:
         given, named = tree.unflatten(xs)
         return tree_leaves(fun(*given, **named))
 
-    def tangents(_: Any, __: Any, primals: Sequence[Any], unknown: Sequence[Any]) -> list[Any]:
+    def tangents(_: object, __: object, primals: Sequence[Array], unknown: Sequence[object]
+                 ) -> list[Array]:
         rest = iter(unknown)
         ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
         return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]
@@ -72,7 +75,7 @@ def _origin(eqn: OlympusprEqn) -> str:
     return f"output of {eqn.primitive} from {line}"
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> None:
     """Print what reverse mode keeps of `f` at these arguments: a line per array.
 
     Args:

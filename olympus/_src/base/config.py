@@ -140,7 +140,7 @@ class Option(lib.Config):
         self.fixed = ""  # since when it may not change any more
 
     @staticmethod
-    def _from_environment(name: str, default: Any, kind: Kind) -> Any:
+    def _from_environment(name: str, default: float | str | None, kind: Kind) -> float | str | None:
         text = os.environ.get(name.upper(), "")
         if not text:
             return default
@@ -149,7 +149,7 @@ class Option(lib.Config):
             raise ValueError(f"{name.upper()}: got {text!r}; must be {kind.legal}.")
         return value
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any) -> float | str | None:
         """Return `value` if it is legal here; else TypeError or ValueError says what is."""
         if self.kind.accepts(value):
             if self.fixed and value != self.value:
@@ -185,23 +185,23 @@ class Guard(Option):
             return "garbage_collect_array"
         return self.name.removeprefix("olympus_transfer_guard_")
 
-    def swap_local(self, value: Any) -> Any:
+    def swap_local(self, value: object) -> object:
         """Set the value of this thread; return what was set before."""
         previous = super().swap_local(value)
         self._tell(value, everywhere=False)
         return previous
 
-    def set_local(self, value: Any) -> None:
+    def set_local(self, value: object) -> None:
         """Set the value of this thread."""
         super().set_local(value)
         self._tell(value, everywhere=False)
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Set the value of the process."""
         super().set_global(value)
         self._tell(value, everywhere=True)
 
-    def _tell(self, value: Any, *, everywhere: bool) -> None:
+    def _tell(self, value: object, *, everywhere: bool) -> None:
         level = value if isinstance(value, str) else None
         lib.guard(self.field, level, everywhere=everywhere)
 
@@ -221,18 +221,18 @@ class Told(Option):
         if self.value != self.default:
             listener(self.value)
 
-    def swap_local(self, value: Any) -> Any:
+    def swap_local(self, value: object) -> object:
         """Set the value of this thread; return what was set before."""
         previous = super().swap_local(value)
         self._say()
         return previous
 
-    def set_local(self, value: Any) -> None:
+    def set_local(self, value: object) -> None:
         """Set the value of this thread."""
         super().set_local(value)
         self._say()
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Set the value of the process."""
         super().set_global(value)
         self._say()
@@ -254,11 +254,11 @@ class Idle(Option):
         self.check(self.value)      # from the environment
 
     @staticmethod
-    def _from_environment(name: str, default: Any, kind: Kind) -> Any:
+    def _from_environment(name: str, default: float | str | None, kind: Kind) -> float | str | None:
         ours = name.startswith("olympus_")      # others may mean something else to somebody
         return Option._from_environment(name, default, kind) if ours else default
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any) -> float | str | None:
         """Return `value` if it is legal; warn if it asks for what is not done."""
         found = super().check(value)
         if value not in self._silent and not self._told:
@@ -268,7 +268,7 @@ class Idle(Option):
         return found
 
 
-def _kind_of(default: Any) -> Kind:
+def _kind_of(default: float | str | None) -> Kind:
     return {bool: _BOOL, int: _INT, float: _FLOAT, str: _STRING}.get(type(default), _ANY)
 
 
@@ -281,7 +281,7 @@ class TransferGuards(Option):
     def __call__(self, new_val: Value | _NoValue) -> Override:
         return super().__call__(new_val)
 
-    def swap_local(self, value: Any) -> Any:
+    def swap_local(self, value: object) -> object:
         """Set all for this thread; return what was set before."""
         return super().swap_local(value), *[g.swap_local(value) for g in self.guards]
 
@@ -292,7 +292,7 @@ class TransferGuards(Option):
         for guard, previous in zip(self.guards, others, strict=True):
             guard.set_local(previous)
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Set all for the process."""
         super().set_global(value)
         for guard in self.guards:
@@ -335,10 +335,8 @@ _options: dict[str, Option] = {}
 in_trace_key: list[str] = []    # names of options, in the order of what `trace_key` returns first
 
 
-def _option(
-    name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False,
-    doc: str, option: type[Option] = Option,
-) -> Any:
+def _option(name: str, default: float | str | None, kind: Kind, *, trace_key: bool = False,
+            jit_key: bool = False, doc: str, option: type[Option] = Option) -> Any:
     """Add a row to the table.
 
     `trace_key`: traced programs depend on it, and with them compiled calls; `jit_key`: only those
@@ -663,7 +661,7 @@ class UserContext:
         return self._option(_hashable(new_value))
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> Any:
     try:
         hash(value)
     except TypeError:

@@ -71,13 +71,13 @@ def _value(node: ast.AST, frame: FrameType) -> Any:
     return _MISSING
 
 
-def _field(of: Any, name: str) -> Any:
+def _field(of: object, name: str) -> object:
     if isinstance(of, tuple) and name in getattr(type(of), "_fields", ()):
         return of[type(of)._fields.index(name)]
     return getattr(of, "__dict__", {}).get(name, _MISSING)
 
 
-def _item(of: Any, key: Any) -> Any:
+def _item(of: Any, key: object) -> object:
     if type(of) in (dict, list, tuple) and type(key) in (str, int):
         try:
             return of[key]

@@ -60,7 +60,7 @@ def annotated(doc: Doc, annotation: str) -> Doc:
 
 
 def format(doc: Doc, width: int = 80, *, use_color: bool = False,
-           annotation_prefix: str = " # ", source_map: Any = None) -> str:
+           annotation_prefix: str = " # ", source_map: object = None) -> str:
     """The text of a document at a line width."""
     return doc._format(width, use_color=use_color, annotation_prefix=annotation_prefix,
                        source_map=source_map, output_format=pretty_printer.OutputFormat.TEXT,

@@ -347,7 +347,7 @@ def api_boundary(fun: _F) -> _F:
     `try` in its wrapper instead, which costs nothing.
     """
     @functools.wraps(fun)
-    def boundary(*args: Any, **kwargs: Any) -> Any:
+    def boundary(*args: object, **kwargs: object) -> object:
         try:
             return fun(*args, **kwargs)
         except Exception as error:

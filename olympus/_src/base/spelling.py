@@ -29,7 +29,7 @@ def answer_to(show: Callable[[str], str],
     array_methods = ("__olympus_array__", array)
 
 
-def array_method(x: Any) -> Callable[[], Any] | None:
+def array_method(x: object) -> Callable[[], Any] | None:
     """What gives an object of another class as an array; None if it has no such method.
 
     >>> class Two:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 else:
     from .lib import Array, Device
 
-__all__ = ["Array", "ArrayLike", "Axes", "Axis", "AxisIndexGroups", "AxisName", "DType", "Device",
-           "DTypeLike", "DimSize", "DuckTypedArray", "F", "P", "PyTree", "R", "Shape",
-           "StaticScalar", "SupportsDType", "T"]
+__all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
+           "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F", "P", "PyTree", "R",
+           "Shape", "StaticScalar", "SupportsDType", "T"]
 
 
 @runtime_checkable
@@ -39,6 +39,8 @@ class DuckTypedArray(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
+# A base class of what checkers take for arrays: values that are traced, and constants of programs.
+ArrayToCheckers: Any = Array if TYPE_CHECKING else object
 StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
 ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar
 DType: TypeAlias = np.dtype

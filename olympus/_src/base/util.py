@@ -81,7 +81,7 @@ def when_named(facade: str) -> Iterator[None]:
     namespace, real = vars(sys.modules[facade]), builtins.__import__
     before = set(namespace)
 
-    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (),
+    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] = (),
                 level: int = 0) -> Any:
         if globals is not namespace:
             return real(name, globals, locals, fromlist, level)
@@ -111,7 +111,7 @@ _pkgutil: Any = _LazyModule("pkgutil")
 _hints: Any = _LazyModule("olympus._src.base.hints")
 
 
-def _no_such_name(module: types.ModuleType, name: str) -> Any:
+def _no_such_name(module: types.ModuleType, name: str) -> object:
     """Raises, with a hint; the hints are imported for it."""
     return _hints.no_such_name(module, name)
 
@@ -158,7 +158,7 @@ def member(kind: Any, value: Any, what: str) -> Any:
                          "required.") from None
 
 
-def clipped(value: Any, length: int = 60) -> str:
+def clipped(value: object, length: int = 60) -> str:
     """The `repr` of a value for a message, cut short."""
     text = repr(value)
     return text if len(text) <= length else text[:length] + "…"
@@ -208,7 +208,7 @@ def pair(value: Any, what: str) -> tuple[Any, Any]:
                     "required.")
 
 
-def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) -> R:
     """What a host function of NumPy's returns; its errors name our operation."""
     try:
         return fun(*args, **kwargs)
@@ -230,7 +230,7 @@ def quoted(names: Iterable[Any]) -> str:
     return ", ".join(sorted(map(repr, names)))
 
 
-def name_of(fun: Any) -> str:
+def name_of(fun: object) -> str:
     """What a function is called in messages and programs.
 
     >>> name_of(functools.partial(len)), name_of(functools.partial)
@@ -242,7 +242,7 @@ def name_of(fun: Any) -> str:
     return name_of(fun.func) if isinstance(fun, functools.partial) else type(fun).__name__
 
 
-def unwrapped(fun: Any) -> Any:
+def unwrapped(fun: Any) -> object:
     """The function that partials and decorators were made of.
 
     >>> unwrapped(functools.partial(len)) is len

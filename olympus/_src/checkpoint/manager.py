@@ -99,7 +99,7 @@ class AsyncManager:
             LOGGER.warning("%s: deleted while it writes, so that errors are lost; call "
                            "wait_until_finished() before.", type(self).__name__)
 
-    def _start(self, futures: Sequence[Any], on_commit: Callable[[], None] | None) -> None:
+    def _start(self, futures: Sequence[object], on_commit: Callable[[], None] | None) -> None:
         self._key = f"olympus/checkpoint/{next(_saves)}"
         self._thread = threading.Thread(target=self._finish, name="olympus-checkpoint",
                                         args=(futures, on_commit, self._key))

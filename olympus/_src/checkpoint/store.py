@@ -276,7 +276,7 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
     return spec
 
 
-def _has_metadata(spec: Any) -> bool:
+def _has_metadata(spec: object) -> bool:
     return isinstance(spec, dict) and ("metadata" in spec or any(map(_has_metadata, spec.values())))
 
 
@@ -332,7 +332,7 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Spec,
             commit_future.append(made)
     store = await ts.open(ts.Spec(tensorstore_spec), open=True, assume_metadata=True, **how)
 
-    async def write(index: Any, part: Any) -> None:
+    async def write(index: object, part: object) -> None:
         writing = store[index].write(
             np.asarray(part), can_reference_source_data_indefinitely=isinstance(part, lib.Array))
         if commit_future is None:
@@ -381,7 +381,7 @@ async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec], con
 # Reading -----------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
-def _reading(where: Any) -> Iterator[None]:
+def _reading(where: object) -> Iterator[None]:
     """A block whose errors are those of reading what is stored there."""
     try:
         yield
@@ -395,7 +395,7 @@ def _reading(where: Any) -> Iterator[None]:
         raise Unreadable(where, reason) from error
 
 
-async def stored_spec(tensorstore_spec: Spec, context: Any) -> Spec:
+async def stored_spec(tensorstore_spec: Spec, context: object) -> Spec:
     """The driver and all metadata of an array that was written; what is read must agree."""
     with _reading(tensorstore_spec["kvstore"]):
         opened = await tensorstore().open(tensorstore_spec, open=True, context=context)

@@ -25,6 +25,7 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
 from ..types.tree import flatten_axes, tree_flatten, tree_flatten_with_path, tree_map
 from ..types.tree_paths import keystr
+from ..types.tree_registry import PyTreeDef
 from . import store
 from .directory import ARRAYS, TREE, Damaged, Draft, decode, place, reading
 from .manager import is_remote_storage, run
@@ -78,7 +79,7 @@ def serialize_pytreedef(node: Any) -> dict[str, Any]:
     return {_TREE_KEY: encode_tree(node), _LEAVES_KEY: list(range(node.num_leaves))}
 
 
-def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
+def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
     """The structure that `serialize_pytreedef` wrote.
 
     Args:
@@ -162,7 +163,7 @@ class _Together:
 
 # Saving and loading ------------------------------------------------------------------------------
 
-def _specs(operation: str, tree: Any, ts_specs: PyTree) -> list[Any]:
+def _specs(operation: str, tree: PyTree, ts_specs: PyTree) -> list[Any]:
     """One specification, or None, for each leaf."""
     if store.is_tensorstore_spec_leaf(ts_specs):
         return [ts_specs] * tree.num_leaves
@@ -322,7 +323,7 @@ def _read_tree(operation: str, root: Path, text: bytes) -> tuple[dict[str, Any],
         raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
 
 
-def _read_arrays(root: Path, found: dict[str, Any], tree: Any, leaves: Sequence[Any],
+def _read_arrays(root: Path, found: dict[str, Any], tree: PyTree, leaves: Sequence[Any],
                  shardings: PyTree, mask: PyTree | None, ts_specs: PyTree | None) -> PyTree:
     """The pytree, of one version; Unreadable if that is damaged or another save has deleted it."""
     wanted = flatten_axes("load shardings", tree, shardings)
@@ -340,7 +341,7 @@ def _read_arrays(root: Path, found: dict[str, Any], tree: Any, leaves: Sequence[
     specs = _array_specs(
         arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
 
-    async def read(i: int, spec: Any, **shared: Any) -> Any:
+    async def read(i: int, spec: object, **shared: Any) -> Any:
         try:
             return await store.async_deserialize(wanted[i], spec, **shared)
         except store.Unreadable as error:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..jit.jit import jit
+from ..jit.jit import Jitted, jit
 from ..jit.stages import Wrapped
 from ..random.keys import GENERATORS, key_dtype
 from ..types import dtypes
@@ -51,7 +51,7 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 # Functions ---------------------------------------------------------------------------------------
 
-def function(text: str, static: Sequence[str]) -> Any:
+def function(text: str, static: Sequence[str]) -> Wrapped | Jitted[..., object]:
     """The function `module:name` or `file.py:name`, jitted unless it is already."""
     home, colon, path = text.rpartition(":")
     if not (colon and home and path):
@@ -73,7 +73,7 @@ def function(text: str, static: Sequence[str]) -> Any:
     return jit(found, static_argnums=numbers or None, static_argnames=names or None)
 
 
-def _module(home: str) -> Any:
+def _module(home: str) -> object:
     if not home.endswith(".py"):
         if "" not in sys.path:
             sys.path.insert(0, "")      # as `python -m` has it
@@ -142,7 +142,7 @@ def _arguments(texts: Sequence[str], read: Callable[[str], Any]
     return args, kwargs
 
 
-def _from_file(file: str, member: str) -> Any:
+def _from_file(file: str, member: str) -> object:
     try:
         loaded = np.load(file)
     except FileNotFoundError:
@@ -158,7 +158,7 @@ def _from_file(file: str, member: str) -> Any:
     return loaded[member]
 
 
-def _zeros(spec: Any, text: str) -> Any:
+def _zeros(spec: Any, text: str) -> object:
     if isinstance(spec, (tuple, list)):
         return type(spec)(_zeros(x, text) for x in spec)
     if isinstance(spec, dict):
@@ -204,7 +204,7 @@ class _Reader:
         found = _TYPE.match(self.text, self.at)
         return self.literal() if found is None else self.type(found)
 
-    def container(self, opening: str) -> Any:
+    def container(self, opening: str) -> object:
         items: list[Any] = []
         closing, comma = _CLOSING[opening], False
         while True:
@@ -232,7 +232,7 @@ class _Reader:
         self.at += 1
         return found
 
-    def literal(self, bare: bool = False) -> Any:
+    def literal(self, bare: bool = False) -> str:
         quoted = re.compile(r"'[^']*'|\"[^\"]*\"").match(self.text, self.at)
         found = quoted or _WORD.match(self.text, self.at)
         if found is None:

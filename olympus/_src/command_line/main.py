@@ -17,12 +17,14 @@ import numpy as np
 
 from ..arrays.device import block_until_ready
 from ..base import config, source
+from ..base.typing import PyTree
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
 from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
+from ..jit.stages import Traced
 from ..runtime import disk_cache
 from ..types.tree import keystr, tree_flatten_with_path
 from .arguments import CommandError, function, specs, values
@@ -65,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
         prog=PROGRAM, description="Lower, compile, run and export functions of arrays.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run: Any, short: str, target: str = "module:function or file.py:function"
-                ) -> argparse.ArgumentParser:
+    def command(name: str, run: object, short: str,
+                target: str = "module:function or file.py:function") -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=short, description=short[0].upper() + short[1:] + ".",
                                    epilog=_ARGUMENTS if target else None)
         made.set_defaults(run=run, x64=False)
@@ -160,7 +162,7 @@ def _step(name: str, given: argparse.Namespace) -> Iterator[None]:
 
 # Commands ----------------------------------------------------------------------------------------
 
-def _traced(given: argparse.Namespace) -> Any:
+def _traced(given: argparse.Namespace) -> Traced:
     args, kwargs = specs(given.arguments, getattr(given, "constraint", ()))
     fun = function(given.target, given.static)
     with _step("tracing", given):
@@ -253,7 +255,7 @@ def _kept_in(directory: str | None) -> Iterator[None]:
         disk_cache.flush()
 
 
-def _types(tree: Any) -> str:
+def _types(tree: PyTree) -> str:
     return ", ".join(str(leaf) for _, leaf in tree_flatten_with_path(tree)[0])
 
 

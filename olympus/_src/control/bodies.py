@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..base import lib, source
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Noted, Owned, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
+from ..core.typing import Aval
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
@@ -37,6 +39,7 @@ from ..types.tree import (
     treedef_children,
 )
 from ..types.tree_paths import explain_mismatch
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts",
            "stage_loop_body"]
@@ -47,7 +50,7 @@ class Body:
 
     __slots__ = ("program", "consts", "out_tree", "name")
 
-    def __init__(self, program: ClosedOlympuspr, consts: Sequence[Any], out_tree: Any,
+    def __init__(self, program: ClosedOlympuspr, consts: Sequence[Any], out_tree: PyTreeDef,
                  name: str) -> None:
         self.program, self.consts, self.out_tree, self.name = program, list(consts), out_tree, name
 
@@ -71,7 +74,7 @@ class Derived:
         self.fun, self.of, self.key, self.what = fun, of, key, what
         self.__name__ = name_of(of)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> Any:
         return self.fun(*args)
 
 
@@ -115,11 +118,11 @@ def _read_by(fun: FunctionType) -> list[Any]:
     return read
 
 
-def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
+def _stage_body(fun: Callable[..., Any], in_tree: PyTreeDef, in_avals: Sequence[Aval],
                 finish: Callable[[list[Any]], list[Any]] | None) -> Body:
     name = name_of(fun)
 
-    def flat(*leaves: Any) -> tuple[list[Any], Any]:
+    def flat(*leaves: Array) -> tuple[list[Any], Any]:
         out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
         return out if finish is None else finish(out), tree
 
@@ -129,7 +132,7 @@ def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     return Body(closed, consts, noted.found, name)
 
 
-def check_callable(what: str, **functions: Any) -> None:
+def check_callable(what: str, **functions: object) -> None:
     """TypeError unless every one is callable."""
     for name, fun in functions.items():
         if not callable(fun):
@@ -154,7 +157,7 @@ def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
         raise
 
 
-def cast(x: Any, aval: Any) -> Any:
+def cast(x: Any, aval: Any) -> ArrayLike:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
     if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:
@@ -193,7 +196,7 @@ def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> C
         invars=[*(pr.invars[x] if type(x) is int else Var(x) for x in lead), *pr.invars[count:]])))
 
 
-def leaf_names(tree: Any, root: str) -> list[str]:
+def leaf_names(tree: PyTreeDef, root: str) -> list[str]:
     """What each leaf of a structure is called, from the name of the whole."""
     dummy = tree.unflatten(range(tree.num_leaves))
     return [root + keystr(path) for path, _ in tree_leaves_with_path(dummy)]
@@ -256,18 +259,18 @@ def _casts(names: Sequence[str], required: Sequence[Any], found: Sequence[Any],
     return texts
 
 
-def same_type(x: Any, y: Any) -> bool:
+def same_type(x: Aval, y: Aval) -> bool:
     """Whether shapes and dtypes are equal, and what is said of meshes; weak types may differ."""
     return x is y or (_same_array(x, y) and (
         not isinstance(x, ShapedArray) or not isinstance(y, ShapedArray) or x.agrees(y)))
 
 
-def _same_array(x: Any, y: Any) -> bool:
+def _same_array(x: Aval, y: Aval) -> bool:
     return getattr(x, "shape", None) == getattr(y, "shape", 0) and x.dtype == y.dtype
 
 
-def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
-                    avals: list[Any], x_avals: Sequence[Any] = (),
+def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: PyTreeDef, tree: PyTreeDef,
+                    avals: list[ShapedArray], x_avals: Sequence[ShapedArray] = (),
                     carry_of: Callable[[Body], Any] = lambda body: body.out_tree
                     ) -> tuple[Body, list[Any]]:
     """The body of a loop, and the carry's avals: weak ones take the type that the body gives them.
@@ -305,8 +308,8 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
     raise AssertionError("weak types only ever turn strong")
 
 
-def _changed(what: str, fun: Callable[..., Any], tree: Any, found_tree: Any, avals: Sequence[Any],
-             found: Sequence[Any]) -> TypeError:
+def _changed(what: str, fun: Callable[..., Any], tree: PyTree, found_tree: Any,
+             avals: Sequence[Aval], found: Sequence[Any]) -> TypeError:
     """The error for a carry whose structure or types the body changes."""
     noun, name = "carry" if what == "scan" else "value", described(fun)
     if isinstance(fun, Derived):
@@ -331,7 +334,7 @@ def described(fun: Callable[..., Any]) -> str:
     return name_of(fun) + (f" ({source.written_at(code)})" if code else "")
 
 
-def _grow(have: Any, found: Any) -> Any:
+def _grow(have: ShapedArray, found: ShapedArray) -> ShapedArray:
     """The carry aval after seeing what the body returns: a weak one gives way, to a strong one, and
     one whose cotangents are whole to one of whose they are terms.
     """

@@ -5,19 +5,22 @@ Interpreters never name it: they read its rules like any other primitive's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
+from ..core.staging import StagingTrace
 from ..core.trace import ctx, typeof
+from ..core.typing import Builder, IrValue, Params, Tangent
 from ..interpreters.batching import batch_program
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
-from ..interpreters.partial_eval import Split, partial_eval_program, split_program
+from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, split_program
 from ..interpreters.transpose import transpose_program
 from .groups import Bodied
 
@@ -36,11 +39,12 @@ class Call(Bodied):
 
     called = True
 
-    def derived(self, params: dict[str, Any], make: Callable[..., Any], *args: Any) -> Any:
+    def derived(self, params: Params, make: Callable[..., Any], *args: bool | Sequence[bool]
+                ) -> Any:
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Picked, outs: Picked,
+    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> dict[str, Any]:
         """The params with a derived program.
 
@@ -49,11 +53,11 @@ class Call(Bodied):
         """
         return {**params, "olympuspr": body}
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
-              **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
+              **params: Hashable) -> Sequence[IrValue]:
         return b.call(olympuspr, args, name)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         nonzero = tuple([type(t) is not Zero for t in tangents])
         body, nonzero_out = self.derived(params, jvp_program, nonzero)
         out = self.bind(*primals, *compress(tangents, nonzero), **self.followed(
@@ -80,16 +84,17 @@ class Call(Bodied):
         n = len(nonzero_out)
         return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
+                     **params: Hashable) -> Sequence[Array]:
         split = self.derived(params, partial_eval_program, unknown)
         known = [not u for u in unknown]
         return self.apply_split(
             tape, split, [*compress(args, known)], [*compress(args, unknown)], params,
             lambda x, y: (compress(x, known), compress(x, unknown), y))
 
-    def apply_split(self, tape: Any, split: Split, known: Sequence[Any], unknown: Sequence[Any],
-                    params: dict[str, Any], pick: Callable[[Any, Any], Any]) -> list[Any]:
+    def apply_split(self, tape: Any, split: Split, known: Sequence[ArrayLike],
+                    unknown: Sequence[Any], params: Params, pick: Callable[[Any, Any], Any]
+                    ) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
         Of what is said of operands and of results, `pick` gives what is said of the known ones, the
@@ -107,7 +112,7 @@ class Call(Bodied):
                                        {**params, "olympuspr": split.unknown})
         return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Array | Linear, **params: Any) -> list[Any]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
@@ -122,12 +127,12 @@ class Call(Bodied):
                 if type(a) is Linear else None
                 for a in args]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, **params: Hashable) -> Any:
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
-    def checked(self, checks: Any, args: Any, params: Any) -> Any:
+    def checked(self, checks: Any, args: Any, params: Any) -> object:
         body = self.derived(params, checks.body)
         return body and checks.took(
             self.bind(*args, **{**params, "olympuspr": body.program}), body.sites)
@@ -146,7 +151,8 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     def linearize() -> tuple[Split, tuple[bool, ...]]:
         avals = closed.in_avals
 
-        def body(staging: Any, tape: Any, primals: list, given: list) -> tuple[list[Any], Any]:
+        def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
+                 ) -> tuple[list[Any], Any]:
             tangents = spread_tangents(avals, nonzero, given)
             outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
             return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
@@ -159,7 +165,7 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     return closed.derived(("linearize", nonzero), linearize)
 
 
-def bound_in(trace: Any, prim: Higher, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def bound_in(trace: Any, prim: Higher, args: Sequence[Any], params: Params) -> list[Array]:
     """The results of an operation that another trace processes."""
     outer = ctx.trace
     ctx.trace = trace
@@ -173,7 +179,8 @@ call_p = Call("jit")
 
 
 def _of_call(rule: str) -> Any:
-    def apply(self: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+    def apply(self: Any, *args: PyTree, olympuspr: ClosedOlympuspr, name: str, **params: Hashable
+              ) -> object:
         return getattr(call_p, rule)(*args, olympuspr=olympuspr, name=name)
 
     return apply

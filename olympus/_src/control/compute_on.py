@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ROOT, ctx, outermost
 from ..core.context import ComputeOn as ComputeScope
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import flatten_axes, tree_flatten, tree_unflatten
@@ -30,15 +31,15 @@ class ComputeOn(Call):
 
     called = False
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, compute_type: str,
-              compiler_options: str | None, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, compute_type: str,
+              compiler_options: str | None, **params: Hashable) -> list[IrValue]:
         return b.call_elsewhere(olympuspr, args, compute_type, compiler_options)
 
 
 compute_on_p = ComputeOn("compute_on")
 
 
-def _check(what: str, compute_type: Any) -> None:
+def _check(what: str, compute_type: str) -> None:
     if not isinstance(compute_type, str):
         raise TypeError(f"{what}: `compute_on`'s compute_type argument must be a string: "
                         f"{compute_type!r} given; name one of {', '.join(_TYPES)}.")
@@ -111,10 +112,10 @@ def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str,
     options = None if compiler_options is None else json.dumps(compiler_options)
 
     @wraps(f)
-    def elsewhere(*args: Any) -> Any:
+    def elsewhere(*args: Array) -> object:
         leaves, tree = tree_flatten(args)
 
-        def flat(*inner: Any) -> tuple[list[Any], Any]:
+        def flat(*inner: Array) -> tuple[list[Any], Any]:
             with compute_on(compute_type):
                 return tree_flatten(f(*tree_unflatten(tree, inner)))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import ArrayLike, PyTree, R
+from ..base.typing import Array, ArrayLike, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
@@ -21,6 +21,7 @@ from ..core.primitive import Axis, Linear, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split
@@ -32,7 +33,7 @@ from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
-from ..types.avals import has_tangent
+from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_unflatten
 from .bodies import (
     Body,
@@ -65,13 +66,13 @@ class Cond(Runs):
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
 
-    def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
-              ) -> list[Any]:
+    def lower(self, b: Builder, index: IrValue, *args: IrValue, branches: Sequence[ClosedOlympuspr]
+              ) -> Sequence[IrValue]:
         types = [b.type(a) for a in b.avals_out]
         _, *avals = b.avals_in
 
         # What a branch hands on as it is Shardy takes for whole, unless it is told in the branch.
-        def emit(i: int, body: ClosedOlympuspr) -> list[Any]:
+        def emit(i: int, body: ClosedOlympuspr) -> Sequence[IrValue]:
             here = list(map(b.spread, args, avals))
             if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n
                 return b.call(body, here, "branch")
@@ -80,7 +81,7 @@ class Cond(Runs):
         return b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
                       types)
 
-    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         found = {id(b): checks.body(b) for b in params["branches"]}
         if not any(found.values()):
             return None
@@ -96,12 +97,12 @@ class Cond(Runs):
         return checks.took(self.bind(*args, branches=tuple(
             [made[id(b)] for b in params["branches"]])), sites)
 
-    def step_through(self, run: Callable[..., list[Any]], index: Any, *args: Any,
+    def step_through(self, run: Callable[..., list[Any]], index: Any, *args: PyTree,
                      branches: Sequence[ClosedOlympuspr]) -> None:
         run(branches[int(index)], *args)
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+    def partial_eval(self, tape: Any, args: Sequence[ArrayLike], unknown: Sequence[bool], *,
+                     branches: Sequence[ClosedOlympuspr]) -> Sequence[Array]:
         # Which branch is taken is not known: nothing can be computed now.
         if unknown[0]:
             return tape.record(self, args, {"branches": branches})
@@ -128,8 +129,8 @@ class Cond(Runs):
                 {"branches": unknown_bodies})
         return merged(flags, found, out[:num_known])
 
-    def transpose(self, cts: Sequence[Any], index: Any, *args: Any,
-                  branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], index: ArrayLike, *args: Array | Linear,
+                  branches: Sequence[ClosedOlympuspr]) -> Sequence[Cotangent]:
         # The index is an integer, never linear. A cotangent that is zero in one branch is
         # instantiated (the default of transpose_program), as another branch may return one.
         linear = tuple(type(a) is Linear for a in args)
@@ -139,7 +140,7 @@ class Cond(Runs):
                         *compress(cts, nonzero), branches=bodies)
         return [None, *merged(linear, out, repeat(None))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
              ) -> Any:
         # An index that all elements share keeps the choice; a mapped one makes all branches run.
         if dims[0] is None:
@@ -172,7 +173,7 @@ class Cond(Runs):
         # A program that stands for several indices runs once, for the elements of all of them.
         taken = [eq(index, literal(i, INT32)) for i in range(len(branches))]
 
-        def for_those(branch: ClosedOlympuspr) -> list[Any]:
+        def for_those(branch: ClosedOlympuspr) -> Sequence[Array]:
             heres = [here for here, b in zip(taken, branches, strict=True) if b is branch]
             here = functools.reduce(bitwise_or, heres)
             return self._for_those(axis, here, _own_keys(args, branch, branches), dims, branch)
@@ -226,7 +227,7 @@ class Cond(Runs):
         return self.bind(convert_element_type(some, INT32), *args, branches=(nothing, body))
 
 
-def particular(program: Any) -> bool:
+def particular(program: ClosedOlympuspr) -> bool:
     """Whether a program minds which operands it is run on, though its results are not used."""
     pr = program.olympuspr if type(program) is ClosedOlympuspr else program
     found = pr.cache.get("particular")
@@ -237,7 +238,7 @@ def particular(program: Any) -> bool:
     return found
 
 
-def _has_tangent(x: Any) -> bool:
+def _has_tangent(x: ArrayLike) -> bool:
     """Whether a traced value may have a derivative."""
     return isinstance(x, Tracer) and has_tangent(x.aval)
 
@@ -250,7 +251,7 @@ def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ..
     return tuple(made[id(x)] for x in items)
 
 
-def _residual_slots(splits: Sequence[Split]) -> list[Any]:
+def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:
     """Avals of the residuals that branches share: each computes its own into slots that fit."""
     # Of each type as many as the branch with the most of it has, not the sum over branches.
     slots: list[Any] = []
@@ -267,7 +268,7 @@ def _computed(split: Split) -> list[Any]:
     return split.known.out_avals[len(split.known.out_avals) - split.num_computed:]
 
 
-def _assign(split: Split, slots: Sequence[Any]) -> list[int]:
+def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
     """The slot of each computed residual of a branch."""
     # Both halves of a branch find the same places: they depend on the order of residuals alone.
     free: list[Any] = list(slots)
@@ -279,9 +280,9 @@ def _assign(split: Split, slots: Sequence[Any]) -> list[int]:
     return positions
 
 
-def _known_branch(split: Split, slots: Sequence[Any]) -> ClosedOlympuspr:
+def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """known operands -> known outputs, then the slots; those of other branches are zeros."""
-    def body(*args: Any) -> list[Any]:
+    def body(*args: Array) -> list[Any]:
         out = eval_closed(split.known, *args)
         n = len(out) - split.num_computed
         filled = dict(zip(_assign(split, slots), out[n:], strict=True))
@@ -292,15 +293,16 @@ def _known_branch(split: Split, slots: Sequence[Any]) -> ClosedOlympuspr:
                                lambda: stage(body, split.known.in_avals))
 
 
-def _unknown_branch(split: Split, slots: Sequence[Any], passed: Sequence[int],
-                    known: Sequence[Any]) -> ClosedOlympuspr:
+def _unknown_branch(split: Split, slots: Sequence[ShapedArray], passed: Sequence[int],
+                    known: Sequence[ArrayLike]) -> ClosedOlympuspr:
     """slots, known operands that some branch reads, unknown operands -> unknown outputs."""
     avals = {k: typeof(known[k]) for k in passed}
     return split.unknown.derived(("unknown branch", split.residuals, *slots, *avals.items()),
                                  lambda: _with_slots(split, slots, avals))
 
 
-def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> ClosedOlympuspr:
+def _with_slots(split: Split, slots: Sequence[ShapedArray], passed: dict[int, Any]
+                ) -> ClosedOlympuspr:
     pr = split.unknown.olympuspr
     # Where this branch reads an input, its own variable takes the place, so that the equations stay
     # as they are; the other inputs are fresh variables that nothing reads.
@@ -319,8 +321,8 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
 cond_p = Cond("cond")
 
 
-def _own_keys(args: Sequence[Any], branch: ClosedOlympuspr, branches: Sequence[ClosedOlympuspr]
-              ) -> Sequence[Any]:
+def _own_keys(args: Sequence[ArrayLike], branch: ClosedOlympuspr,
+              branches: Sequence[ClosedOlympuspr]) -> Sequence[Any]:
     """Operands of one of the branches that are all computed, of which one counts.
 
     A key that several of them use is used once: it is another to all but the first of these.
@@ -422,7 +424,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     return _branch("switch", index, branches, operands)
 
 
-def _known(x: Any) -> Any:
+def _known(x: object) -> Any:
     """The value itself; None where it is traced and not known yet."""
     return x.concrete() if isinstance(x, Tracer) else x
 
@@ -439,7 +441,7 @@ def _scalar(message: str, x: Any, more: str = "") -> Any:
                         ) from None
 
 
-def _operands(what: str, operands: tuple, operand: Any) -> tuple:
+def _operands(what: str, operands: tuple, operand: object) -> tuple:
     if operand is _unset:
         return operands
     if operands:
@@ -448,7 +450,8 @@ def _operands(what: str, operands: tuple, operand: Any) -> tuple:
     return (operand,)
 
 
-def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple) -> Any:
+def _branch(what: str, index: Array, functions: Sequence[Callable[..., Any]], operands: tuple
+            ) -> Any:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
@@ -468,14 +471,14 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     return tree_unflatten(bodies[0].out_tree, out)
 
 
-def _varied(program: ClosedOlympuspr, vma: frozenset[Any], avals: Sequence[Any]
+def _varied(program: ClosedOlympuspr, vma: frozenset[Any], avals: Sequence[ShapedArray]
             ) -> ClosedOlympuspr:
     """The program of operands, and with results, that vary along `vma`, too."""
     return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
                  program.olympuspr.debug_info)
 
 
-def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
+def _check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
     """The avals that all branches return: weak where those of the first (the false) branch are."""
     if what == "cond":
         order: tuple[int, ...] = (1, 0)

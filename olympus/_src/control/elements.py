@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import notes_failures
+from ..base.typing import Array, ArrayLike
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis
@@ -41,8 +42,8 @@ def per_element(program: ClosedOlympuspr) -> bool:
     return any(e.per_element for e in program.effects)
 
 
-def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
-               dims: Sequence[int | None]) -> list[Any]:
+def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLike],
+               dims: Sequence[int | None]) -> list[Array]:
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
     # With nothing traced each element is simply run. Where there is none, no run tells the types of
     # the results; staging does.
@@ -51,7 +52,7 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
     mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def body(*xs: Any) -> list[Any]:
+    def body(*xs: Array) -> list[Any]:
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
@@ -61,8 +62,8 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
 
 
-def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
-             dims: Sequence[int | None]) -> list[Any]:
+def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLike],
+             dims: Sequence[int | None]) -> list[Array]:
     """`map_mapped`, written out."""
     if not size:
         return map_mapped(fun, size, args, dims)

@@ -15,22 +15,25 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, merged
 from ..core.effects import input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
+from ..core.typing import Aval, Builder, IrValue, Params, Tangent
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import Split, depends, partial_eval_program
+from ..interpreters.partial_eval import Split, TapeTrace, depends, partial_eval_program
 from ..lax.shape import instantiate
+from ..types.avals import ShapedArray
 
 __all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
 
@@ -44,16 +47,16 @@ class Bodied(Higher, abstract=True):
     body = "olympuspr"      # the param
     programs = (body,)
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[Any]) -> Any:
         return [("the program", params[self.body], xs)]
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[Any], params: Params) -> frozenset[Any]:
         # An effect on an input names its place: each program is told where its inputs are among
         # ours.
         found = [of_body(body, its) for _, body, its in self.applied(params, range(len(avals)))]
         return found[0] if len(found) == 1 else frozenset().union(*found)
 
-    def infer(self, *avals: Any, **params: Any) -> list[Any]:
+    def infer(self, *avals: Aval, **params: Any) -> list[ShapedArray]:
         (_, body, _), = self.applied(params, avals)
         return body.out_avals
 
@@ -65,16 +68,16 @@ class Bodied(Higher, abstract=True):
         (_, body, its), = self.applied(eqn.params, flags)
         return depends(body, its)
 
-    def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, **params: Any) -> list[IrValue]:
         (_, body, its), = self.applied(params, args)
         return b.call_inline(body, its)
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, **params: Any) -> None:
         (_, body, its), = self.applied(params, args)
         run(body, *its)
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
-                   **params: Any) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+                   **params: Hashable) -> tuple[list[Array], list[int | None]]:
         return self.vmap(axis, args, dims, **params)
 
 
@@ -103,7 +106,7 @@ class Runs(Bodied, abstract=True):
     roles: tuple[Any, Any, Any]
     rows = 0    # how many axes results, and operands by rows, have that a run does not see
 
-    def groups(self, params: dict[str, Any], count: int) -> Groups:
+    def groups(self, params: Params, count: int) -> Groups:
         """The roles of `count` operands."""
         own, read, carry = self.roles
         own = params[own] if isinstance(own, str) else own
@@ -115,8 +118,8 @@ class Runs(Bodied, abstract=True):
             read = count - own - carry
         return Groups(own, read, carry, count - own - read - carry)
 
-    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
+    def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
+                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> dict[str, Any]:
         """The params with other bodies, of so many consts.
 
         `carry` says of each of their carries which one of ours it is, or the aval of a new one;
@@ -127,22 +130,22 @@ class Runs(Bodied, abstract=True):
         return {**params, **{role: n for role, n in counts if type(role) is str},
                 self.body: bodies[0] if one else tuple(bodies)}
 
-    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+    def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         """Of the operands that are not the bodies', then of carries: what says which run, and how
         often.
         """
         return *(True,) * groups.own, *(False,) * groups.carry
 
-    def decided(self, params: dict[str, Any], own: Sequence[bool], carry: Sequence[bool]) -> bool:
+    def decided(self, params: Params, own: Sequence[bool], carry: Sequence[bool]) -> bool:
         """Whether that depends on what is flagged."""
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
-    def cut(self, params: dict[str, Any], xs: Sequence[Any]) -> list[list[Any]]:
+    def cut(self, params: Params, xs: Sequence[Any]) -> list[list[Any]]:
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[Any]) -> Any:
         # Effects are asked for at each equation: this is short.
         bodies, own = params[self.body], self.roles[0]
         its = xs[params[own] if isinstance(own, str) else own:]
@@ -150,19 +153,19 @@ class Runs(Bodied, abstract=True):
             return [("the body", bodies, its)]
         return [(f"branch {i}", body, its) for i, body in enumerate(bodies)]
 
-    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
+    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[Any]:
         *groups, each = self.cut(params, avals)
         return [*(a for group in groups for a in group), *(a.without_axis(0) for a in each)]
 
-    def alike(self, params: dict[str, Any]) -> tuple[ClosedOlympuspr, ...]:
+    def alike(self, params: Params) -> tuple[ClosedOlympuspr, ...]:
         """The bodies: the param is one, or a tuple of them."""
         bodies = params[self.body]
         return bodies if type(bodies) is tuple else (bodies,)
 
-    def infer(self, *avals: Any, **params: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> list[Any]:
         return self.alike(params)[0].out_avals
 
-    def agreed(self, params: dict[str, Any], start: Sequence[bool], make: Callable[..., Any],
+    def agreed(self, params: Params, start: Sequence[bool], make: Callable[..., Any],
                flags: Callable[[Any], Sequence[bool]] = operator.itemgetter(1)
                ) -> tuple[list[Any], tuple[bool, ...]]:
         """What `make(body, flags of carries, flags of results)` makes of each body, and which
@@ -189,14 +192,15 @@ class Runs(Bodied, abstract=True):
     def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
         return self.reached(eqn.params, flags)
 
-    def reached(self, params: dict[str, Any], flags: Sequence[bool]) -> Sequence[bool]:
+    def reached(self, params: Params, flags: Sequence[bool]) -> Sequence[bool]:
         """Which results are computed from what is flagged; a carry is, throughout."""
         own, read, start, each = self.cut(params, flags)
         _, found = self.agreed(params, start, lambda body, carry, _: depends(
             body, (*read, *carry, *each)), tuple)
         return [True] * len(found) if self.decided(params, own, found[:len(start)]) else found
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         own, *p = self.cut(params, primals)
         t = self.cut(params, tangents)[1:]
         nz_read, nz_start, nz_each = [[type(x) is not Zero for x in g] for g in t]
@@ -220,14 +224,14 @@ class Runs(Bodied, abstract=True):
         found = [*carry, *ys]
         return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
 
-    def split(self, params: dict[str, Any], read: Sequence[bool], start: Sequence[bool] = (),
+    def split(self, params: Params, read: Sequence[bool], start: Sequence[bool] = (),
               each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
         """The bodies cut in two, given what is unknown; which results are."""
         return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
             body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
 
-    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
-                params: dict[str, Any], more: Callable[[Any], Any] = lambda mapped: mapped
+    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], params: Params,
+                more: Callable[[Any], Any] = lambda mapped: mapped
                 ) -> tuple[dict[str, Any], list[Any], list[int | None]]:
         """Params with mapped bodies, operands mapped as these want, and where results are mapped.
 
@@ -255,19 +259,19 @@ class Runs(Bodied, abstract=True):
             *at_front(mapped[:nk]), *(None if d is None else d + self.rows
                                       for d in found[0][1][nk:])]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         params, args, out = self.batched(axis, args, dims, params)
         return self.bind(*args, **params), out
 
     # The count of iterations, the code and the words of the first that failed are three carries.
-    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Checks, args: Sequence[Any], params: Params) -> Any:
         (body,) = map(checks.body, self.alike(params))
         return body and checks.took(
             self.run_checked(body, args, params), [
                 site.within(f"iteration {{}} of a {self.name}", body.width) for site in body.sites])
 
-    def run_checked(self, body: Checked, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def run_checked(self, body: Checked, args: Sequence[Array], params: Params) -> Any:
         """The code, the words and the results of a loop of the checked body."""
         own, read, carry, each = self.cut(params, args)
         program = counted(body, len(read))
@@ -277,7 +281,7 @@ class Runs(Bodied, abstract=True):
                              [*map(typeof, start), *range(len(carry))], range(len(own)))
         return self.bind(*own, *read, *start, *carry, *each, **self.until_failure(new))[1:]
 
-    def until_failure(self, params: dict[str, Any]) -> dict[str, Any]:
+    def until_failure(self, params: Params) -> dict[str, Any]:
         """The params of a checked loop that ends when it fails, if it can: its carry has the count
         in front, then the code.
         """
@@ -317,7 +321,7 @@ class Loop(Runs, abstract=True):
 
         return use.loop(step, start)
 
-    def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], params: dict[str, Any]
+    def known_loop(self, args: Sequence[ArrayLike], unknown: Sequence[bool], params: Params
                    ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
         """The loop of the carries that are known, and which are not.
 
@@ -334,8 +338,8 @@ class Loop(Runs, abstract=True):
         return functools.partial(self.bind, *known, **self.regrouped(
             params, [body], read.count(False), carry, places(own, False))), uk
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
+                     **params: Hashable) -> Sequence[Array]:
         """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
         #   known loop      the known carries alone; no residuals: the number of rows is not known
         #   recorded loop   everything, since the unknown carries are computed from the known ones
@@ -363,7 +367,7 @@ def fixpoint(start: tuple[bool, ...],
         flags = grown
 
 
-def woven(*rows: Sequence[Sequence[Any]]) -> list[Any]:
+def woven(*rows: Sequence[Sequence[Any]]) -> list[ArrayLike]:
     """What several rows have of each group, group by group.
 
     >>> woven([[1], [2, 3]], [[10], [20]])

@@ -20,17 +20,20 @@ import numpy as np
 
 from ..base import config
 from ..base.errors import ConcretizationTypeError
+from ..base.typing import Array, PyTree
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.typing import Params
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
 from ..runtime.nans import debugging
+from ..types.avals import ShapedArray
 from ..types.mesh import Mesh, current_mesh
-from ..types.sharding import PartitionSpec
+from ..types.sharding import DeviceLike, PartitionSpec
 from .shard_map import Manual, cut_by_vmap, shard_map_p
 
 __all__ = ["ManualTrace", "ManualTracer", "step_through"]
@@ -38,7 +41,7 @@ __all__ = ["ManualTrace", "ManualTracer", "step_through"]
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 
 
-def _kept(prim: Primitive, params: dict[str, Any]) -> tuple[Any, Memo]:
+def _kept(prim: Primitive, params: Params) -> tuple[Any, Memo]:
     """A key for an operation's program, or None, and where it is kept: as `EvalTrace` does."""
     bodies = () if prim.programs == () else prim.bodies(params)
     items = tuple(params.items())
@@ -88,7 +91,7 @@ class ManualTracer(Tracer):
         own = trace.axes_of(self.aval)
         sizes = [mesh.shape[n] for n in own]
 
-        def shown(where: Sequence[int], device: Any) -> str:
+        def shown(where: Sequence[int], device: DeviceLike) -> str:
             place = [where[names.index(n)] for n in own]
             part = self.val[int(np.ravel_multi_index(place, sizes)) if own else 0]
             return f"On {device} at mesh coordinates ({axes}) = {where}:\n{part}\n"
@@ -111,16 +114,16 @@ class ManualTrace(Trace):
         self.manual, self.mesh = manual, mesh
         self.free = cut_by_vmap(parent)
 
-    def axes_of(self, aval: Any) -> list[Any]:
+    def axes_of(self, aval: ShapedArray) -> list[Array]:
         """The axes that the first axis of an array of all parts is cut along."""
         manual = self.manual
         return manual.ordered(getattr(aval, "vma", ()) if manual.check else
                               manual.names - self.free)
 
-    def spec_of(self, aval: Any) -> PartitionSpec:
+    def spec_of(self, aval: ShapedArray) -> PartitionSpec:
         return self.manual.residual_spec(aval, self.free)
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         ours = [type(a) is ManualTracer and a._trace is self for a in args]
         # What is made of no part, and does not ask where it is, is the same on all devices.
         if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
@@ -130,14 +133,14 @@ class ManualTrace(Trace):
                         [prim.bind_eqn(xs, params)], args, None, *_kept(prim, params))
         return outs if prim.multiple_results else outs[0]
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> object:
         if self.parent is ThreadState.trace:
             return fun(*args)
         # What differentiates or maps around goes by the function's own rules.
         return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
 
-    def outside(self, fun: Callable[..., Any], *args: Any) -> Any:
+    def outside(self, fun: Callable[..., Any], *args: PyTree) -> Any:
         """What a function gives as an operation of the trace around."""
         outer, ctx.trace = ctx.trace, self.parent
         try:
@@ -182,7 +185,7 @@ class ManualTrace(Trace):
         return found if specs is not None else [
             ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
 
-    def _staged(self, key: Any, programs: Memo, avals: Sequence[Any],
+    def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
                 make: Callable[[], tuple[ClosedOlympuspr, Any]]) -> tuple[ClosedOlympuspr, Any]:
         """What is made of a function of parts: once, if a key says which.
 
@@ -202,8 +205,8 @@ class ManualTrace(Trace):
                 programs[key] = found
         return found
 
-    def _apply(self, closed: ClosedOlympuspr, args: Sequence[Any], ins: Sequence[PartitionSpec],
-               outs: Sequence[PartitionSpec]) -> list[Any]:
+    def _apply(self, closed: ClosedOlympuspr, args: Sequence[Array], ins: Sequence[PartitionSpec],
+               outs: Sequence[PartitionSpec]) -> list[Array]:
         return shard_map_p.bind(
             *args, olympuspr=closed, mesh=self.mesh, in_specs=tuple(ins), out_specs=tuple(outs),
             newly_manual_axes=self.manual.names, check_vma=self.manual.check)
@@ -219,8 +222,8 @@ class ManualTrace(Trace):
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
 
 
-def step_through(run: Callable[..., list[Any]], manual: Manual, args: Sequence[Any],
-                 params: dict[str, Any]) -> None:
+def step_through(run: Callable[..., list[Any]], manual: Manual, args: Sequence[Array],
+                 params: Params) -> None:
     """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands."""
     meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]
     mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)

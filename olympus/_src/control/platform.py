@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
+from ..core.typing import Builder, IrValue
 from ..lowering.linking import external
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -41,7 +41,7 @@ class PlatformIndex(Primitive):
     def infer(self, *, platforms: Platforms) -> ShapedArray:
         return make_aval((), dtypes.as_dtype("int32"))
 
-    def lower(self, b: Any, *, platforms: Platforms) -> Any:
+    def lower(self, b: Builder, *, platforms: Platforms) -> IrValue:
         return b.scalar(chosen(platforms, b.platform), dtypes.as_dtype("int32"))
 
 
@@ -53,8 +53,8 @@ class PlatformCond(Cond):
         self.platforms = platforms
 
     # All other rules are cond's: they transform every branch, as any may be the platform's.
-    def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
-              ) -> list[Any]:
+    def lower(self, b: Builder, index: IrValue, *args: IrValue, branches: Sequence[ClosedOlympuspr]
+              ) -> list[IrValue]:
         return b.call_inline(branches[chosen(self.platforms, b.platform)], args)
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import PyTree
+from ..base.typing import Array, ArrayLike, DType, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, spread_tangents
 from ..core.trace import Tracer, typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids
@@ -32,6 +33,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, prod
 from ..types.sharding import ShardingLike
 from ..types.tree import tree_flatten, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .bodies import (
     aval_error,
     check_callable,
@@ -50,7 +52,7 @@ Dims = tuple[int, ...]
 # Scalar programs --------------------------------------------------------------------------------
 
 
-def elementwise(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+def elementwise(program: ClosedOlympuspr, args: Sequence[ArrayLike]) -> list[Array]:
     """A program of scalars, applied to the elements of arrays of one shape."""
     # vmap of the scalar program over one flat axis gives the operation on whole arrays.
     shape = typeof(args[0]).shape
@@ -68,8 +70,8 @@ def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tu
     return jvp_program(program, active * 2, active)[0], active
 
 
-def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequence[ShapedArray],
-                   args: int = 2) -> ClosedOlympuspr:
+def scalar_program(what: str, fun: Callable[..., Any], tree: PyTreeDef,
+                   avals: Sequence[ShapedArray], args: int = 2) -> ClosedOlympuspr:
     """`fun` of `args` structures of scalars, staged; it must return such a structure.
 
     Raises TypeError where it returns anything else, or closes over traced values.
@@ -97,7 +99,7 @@ def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequenc
             pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]), body.consts))
 
 
-def monoid_of(program: ClosedOlympuspr) -> Any:
+def monoid_of(program: ClosedOlympuspr) -> Primitive | None:
     """The primitive that the program is one application of, if it takes two values; else None."""
     pr = program.olympuspr
     if len(pr.eqns) != 1 or len(pr.invars) != 2 or pr.outvars != pr.eqns[0].outvars:
@@ -107,8 +109,8 @@ def monoid_of(program: ClosedOlympuspr) -> Any:
     return eqn.primitive if {*map(id, eqn.invars)} == {*map(id, pr.invars)} else None
 
 
-def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray], tree: Any,
-                   init: Any) -> list[Any]:
+def initial_values(what: str, leaves: Sequence[Array], avals: Sequence[ShapedArray],
+                   tree: PyTreeDef, init: ArrayLike | Sequence[int]) -> list[ArrayLike]:
     """The flat initial values, one scalar of each operand's dtype; Python numbers are converted."""
     inits, _, found = flatten(f"{what}: init", init)
     if found != tree:
@@ -122,7 +124,7 @@ def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray
     return inits
 
 
-def is_known(value: Any, constant: Any, dtype: Any) -> bool:
+def is_known(value: ArrayLike, constant: float, dtype: DType) -> bool:
     """Whether a scalar is known, while tracing, to be this constant."""
     if isinstance(value, Tracer):
         return False
@@ -156,14 +158,16 @@ class Reduce(Primitive):
         return [make_aval(shape, x.dtype, x.weak_type and init.weak_type)
                 for x, init in zip(xs, avals[len(xs):], strict=True)]
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, dimensions: Dims) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, dimensions: Dims
+              ) -> list[IrValue]:
         op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
         scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:len(args) // 2]]
         b.region(op, 0, scalars * 2, lambda *pq: b.call_inline(olympuspr, pq))
         return list(op.results)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            dimensions: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
+            olympuspr: ClosedOlympuspr, dimensions: Dims
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         # The state of a step is (values, tangents). XLA's reduction wants a scalar program, but its
         # derivative could not be transposed; the tree is made of operations that can.
         n = len(primals) // 2
@@ -174,8 +178,9 @@ class Reduce(Primitive):
                            dimensions, n)
         return outs[:n], spread_tangents(map(typeof, outs[:n]), active, outs[n:])
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             olympuspr: ClosedOlympuspr, dimensions: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, dimensions: Dims
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         n = len(args) // 2
         xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims[:n], strict=True)]
         if all(d is None for d in dims[n:]):
@@ -186,8 +191,8 @@ class Reduce(Primitive):
         return outs, [0] * n
 
 
-def tree_reduce(program: ClosedOlympuspr, xs: Sequence[Any], inits: Sequence[Any],
-                dimensions: Dims, values: int) -> list[Any]:
+def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequence[Any],
+                dimensions: Dims, values: int) -> list[Array]:
     """Reduce by combining halves elementwise, then the initial values on the left.
 
     Args:
@@ -203,7 +208,7 @@ def tree_reduce(program: ClosedOlympuspr, xs: Sequence[Any], inits: Sequence[Any
     count = prod([shape[d] for d in dimensions])
     state = [reshape(transpose(x, (*dimensions, *kept)), (count, *rest)) for x in xs]
 
-    def combine(p: Sequence[Any], q: Sequence[Any]) -> list[Any]:
+    def combine(p: Sequence[Array], q: Sequence[Array]) -> list[Array]:
         k = values
         return elementwise(program, [*p[:k], *q[:k], *p[k:], *q[k:]])
 

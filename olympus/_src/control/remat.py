@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
 from ..base.config import debug_key_reuse, log_checkpoint_residuals
 from ..base.logs import LOGGER
 from ..base.source import filter_traceback
-from ..base.typing import P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
@@ -19,6 +19,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
 from ..core.primitive import Axis, Higher, Linear, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..lax.barriers import random_clone_p
@@ -26,6 +27,7 @@ from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.memory import Space
 from ..types.shape import entries, static_int
 from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
@@ -57,20 +59,20 @@ class Checkpoint(Call):
         differentiated = eqn.params["differentiated"]
         return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
-    def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
+    def evaluated(self, params: Params) -> Callable[..., list[Any]] | None:
         # As the function itself would be: an operation of outsiders may have no other way.
         body = params["olympuspr"]
         return functools.partial(eval_closed, body) if any(
             eqn.primitive.uncompiled for eqn in body.eqns) else None
 
-    def stays(self, params: dict[str, Any]) -> bool:
+    def stays(self, params: Params) -> bool:
         flags = params["prevent_cse"]
         prevented = params["differentiated"] and (any(flags) if type(flags) is tuple else flags)
         # Ordered effects are in one function.
         return prevented and not any(e.ordered for e in params["olympuspr"].effects)
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
-              differentiated: bool, policy: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
+              differentiated: bool, policy: object) -> list[IrValue]:
         part = "checkpoint/rematted_computation" if differentiated else "checkpoint"
         if b.stays:
             return b.call_kept(olympuspr, args, part)
@@ -84,16 +86,16 @@ class Checkpoint(Call):
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+    def followed(self, params: Params, body: ClosedOlympuspr, ins: Any, outs: object,
                  transposed: bool = False) -> dict[str, Any]:
         flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
         if type(flags) is tuple:    # (co)tangents are computed
             flags = tuple(ins(flags, (True,) * n, (), (True,) * len(params["olympuspr"].outvars)))
         return {**params, "olympuspr": body, "prevent_cse": flags}
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+    def partial_eval(self, tape: Any, args: Sequence[Array], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Any, prevent_cse: Prevent, **params: Any
-                     ) -> list[Any]:
+                     ) -> Sequence[Array]:
         # A policy is asked of operations: calls are opened for it, and loops and branches
         # rewritten.
         if policy is not None:
@@ -129,18 +131,19 @@ class Checkpoint(Call):
                                  "prevent_cse": prevent_cse, "policy": policy})
         return merged(split.unknown_out, found, out[:num_known])
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Array], *args: Array | Linear, **params: Hashable
+                  ) -> list[Any]:
         return super().transpose(cts, *args, **{**params, "differentiated": True})
 
 
-def _log_kept(program: ClosedOlympuspr, known: Sequence[Any], used: Sequence[bool]) -> None:
+def _log_kept(program: ClosedOlympuspr, known: Sequence[object], used: Sequence[bool]) -> None:
     """Log what a checkpoint keeps until it computes the rest again."""
     kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
     LOGGER.warning("checkpoint: %s keeps %d arrays: %s",
                    program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
 
 
-def _unused(xs: Sequence[Any]) -> Sequence[Any]:
+def _unused(xs: Sequence[Array]) -> Sequence[Array]:
     """Operands of what is computed again: keys are others to `core.reuse` than the first time."""
     if not debug_key_reuse.value:
         return xs
@@ -185,7 +188,7 @@ def inline_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
         lambda *args: _evaluate_inline(closed, args), closed.in_avals, closed.debug_info))
 
 
-def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Array]:
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(
         zip((*pr.constvars, *pr.invars), (*closed.consts, *args), strict=True))
@@ -200,7 +203,7 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     return read(pr.outvars, env)
 
 
-def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
+def _pass_on(closed: ClosedOlympuspr, policy: object) -> ClosedOlympuspr:
     """The program whose loops and branches are checkpointed with the policy inside, too, where it
     keeps something: each iteration, branch that is taken, or device, then keeps no more than that.
     """
@@ -225,14 +228,14 @@ def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
         olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns)))))
 
 
-def _keeps_inside(policy: Any, eqn: OlympusprEqn) -> bool:
+def _keeps_inside(policy: object, eqn: OlympusprEqn) -> bool:
     """Whether the policy keeps a value in the body of a loop, branch or device."""
     return eqn.primitive in (scan_p, cond_p, shard_map_p) and any(
         _verdict(policy, e) is not Recompute
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
 
 
-def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedOlympuspr]:
+def _cut(split: Split, policy: object) -> tuple[ClosedOlympuspr, list[Any], ClosedOlympuspr]:
     """What is computed now, how each saved value of it is kept, and what reverse mode computes.
 
     now:    known inputs -> known outputs, saved values
@@ -265,7 +268,7 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedO
     rest, _ = dce_closed(rest, (True,) * len(residuals))
     num_known, num_saved = len(pr.invars), len(saved)
 
-    def later(*args: Any) -> list[Any]:
+    def later(*args: ArrayLike) -> Sequence[Array]:
         known = args[:num_known]
         kept = [x if how[v] is Saveable else move(x, how[v].src)
                 for v, x in zip(saved, args[num_known:], strict=False)]
@@ -346,13 +349,13 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
     call = cast("Callable[..., R]", fun)
 
     @wraps(fun)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Array, **kwargs: PyTree) -> object:
         static = {n % len(args) for n in nums if -len(args) <= n < len(args)}
         fixed = {k: v for k, v in kwargs.items() if k in names}
         dynamic = ([a for i, a in enumerate(args) if i not in static],
                    {k: v for k, v in kwargs.items() if k not in names})
 
-        def body(given: list[Any], named: dict[str, Any]) -> Any:
+        def body(given: list[Array], named: dict[str, Any]) -> Any:
             rest = iter(given)
             return call(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
                         **fixed)
@@ -403,19 +406,19 @@ class Name(Primitive):
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
-    def infer(self, x: Any, *, name: str) -> Any:
+    def infer(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *, name: str) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, name: str) -> IrValue:
         return x
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, name: str) -> Any:
         return self.bind(*primals, name=name), tangents[0]
 
-    def transpose(self, ct: Any, x: Any, *, name: str) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, name: str) -> list[Cotangent]:
         return [ct if type(x) is Linear else None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, name: str
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, name: str
              ) -> Any:
         return self.bind(*args, name=name), dims[0]
 
@@ -423,7 +426,7 @@ class Name(Primitive):
 name_p = Name("name")
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: PyTree, name: str) -> PyTree:
     """`x`, with a name for the policies `save_only_these_names` and its like.
 
     Args:
@@ -445,7 +448,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-def checkpoint_name_fwd(x: Any, name: str) -> Any:
+def checkpoint_name_fwd(x: Any, name: str) -> Array:
     """`checkpoint_name` for values of the function itself: its derivatives have no name.
 
     That is what `checkpoint_name` does, too.
@@ -545,7 +548,7 @@ class checkpoint_policies:
                 "value is either saved or offloaded; drop the names from one.")
         moved = Offloadable(Space.of(offload_src), Space.of(offload_dst))
 
-        def policy(prim: Primitive, *_: Any, **params: Any) -> Any:
+        def policy(prim: Primitive, *_: object, **params: Hashable) -> _Verdict | Offloadable:
             name = params["name"] if prim is name_p else None
             return Saveable if name in saved else moved if name in offloaded else Recompute
 
@@ -554,7 +557,7 @@ class checkpoint_policies:
     @staticmethod
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
         """Keep what either policy keeps; where both do, as the first one says."""
-        def policy(prim: Primitive, *avals: Any, **params: Any) -> Any:
+        def policy(prim: Primitive, *avals: object, **params: Hashable) -> object:
             first = policy_1(prim, *avals, **params)
             return policy_2(prim, *avals, **params) if first in (False, Recompute) else first
 

@@ -6,18 +6,20 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
 from ..core.primitive import Linear, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
+from ..core.typing import Builder, IrValue, Tangent
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import Residual, Split
+from ..interpreters.partial_eval import Residual, Split, TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
@@ -58,8 +60,8 @@ class Scan(Runs):
         use.rest(body, left, nc + nk)
         return [*carry, *ys]
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,
-              unroll: int, num_consts: int, num_carry: int) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, length: int,
+              reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[Any]:
         # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
         # With `reverse` rows are read and written from the last on. All are cut as their types say:
         # Shardy takes what it is told nothing of for whole, and sums what is written there.
@@ -75,7 +77,7 @@ class Scan(Runs):
         y_avals = [a.with_axis(0, rows) for a in y_rows]
         ys = [b.spread(b.full(a, 0), a) for a in y_avals]
 
-        def body(index: Any, values: Sequence[Any], *read: Any) -> list[Any]:
+        def body(index: IrValue, values: Sequence[IrValue], *read: IrValue) -> list[Any]:
             values = list(map(b.spread, values, [*carry_avals, *y_avals]))
             carry, ys = cut(values, num_carry)
             consts, xs = cut(read, num_consts)
@@ -93,16 +95,16 @@ class Scan(Runs):
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
             outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
-                     length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any
+    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, olympuspr: ClosedOlympuspr,
+                     length: int, reverse: bool, num_consts: int, num_carry: int, **params: Hashable
                      ) -> None:
         consts, carry, xs = cut(args, num_consts, num_carry)
         for i in range(length)[::-1 if reverse else 1]:
             rows = [index_in_dim(x, i, keepdims=False) for x in xs]
             carry = run(olympuspr, *consts, *carry, *rows)[:num_carry]
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
+                     **params: Hashable) -> Sequence[Array]:
         u_read, u_start, u_each = self.cut(params, unknown)[1:]
         # A const that the unknown half touches in place has to be there altogether. That it is
         # unknown may make more carries unknown: the search begins again.
@@ -133,7 +135,7 @@ class Scan(Runs):
         mr, mk = sum(u_read), sum(u_carry)
 
         # The split's unknown half takes all residuals in front; a loop wants each in its group.
-        def grouped(first: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        def grouped(first: Sequence[ArrayLike], others: Sequence[ArrayLike]) -> list[Any]:
             apart = [x for x, s in zip(first, shared, strict=True) if not s]
             return woven([[*compress(first, shared)], [], apart], cut(others, mr, mk))
 
@@ -142,7 +144,7 @@ class Scan(Runs):
             params, [body], sum(shared) + mr, range(mk)))
         return merged(u_out, later, known_out)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Array | Linear, **params: Any) -> list[Any]:
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
@@ -160,7 +162,7 @@ class Scan(Runs):
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         acc_avals = [a.aval.to_cotangent_aval() for a in l_read]
 
-        def body(*values: Any) -> list[Any]:
+        def body(*values: Array) -> list[Any]:
             res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
             out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
             return [*map(add, acc, out), *out[nl:]]

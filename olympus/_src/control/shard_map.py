@@ -12,12 +12,13 @@ cuts tangents, cotangents and residuals as the values that they belong to.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, PyTree
 from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
@@ -27,6 +28,7 @@ from ..core.primitive import Axis, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
+from ..core.typing import Aval, Builder, IrValue, Params, Tangent
 from ..interpreters.batching import BatchTrace, batch_program
 from ..interpreters.partial_eval import Split
 from ..lax.arithmetic import div
@@ -80,15 +82,15 @@ class Manual:
         finally:
             ctx.axes = outer
 
-    def ordered(self, names: Any) -> list[Any]:
+    def ordered(self, names: object) -> list[Array]:
         """Those of its axes that are among these, in the order of the mesh."""
         return [n for n in self.mesh.axis_names if n in names and n in self.names]
 
-    def count(self, entry: Any) -> int:
+    def count(self, entry: object) -> int:
         """Into how many parts an entry of a specification, or a set of axes, cuts."""
         return prod([self.mesh.shape[n] for n in axes_of(entry)])
 
-    def part(self, aval: Any, spec: PartitionSpec) -> Any:
+    def part(self, aval: ShapedArray, spec: PartitionSpec) -> Any:
         """The type of a device's part."""
         if not isinstance(aval, ShapedArray):
             return aval
@@ -105,7 +107,7 @@ class Manual:
         vma = aval.vma | named_axes(spec) if self.check else aval.vma
         return aval.update(shape=tuple(shape), sharding=sharding, vma=vma)
 
-    def whole(self, aval: Any, spec: PartitionSpec) -> Any:
+    def whole(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of what is put together of parts."""
         if not isinstance(aval, ShapedArray):
             return aval
@@ -121,7 +123,7 @@ class Manual:
                 unreduced=spec.unreduced, reduced=spec.reduced))
         return aval.update(shape=tuple(shape), sharding=sharding, vma=aval.vma - self.names)
 
-    def check_closed_over(self, aval: Any) -> None:
+    def check_closed_over(self, aval: ShapedArray) -> None:
         """NotImplementedError unless each device can have such a value whole."""
         if getattr(aval, "explicit", False) and self.names & named_axes(aval.sharding.spec).union(
                 *aval.sums):
@@ -130,7 +132,7 @@ class Manual:
                 "where the input is sharded on `Explicit` axes is not implemented; make it an "
                 "argument, or use olympus.reshard before.")
 
-    def residual_spec(self, aval: Any, free: frozenset[Any]) -> PartitionSpec:
+    def residual_spec(self, aval: Aval, free: frozenset[Any]) -> PartitionSpec:
         """How a value that goes from one body to another is put together: along a first axis.
 
         Not along `free`, which cut the axis that a vmap around adds.
@@ -139,7 +141,7 @@ class Manual:
         unreduced, reduced = getattr(aval, "sums", NO_SUMS) if self.check else NO_SUMS
         return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
 
-    def cast(self, x: Any, spec: PartitionSpec) -> Any:
+    def cast(self, x: object, spec: PartitionSpec) -> Any:
         """`x` as a value that varies, and is unreduced, along the axes that a specification says.
         """
         if not self.check:
@@ -170,7 +172,7 @@ def cut_by_vmap(trace: Any) -> frozenset[Any]:
     return found
 
 
-def _manual(params: dict[str, Any]) -> Manual:
+def _manual(params: Params) -> Manual:
     return Manual(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
@@ -190,18 +192,18 @@ class ShardMap(Call):
 
     called = False
 
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, out_specs: Specs, **params: Any
-              ) -> list[Any]:
+    def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
+              **params: Hashable) -> list[Any]:
         return list(map(_manual(params).whole, olympuspr.out_avals, out_specs))
 
-    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> list[Any]:
+    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[Any]:
         return list(map(_manual(params).part, avals, params["in_specs"]))
 
-    def derived(self, params: dict[str, Any], make: Callable[..., Any], *args: Any) -> Any:
+    def derived(self, params: Params, make: Callable[..., Any], *args: PyTree) -> Any:
         with _manual(params).within():
             return make(params["olympuspr"], *args)
 
-    def followed(self, params: dict[str, Any], body: ClosedOlympuspr, ins: Any, outs: Any,
+    def followed(self, params: Params, body: ClosedOlympuspr, ins: Any, outs: Any,
                  transposed: bool = False) -> dict[str, Any]:
         manual, of = _manual(params), _of_cotangents if transposed else tuple
         specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
@@ -212,7 +214,7 @@ class ShardMap(Call):
                 body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
-    def checked(self, checks: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Any, args: Sequence[Array], params: Params) -> object:
         manual = _manual(params)
         names = tuple(manual.ordered(manual.names))
         with manual.within():
@@ -228,7 +230,7 @@ class ShardMap(Call):
         return checks.took(outs, [
             site.within("device {} of the mesh", body.width) for site in body.sites])
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         # One of the mesh hides one of vmap that has its name.
         return name not in params["newly_manual_axes"] and (
             program_uses_axis(params["olympuspr"], name))
@@ -246,11 +248,13 @@ class ShardMap(Call):
         return [None if named_axes(s) else c
                 for c, s in zip(outs, eqn.params["out_specs"], strict=True)]
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, **params: Hashable
+                     ) -> None:
         _manual_trace.step_through(run, _manual(params), args, params)
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, mesh: Any, in_specs: Specs,
-              out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, mesh: Any,
+              in_specs: Specs, out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool
+              ) -> list[IrValue]:
         mesh = b.module.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
@@ -270,8 +274,9 @@ class ShardMap(Call):
                                          for x, spec in zip(outs, out_specs, strict=True)})
         return outs
 
-    def apply_split(self, tape: Any, split: Split, known: Sequence[Any], unknown: Sequence[Any],
-                    params: dict[str, Any], pick: Callable[[Any, Any], Any]) -> list[Any]:
+    def apply_split(self, tape: Any, split: Split, known: Sequence[object],
+                    unknown: Sequence[object], params: Params, pick: Callable[[Any, Any], Any]
+                    ) -> list[Array]:
         # What the known half computes for the unknown one leaves its body and enters the other's:
         # put together along a first axis, which a scalar gets for that.
         #
@@ -298,7 +303,7 @@ class ShardMap(Call):
             "out_specs": (*known_out, *own_specs)})
         found: list[Any] = []
         if any(kinds):
-            def taken(given: Sequence[Any], results: Sequence[Any], mine: Sequence[Any]
+            def taken(given: Sequence[object], results: Sequence[object], mine: Sequence[object]
                       ) -> list[Any]:
                 rest = iter(mine)
                 return split.residual_values(given, [next(rest) if t is None else results[t]
@@ -313,7 +318,7 @@ class ShardMap(Call):
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
         return merged(kinds, found, outs)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Any) -> list[Any]:
         manual, free = _manual(params), cut_by_vmap(ctx.trace)
         if not manual.check:    # each device has a part of a cotangent that all have alike
             cts = [ct if type(ct) is Zero else
@@ -321,8 +326,9 @@ class ShardMap(Call):
                    for ct, s in zip(cts, _of_cotangents(params["out_specs"]), strict=True)]
         return super().transpose(cts, *args, **params)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Hashable
+             ) -> Any:
         manual = _manual(params)
         mesh_axes = manual.ordered(axes_of(axis.mesh_axis))
         # Inside, an axis of the mesh hides one of vmap that has its name.
@@ -352,7 +358,7 @@ class ShardMap(Call):
 shard_map_p = ShardMap("shard_map")
 
 
-def _first_of_devices(names: tuple[Any, ...], outs: Sequence[Any]) -> list[Any]:
+def _first_of_devices(names: tuple[Any, ...], outs: Sequence[Array]) -> list[Array]:
     """Results of a checked body, where all devices have the first failure among them."""
     code, words, *rest = outs
     device, none = axis_index(names), literal(0, code.dtype)
@@ -365,7 +371,7 @@ def _first_of_devices(names: tuple[Any, ...], outs: Sequence[Any]) -> list[Any]:
                         full(words.shape, 0, words.dtype)), names), *rest]
 
 
-def _inserted(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
+def _inserted(spec: PartitionSpec, axis: int, entry: object) -> PartitionSpec:
     """The specification of arrays with one axis more."""
     if len(spec) <= axis and entry is None:
         return spec
@@ -407,7 +413,7 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
     """
     axes = [manual.others(s, free) for s in specs]
 
-    def summed(x: Any, names: tuple[Any, ...], spec: PartitionSpec) -> Any:
+    def summed(x: object, names: tuple[Hashable, ...], spec: PartitionSpec) -> object | Array:
         if not names:
             return x
         total = psum_p.bind(x, axes=names, axis_index_groups=None)
@@ -417,5 +423,5 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
         lambda *xs: list(map(summed, eval_closed(closed, *xs), axes, specs)), closed.in_avals))
 
 
-def _divided(ct: Any, count: int) -> Any:
+def _divided(ct: Any, count: int) -> Array:
     return div(ct, count) if count > 1 and has_tangent(typeof(ct)) else ct

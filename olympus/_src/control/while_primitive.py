@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, PyTree
 from ..base.util import cut
 from ..core import tags
 from ..core.effects import input_effects
@@ -16,6 +17,7 @@ from ..core.primitive import Axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
@@ -49,19 +51,19 @@ class While(Loop):
     roles = "cond_nconsts", "body_nconsts", None
     endless = True
 
-    def regrouped(self, params: dict[str, Any], bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[Any], own: Sequence[int] = ()) -> dict[str, Any]:
+    def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
+                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> dict[str, Any]:
         # Condition and body share one carry: the condition takes new ones, too, and reads none.
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
 
-    def deciding(self, params: dict[str, Any], groups: Groups) -> Sequence[bool]:
+    def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         # What the condition does not read does not matter: the loop ends without it.
         return dce_closed(params["cond_olympuspr"], (True,))[1]
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[object]) -> Any:
         c_consts, b_consts, carry = cut(xs, params["cond_nconsts"], params["body_nconsts"])
         return [("the condition", params["cond_olympuspr"], [*c_consts, *carry]),
                 ("the body", params["body_olympuspr"], [*b_consts, *carry])]
@@ -74,11 +76,12 @@ class While(Loop):
         use.call(cond, its)
         return found
 
-    def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
-              body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
+              body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable
+              ) -> Sequence[IrValue]:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
 
-        def test(*xs: Any) -> Any:
+        def test(*xs: Any) -> IrValue:
             carry, c_consts = cut(xs[:n + cond_nconsts], n)
             return b.call_inline(cond_olympuspr, [*c_consts, *carry], "while/cond")[0]
 
@@ -95,7 +98,7 @@ class While(Loop):
             return b.while_loop(carry, test, step, consts, const_avals)
         # A condition passes no token on: it is evaluated in front of the loop and in the body.
 
-        def step_and_test(_: Any, *xs: Any) -> list[Any]:
+        def step_and_test(_: object, *xs: object) -> list[Any]:
             new = step(*xs)
             return [test(*new, *xs[n:]), *new]
 
@@ -104,7 +107,7 @@ class While(Loop):
 
     # A loop ends at its first failure. One whose condition may fail carries what that said: it is
     # evaluated in front of the loop and in the body.
-    def checked(self, checks: Checks, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> object:
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         test = checks.body(cond)
         if test is None:
@@ -121,7 +124,7 @@ class While(Loop):
             **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
             "body_olympuspr": asked})[1:]
 
-    def until_failure(self, params: dict[str, Any]) -> dict[str, Any]:
+    def until_failure(self, params: Params) -> dict[str, Any]:
         # Devices that take part in a collective of the body all go on.
         if any(self.uses_axis(name, params) for name in ctx.axes):
             return params
@@ -130,21 +133,22 @@ class While(Loop):
             lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
             cond.in_avals))}
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, cond_nconsts: int,
+    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
                      body_olympuspr: ClosedOlympuspr) -> None:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
         while run(cond_olympuspr, *c_consts, *carry)[0]:
             carry = run(body_olympuspr, *b_consts, *carry)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+                  ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: Reverse-mode differentiation does not work for lax.while_loop or "
             "lax.fori_loop with dynamic start/stop values, because every iteration's values must "
             "be kept; give checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python "
             "ints as bounds, or forward mode (jvp, jacfwd).")
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
              ) -> Any:
         nc, nb, *_ = self.groups(params, len(args))
         cond_olympuspr, body_olympuspr = params["cond_olympuspr"], params["body_olympuspr"]
@@ -202,7 +206,7 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
     """
     nb = len(b_dims)
 
-    def step(*args: Any) -> list[Any]:
+    def step(*args: Array) -> list[Any]:
         c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
         # With no elements there is none to stand in.
         if not typeof(going).shape[0]:
@@ -223,14 +227,14 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
     """Body, then condition, of one element that goes on, so that their effects end with it."""
     avals = [*cond.in_avals[:nc], *body.in_avals]
 
-    def forward(*args: Any) -> list[Any]:
+    def forward(*args: PyTree) -> list[Array]:
         new = eval_closed(body, *args[nc:])
         return [*eval_closed(cond, *args[:nc], *new), *new]
 
     branches = (stage(lambda *xs: [literal(False, BOOL), *xs[nc + nb:]], avals),
                 stage(forward, avals))
 
-    def step(*args: Any) -> list[Any]:
+    def step(*args: PyTree) -> list[Any]:
         consts, (going,), carry = cut(args, nc + nb, 1)
         return cond_p.bind(convert_element_type(going, INT32), *consts, *carry, branches=branches)
 
@@ -239,7 +243,7 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
 
 def _ask(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
     """Body, then condition: consts of both, whether it goes on, carry."""
-    def step(*args: Any) -> list[Any]:
+    def step(*args: PyTree) -> list[Any]:
         new = call_p.bind(*args[nc:nc + nb], *args[nc + nb + 1:], olympuspr=body, name="body")
         return [*call_p.bind(*args[:nc], *new, olympuspr=cond, name="condition"), *new]
 

@@ -15,7 +15,7 @@ from ..types.avals import ShapedArray
 from ..types.mesh import mesh_of_types
 from ..types.sharding import axes_of, entry_of, told_axes
 from .effects import of_equations
-from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .trace import typeof
 
 __all__ = ["check_olympuspr"]
@@ -73,7 +73,7 @@ def _check_consts(closed: ClosedOlympuspr) -> None:
                 f"check_olympuspr: constant {i} is {typeof(value)}; its variable is {var.aval}.")
 
 
-def _atom_problem(atom: Any, bound: set[Any]) -> str:
+def _atom_problem(atom: Atom, bound: set[Any]) -> str:
     """What is wrong with reading an atom here; empty if nothing is."""
     if isinstance(atom, Literal):
         return f"a literal {atom.aval} that is not of rank 0" if atom.aval.shape != () else ""
@@ -82,7 +82,7 @@ def _atom_problem(atom: Any, bound: set[Any]) -> str:
     return "" if atom in bound else f"the variable {atom} that is not bound before"
 
 
-def _check_eqn(eqn: Any, index: int, bound: set[Any]) -> None:
+def _check_eqn(eqn: OlympusprEqn, index: int, bound: set[Any]) -> None:
     """Raise for the first thing that is wrong with the equation."""
     problem = next(_eqn_problems(eqn, bound), None)
     if problem is None:
@@ -93,7 +93,7 @@ def _check_eqn(eqn: Any, index: int, bound: set[Any]) -> None:
         f"recorded at {source.summarize(eqn.source)}.")
 
 
-def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
+def _eqn_problems(eqn: OlympusprEqn, bound: set[Any]) -> Iterator[str]:
     for i, atom in enumerate(eqn.invars):
         problem = _atom_problem(atom, bound)
         if problem:
@@ -110,7 +110,7 @@ def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
         yield from _shape_problems(eqn)
 
 
-def _shape_problems(eqn: Any) -> Iterator[str]:
+def _shape_problems(eqn: OlympusprEqn) -> Iterator[str]:
     shape = eqn.outvars[0].aval.shape
     for i, atom in enumerate(eqn.invars):
         if atom.aval.shape != shape and not isinstance(atom, Literal) and (
@@ -135,7 +135,7 @@ def _type_problems(eqn: Any) -> Iterator[str]:
             yield f"binds result {i} as {have}; the primitive gives {want}"
 
 
-def _inferred(eqn: Any) -> Any:
+def _inferred(eqn: OlympusprEqn) -> Any:
     """What the primitive infers, under the mesh under which the equation was recorded.
 
     Results of operands on no mesh were on it, so they say which it was; programs are checked, and
@@ -150,7 +150,7 @@ def _inferred(eqn: Any) -> Any:
         mesh_of_types.set_local(outer)
 
 
-def _body_problems(eqn: Any) -> Iterator[str]:
+def _body_problems(eqn: OlympusprEqn) -> Iterator[str]:
     prim = eqn.primitive
     for body in prim.bodies(eqn.params):
         try:
@@ -168,19 +168,19 @@ def _body_problems(eqn: Any) -> Iterator[str]:
                 yield f"applies {what}, whose input {i} is {want}, to {have}"
 
 
-def _told_apart(a: Any, b: Any) -> tuple[str, str]:
+def _told_apart(a: object, b: Any) -> tuple[str, str]:
     """Two types as texts that differ: with their meshes, if the rest is the same."""
     first, second = [str(x) if str(a) != str(b) or not isinstance(x, ShapedArray) else
                      f"{x} over {x.sharding.mesh}" for x in (a, b)]
     return first, second
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: object, b: Any) -> bool:
     """Whether two avals are the same but for weak types and what XLA decides."""
     return a is b or _strict(a) == _strict(b)
 
 
-def _whole_alike(a: Any, b: Any) -> bool:
+def _whole_alike(a: object, b: Any) -> bool:
     """Whether two avals differ by one being on no mesh, and the other whole on one: what is on
     none may be applied to it, and it to what is."""
     both = [x for x in (a, b) if isinstance(x, ShapedArray)]

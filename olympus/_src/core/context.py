@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 
 from ..base import lib
 from ..base.config import trace_key
+from ..base.typing import Array
 
 __all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata", "Scope",
            "ThreadState", "ctx", "current_context", "outermost", "under"]
@@ -121,7 +122,7 @@ ctx = ThreadState()
 
 def under(transformation: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     """`fun`, whose operations are named as those of a function that is transformed."""
-    def run(*args: Any) -> Any:
+    def run(*args: Array) -> Any:
         outer = ctx.scope
         ctx.scope = outer.extend((transformation,))
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
 from .staging import StagingTrace
@@ -13,8 +14,8 @@ from .trace import Trace
 __all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
 
 
-def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
-                   propagate_source_info: bool = True) -> list[Any]:
+def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: ArrayLike,
+                   propagate_source_info: bool = True) -> list[Array]:
     """Run the program on values (or tracers) in the current trace.
 
     Args:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import lib
+from ..base.typing import ArrayLike
 from ..base.util import Memo, bit_key, lazy_module
 from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
@@ -25,6 +26,7 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .primitive import Primitive
+from .typing import Params
 
 if TYPE_CHECKING:
     import hashlib
@@ -108,7 +110,7 @@ def _closed(program: Any) -> ClosedOlympuspr:
     return ClosedOlympuspr(program) if type(program) is Olympuspr else program
 
 
-def _number(key: Any) -> int:
+def _number(key: object) -> int:
     """The number of a hashable part that holds nothing of the user's."""
     found = _numbers.get(key)
     if found is None:
@@ -153,7 +155,7 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 
-def _parts(prim: Any, params: dict[str, Any], note: Any) -> dict[str, Any]:
+def _parts(prim: Primitive, params: Params, note: Any) -> dict[str, Any]:
     """Note the programs that a primitive carries; the params that are left, of those that count."""
     if prim.programs is None:
         raise _Unknown
@@ -175,7 +177,7 @@ def _parts(prim: Any, params: dict[str, Any], note: Any) -> dict[str, Any]:
     return {name: params[name] for name in read if name not in prim.programs}
 
 
-def _operation(prim: Any, params: dict[str, Any]) -> int:
+def _operation(prim: Primitive, params: Params) -> int:
     """The number of a primitive with params that are no programs."""
     if prim.open or prim.platform_rules:
         raise _Unknown
@@ -195,7 +197,7 @@ def _operation(prim: Any, params: dict[str, Any]) -> int:
     return found
 
 
-def _is_exact(value: Any) -> bool:
+def _is_exact(value: object) -> bool:
     """Whether equality says all of a param; _Unknown if nothing does.
 
     Python's floats are equal to others of another sign or type: their bits are compared.
@@ -212,7 +214,7 @@ def _is_exact(value: Any) -> bool:
     raise _Unknown
 
 
-def _content(value: Any) -> Hashable:
+def _content(value: ArrayLike) -> Hashable:
     """What is the same for arrays of the same elements."""
     value = getattr(value, "_base_array", value)    # of keys
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from ..base import spelling
+from ..base.typing import ArrayToCheckers
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.dtypes import converted
@@ -68,7 +69,7 @@ class DropVar(Var):
 
 
 @final
-class Literal:
+class Literal(ArrayToCheckers):
     """A rank-0 constant written into the program.
 
     Equal when aval and bits are: 0.0 and -0.0 differ, NaN equals itself.
@@ -180,7 +181,7 @@ class OlympusprEqn:
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
-    def __init__(self, primitive: Any, invars: Sequence[Any], outvars: Sequence[Var],
+    def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
                  params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
                  ctx: Any = None) -> None:
         # Lists are taken over, not copied: whoever makes an equation gives them away.

@@ -11,11 +11,15 @@ import sys
 import types
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
 from .trace import Trace, Tracer, printed_name
+from .typing import Params
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 __all__ = ["Noting", "check_leaks", "note_origins"]
 
@@ -89,7 +93,7 @@ def _holder(x: Any, ours: list[Any], depth: int = 3) -> str:
     return "a variable"
 
 
-def _key_of(items: Iterable[tuple[Any, Any]], x: Any) -> Any:
+def _key_of(items: Iterable[tuple[Any, Any]], x: object) -> Any:
     """The key under which an object is."""
     for key, value in items:
         if value is x:
@@ -97,7 +101,7 @@ def _key_of(items: Iterable[tuple[Any, Any]], x: Any) -> Any:
     return None
 
 
-def _among(x: Any, others: list[Any]) -> bool:
+def _among(x: object, others: list[Any]) -> bool:
     return _key_of(enumerate(others), x) is not None
 
 
@@ -120,7 +124,7 @@ class Noting(Trace):
         super().__init__(*args)
         self.notes: dict[int, str] = {}
 
-    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         out = super().process(prim, args, params)
         origin = f"made by {prim} at {source.summarize(source.user_frame())}"
         self.notes.update((id(x), origin) for x in (out if prim.multiple_results else [out]))

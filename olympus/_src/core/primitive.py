@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo
-from ..types.avals import AbstractValue, is_float0
+from ..types.avals import AbstractValue, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
 from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
+from .typing import Builder, IrValue, Params
 
 __all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView", "Zero",
            "program_uses_axis", "programs_in", "spread_tangents"]
@@ -53,13 +55,13 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-def with_zeros(avals: Sequence[Any], given: Iterator[Any]) -> list[Any]:
+def with_zeros(avals: Sequence[ShapedArray], given: Iterator[Any]) -> list[Any]:
     """A tangent or cotangent for each of the avals: `Zero` for float0, else the next given one."""
     return [Zero(a) if is_float0(a) else next(given) for a in avals]
 
 
 def spread_tangents(avals: Iterable[Any], nonzero: Iterable[bool], tangents: Iterable[Any]
-                    ) -> list[Any]:
+                    ) -> list[Array | Zero]:
     """A tangent for each value: the next of `tangents` where it is not zero, a `Zero` elsewhere."""
     given = iter(tangents)
     return [next(given) if nz else Zero(a.to_tangent_aval())
@@ -97,7 +99,7 @@ def not_linear(name: str, where: str, instead: str = "") -> TypeError:
                      f"needs a linear function; {advice}.")
 
 
-def programs_in(param: Any) -> list[Any]:
+def programs_in(param: Sequence[ClosedOlympuspr] | ClosedOlympuspr | Olympuspr | None) -> list[Any]:
     """The programs, open or closed, that a param is, or has in tuples or lists."""
     if isinstance(param, (ClosedOlympuspr, Olympuspr)):
         return [param]
@@ -106,13 +108,14 @@ def programs_in(param: Any) -> list[Any]:
     return []
 
 
-def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
+def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
     """Whether any equation of the program communicates along the named axis; cached."""
     return closed.derived(("uses_axis", name), lambda: any(
         e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
-def check_count(prim: Primitive, rule: str, what: str, found: Any, count: int) -> None:
+def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
+                count: int) -> None:
     """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
     if not isinstance(found, (tuple, list)):
         raise TypeError(f"{prim.name}: its {rule} rule returned {found!r} as its {what}; a list of "
@@ -122,7 +125,7 @@ def check_count(prim: Primitive, rule: str, what: str, found: Any, count: int) -
                         "required, one for each; None or a Zero stands for one that is not there.")
 
 
-def pair(prim: Primitive, rule: str, what: str, found: Any, args: Sequence[Any] = (),
+def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
          params: dict[str, Any] | None = None) -> tuple[Any, Any]:
     """What a rule returned, if that is results and something about each; else TypeError.
 
@@ -261,7 +264,7 @@ class Primitive:
 
     # Apart from `bind`, because an equation may hold in its params what `bind` was given otherwise:
     # the custom primitives pack a function's rules into them and unpack them here.
-    def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
+    def bind_eqn(self, args: Sequence[ArrayLike], params: dict[str, Any]) -> Any:
         """Apply an equation's operation to new operands in the current trace."""
         return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
 
@@ -317,7 +320,7 @@ class Primitive:
         """The types of operands as bodies see them, which may get parts of some."""
         return avals
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: Any) -> Params:
         """The params that an equation is printed with: without those that its types say."""
         return eqn.params
 
@@ -358,10 +361,10 @@ class OpenPrimitive(Primitive):
         self._effects, self.effectful = rule, True
         return rule
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset(self._effects(*avals, **params)[1])
 
-    def infer(self, *avals: Any, **params: Any) -> Any:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> Any:
         if self.abstract_eval is None:
             raise RuleMissingError(f"{self.name}: Abstract evaluation for {self.name!r} not "
                                    f"implemented; give it a rule with {self.name}_p."
@@ -378,7 +381,7 @@ class OpenPrimitive(Primitive):
                             "(olympus.core.ShapedArray) is required; see multiple_results.")
         return list(out) if several else out
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         raise RuleMissingError(f"{self.name}: MLIR translation rule for primitive {self.name!r} "
                                f"not found for platform {b.platform}; give one with olympus."
                                f"interpreters.mlir.register_lowering({self.name}_p, rule).")
@@ -420,23 +423,23 @@ class Higher(Primitive, abstract=True):
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
 
-    def depends(self, flags: Sequence[bool], eqn: Any) -> Sequence[bool]:
+    def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
         """Which results are computed from any of the flagged operands."""
         return [any(flags)] * len(eqn.outvars)
 
-    def evaluated(self, params: dict[str, Any]) -> Callable[..., list[Any]] | None:
+    def evaluated(self, params: Params) -> Callable[..., list[Any]] | None:
         """What evaluates it operation by operation; None if it is compiled as a whole."""
         return None
 
-    def stays(self, params: dict[str, Any]) -> bool:
+    def stays(self, params: Params) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""
         return False
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         return any(program_uses_axis(program, name) for program in self.bodies(params))
 
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any],
-                  **params: Any) -> Any:
+    def linearize(self, tape: Any, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero],
+                  **params: Hashable) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents with the tangent part on `tape`.
 
         The general way binds the jvp program to the tape (the current trace), which cuts it by
@@ -444,7 +447,8 @@ class Higher(Primitive, abstract=True):
         """
         return self.jvp(primals, tangents, **params)
 
-    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+    def step_through(self, run: Callable[..., list[Any]], *args: object, **params: Hashable
+                     ) -> None:
         """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
 
         For whoever looks for the equation that a NaN comes from.
@@ -469,7 +473,7 @@ class RuleView(MutableMapping[Primitive, Any]):
             raise KeyError(prim)
         return self.show(prim, found)
 
-    def __setitem__(self, prim: Primitive, rule: Any) -> None:
+    def __setitem__(self, prim: Primitive, rule: object) -> None:
         setattr(prim, self.rule, self.store(rule))
         prim.foreign = True
 

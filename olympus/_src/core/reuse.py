@@ -20,11 +20,13 @@ import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
+from ..base.typing import Array, Shape
 from ..types import dtypes
 from ..types.shape import is_static
 from .context import ThreadState
-from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .trace import enter, leave
+from .typing import Aval, Params
 
 __all__ = ["Cell", "Cells", "Use", "applied", "broadcast", "chosen", "chosen_each",
            "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",
@@ -51,7 +53,7 @@ def _new(shape: Sequence[Any], used: Lines | None = None) -> np.ndarray:
     return cells
 
 
-def _is_key(aval: Any) -> bool:
+def _is_key(aval: Aval) -> bool:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
@@ -155,7 +157,7 @@ class Use:
                 for c, *rows in zip(out, *outs, strict=True)]
 
     def loop(self, step: Callable[[int, Sequence[Cells]], list[Cells]], carry: Sequence[Cells],
-             length: Any = None) -> list[Cells]:
+             length: object = None) -> list[Cells]:
         """The carry's cells after a loop, of so many iterations if that is known.
 
         As many are looked at as a key needs to go through all places of the carry.
@@ -165,13 +167,13 @@ class Use:
             carry = step(i, carry)
         return list(carry)
 
-    def compute(self, eqn: Any) -> None:
+    def compute(self, eqn: OlympusprEqn) -> None:
         """Keep what an equation makes of known operands."""
         values = self._values(eqn)
         if self.known and values is not None and not eqn.effects:
             self.known.update(zip(eqn.outvars, _run(eqn, values), strict=True))
 
-    def _values(self, eqn: Any, given: Sequence[Any] = ()) -> list[Any] | None:
+    def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[Any] | None:
         """An equation's operands, those of `given` that are not None first; None if not known."""
         found = []
         for i, v in enumerate(eqn.invars):
@@ -183,7 +185,7 @@ class Use:
             found.append(x)
         return found
 
-    def picked(self, cells: Sequence[Cells], eqn: Any) -> list[Cells] | None:
+    def picked(self, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells] | None:
         """What an equation makes of cells, run on their numbers; None if not all else is known."""
         keys = [c.reshape(-1) for c in cells if c is not None]
         if not keys:
@@ -202,7 +204,7 @@ class Use:
                 if _is_key(v.aval) else None
                 for v, x in zip(eqn.outvars, _run(eqn, values), strict=True)]
 
-    def rows(self, cells: Cells, shape: Sequence[Any]) -> Cells:
+    def rows(self, cells: Cells, shape: Sequence[object]) -> Cells:
         """New cells for the results of all iterations, used if those of one are."""
         return None if cells is None else _new(shape, used_at(cells))
 
@@ -216,7 +218,7 @@ class Use:
                             for cell in x.reshape(len(x), -1)[:, position]])
 
 
-def _run(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
+def _run(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Any]:
     """An equation's results, computed now: a rule may ask while a function is traced."""
     outer = enter(ThreadState.trace)
     try:
@@ -233,7 +235,7 @@ def _either(*found: tuple[Cell, Lines | None]) -> Cell:
     return Cell(next((used for _, used in found if used is not None), None))
 
 
-def _reshaped(cells: Sequence[Cell] | np.ndarray, shape: Any) -> np.ndarray:
+def _reshaped(cells: Sequence[Cell] | np.ndarray, shape: Shape) -> np.ndarray:
     out = np.empty(shape, object)
     out.reshape(-1)[:] = cells
     return out
@@ -267,7 +269,7 @@ def summary(pr: Olympuspr) -> Summary:
     return found
 
 
-def _summarize(pr: Olympuspr, values: Sequence[Any] = ()) -> Summary:
+def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
     """What a program does with keys, whose inputs, constants first, may be known."""
     inputs = [*pr.constvars, *pr.invars]
     env = {v: _new(v.aval.shape) for v in inputs if _is_key(v.aval)}
@@ -314,7 +316,7 @@ def used_at(cells: Cells) -> Lines | None:
     return cells.flat[0].used
 
 
-def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Any], library: bool
+def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: bool
             ) -> Sequence[Cells]:
     """The cells of the results of a program of arrays, which is about to run; () if not debugging.
 
@@ -333,12 +335,12 @@ def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Any], library: bo
 
 # Rules -------------------------------------------------------------------------------------------
 
-def read(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+def read(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
     """Of what looks at keys, or makes new ones of them, and uses none."""
     return [None] * len(eqn.outvars)
 
 
-def chosen(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+def chosen(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
     """Of what picks some of its operands' keys: which, if all else is known; else new ones.
 
     These are used if all are that they may be.
@@ -350,7 +352,7 @@ def chosen(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
     return [_new(v.aval.shape, lines) if _is_key(v.aval) else None for v in eqn.outvars]
 
 
-def chosen_each(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
     """Of what picks an operand for each element: one cell if all operands have it there, else new.
 
     Operand 0 says which.
@@ -372,7 +374,7 @@ def chosen_each(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
 
 def _moved(move: Callable[..., Any]) -> Callable[..., list[Cells]]:
     """Of what only moves elements: `move(params, shape of the result, *cells of the operands)`."""
-    def rule(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    def rule(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         if cells[0] is None:
             return [None]
         if not all(is_static(v.aval.shape) for v in (*eqn.invars, *eqn.outvars)):
@@ -382,7 +384,7 @@ def _moved(move: Callable[..., Any]) -> Callable[..., list[Cells]]:
     return rule
 
 
-def _spread(params: dict[str, Any], shape: Any, x: np.ndarray) -> np.ndarray:
+def _spread(params: Params, shape: Shape, x: np.ndarray) -> np.ndarray:
     whole = [1] * len(shape)
     for n, d in zip(x.shape, params["broadcast_dimensions"], strict=True):
         whole[d] = n
@@ -399,6 +401,6 @@ sliced = _moved(lambda params, shape, x: x[tuple(map(
     slice, params["start_indices"], params["limit_indices"], params["strides"] or (1,) * x.ndim))])
 
 
-def same(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+def same(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
     """Of what gives its operands back."""
     return list(cells)

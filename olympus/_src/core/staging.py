@@ -15,6 +15,7 @@ from typing import Any
 from ..base import source
 from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
+from ..base.typing import Array, ArrayLike
 from ..types.avals import ShapedArray
 from .context import ROOT, outermost
 from .effects import of_equations
@@ -33,6 +34,7 @@ from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
 from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .typing import Params
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
@@ -205,15 +207,15 @@ class StagingTrace(Trace):
             raise error
         return StagingTrace.process(self, prim, args, params, line)
 
-    def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
+    def note_effects(self, effects: frozenset[Any], args: Sequence[ArrayLike]) -> None:
         """Take note of what the next equation does besides computing."""
         self.effectful = True
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Any, fun: Callable, rules: object, args: tuple, params: Params
+                       ) -> list[Array]:
         return prim.stage(fun, rules, args, params)
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: ArrayLike) -> ShapedArray:
         """The aval of a value from outside."""
         if isinstance(x, Tracer):
             check_usable(x)
@@ -236,7 +238,8 @@ class StagingTrace(Trace):
             entry = self.consts[id(x)] = (x, Var(aval))
         return entry[1]
 
-    def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
+    def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()
+              ) -> ClosedOlympuspr:
         """End the trace: the program that returns `outs`."""
         outvars = [self.atom(x) for x in outs]
         info = self.debug_info

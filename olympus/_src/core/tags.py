@@ -19,7 +19,7 @@ same on all of them. Results vary as the operands, unless the operation says oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import ShardingTypeError, said
 from ..base.util import quoted
@@ -31,6 +31,10 @@ from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
+from .typing import Aval, Params
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "broadcast",
            "by_body", "check_varying", "concatenate", "contract", "convolve", "elementwise",
@@ -59,7 +63,7 @@ class Sums(NamedTuple):
 _NO_SUMS = Sums(frozenset(), frozenset())
 
 
-def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -> Any:
+def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
@@ -89,7 +93,7 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
     return results if prim.multiple_results else results[0]
 
 
-def _spaces(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+def _spaces(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
     """In which memory results are: where the operands are."""
     there = [a for a in arrays if a.shape]
     for a in there:
@@ -101,12 +105,12 @@ def _spaces(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> li
     return [there[0].memory_space if there else Space.Device] * len(outs)
 
 
-def in_memory_of_first(operands: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+def in_memory_of_first(operands: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Space]:
     """Results are where the first operand is; the others may be anywhere."""
     return [operands[0].memory_space] * len(outs)
 
 
-def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Space]:
     """Each result is where `infer` says: each operand may be anywhere."""
     return [getattr(a, "memory_space", Space.Device) for a in outs]
 
@@ -114,7 +118,7 @@ def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[Any]) -> 
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
-    def __init__(self, prim: Any, avals: Sequence[Any]) -> None:
+    def __init__(self, prim: Primitive, avals: Sequence[Aval]) -> None:
         super().__init__(prim, avals)       # the text is for those that nobody casts
 
     def __str__(self) -> str:
@@ -123,7 +127,7 @@ class VaryingError(ValueError):
                 "cast them with lax.pcast(…, to='varying').")
 
 
-def check_varying(prim: Any, avals: Sequence[Any]) -> None:
+def check_varying(prim: Primitive, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
@@ -170,7 +174,7 @@ _pvary: Any = None
 _recast: Any = None
 
 
-def install_casts(pvary: Any, recast: Callable[..., Any]) -> None:
+def install_casts(pvary: Primitive, recast: Callable[..., Any]) -> None:
     """Make `pvary` the cast of a value that is the same along axes of a mesh to one that varies,
     and `recast(x, axes, start, end, mesh)` the others. Called once, by `lax`.
     """
@@ -219,7 +223,7 @@ def vary_alike(operands: Sequence[Any]) -> list[Any]:
             for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
-def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
+def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results, the one around if no operand has any; none of operands that XLA
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
@@ -250,8 +254,8 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     return None if around is None or around.manual_axes or around.empty else around
 
 
-def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any],
-            params: dict[str, Any]) -> list[Entries]:
+def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any], params: Params
+            ) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
         return []
@@ -277,8 +281,8 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
     return found
 
 
-def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: Sequence[Entries]
-          ) -> Sums:
+def _sums(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Any],
+          found: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 
     Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
@@ -326,7 +330,7 @@ def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: 
     return Sums(unreduced, reduced - cut - unreduced)
 
 
-def _listed(avals: Sequence[Any]) -> str:
+def _listed(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
 
 
@@ -384,8 +388,7 @@ def elementwise(operands: Sequence[Operand], outs: Sequence[Any], params: dict[s
     return [merged(arrays) if arrays else (None,) * a.ndim for a in outs]
 
 
-def same(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
-         ) -> list[Entries]:
+def same(operands: Sequence[Operand], outs: Sequence[Any], params: Params) -> list[Entries]:
     """One result for each operand."""
     return [x.entries for x in operands]
 
@@ -396,13 +399,13 @@ def by_body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     raise AssertionError
 
 
-def as_first(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def as_first(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
     """Axes stay, though their sizes may change: pad, slice, windows, splits."""
     return [operands[0].entries] * len(outs)
 
 
-def leading(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def leading(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
             ) -> list[Entries]:
     """Axes come or go at the end, which is what an element is made of: bytes, words of keys."""
     x = merged(operands)
@@ -519,7 +522,7 @@ def reduce(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, A
     return [without(merged([x for x in operands if x.shape]), axes)] * len(outs)
 
 
-def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def contract(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
     """Batch axes, then the free axes of both. Contracted axes may be cut in one operand.
 
@@ -595,7 +598,7 @@ def scatter(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     return [tuple(entries)]
 
 
-def update_slice(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def update_slice(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
                  ) -> list[Entries]:
     """What is updated in part must be cut alike in the update, if the operand is cut (zeros are
     not); else one may be whole."""
@@ -613,7 +616,7 @@ def update_slice(operands: Sequence[Operand], outs: Sequence[Any], params: dict[
 
 def along(name: str) -> Callable[..., list[Entries]]:
     """The rule of operations that need the axis `params[name]` whole: sort, cumulative sums."""
-    def rule(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+    def rule(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
         for x in operands:
             whole(x, [params[name]])

@@ -23,8 +23,10 @@ import numpy as np
 
 from ..base import source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
+from ..base.typing import Array
 from ..base.util import Memo, Noted, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .context import Scope, ctx, current_context
 from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
 from .primitive import Primitive
@@ -48,7 +50,7 @@ _by_bits = frozenset((float, complex))
 _DEEP = 4       # lists within lists
 
 
-def call(trace: Trace, fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+def call(trace: Trace, fun: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, Any]
          ) -> Any:
     """What `fun`, a function of the library, returns under a trace that ends in a program."""
     key: list[Any] = [fun, current_context()]
@@ -134,7 +136,7 @@ class Template:
     __slots__ = ("eqns", "literals", "consts", "height", "result", "tree")
 
     def __init__(self, eqns: list[tuple[Any, ...]], literals: list[Literal], consts: list[Any],
-                 height: int, result: Sequence[int], tree: Any) -> None:
+                 height: int, result: Sequence[int], tree: PyTreeDef | None) -> None:
         self.eqns, self.literals, self.consts = eqns, literals, consts
         self.height, self.result, self.tree = height, result, tree
 
@@ -172,7 +174,7 @@ class Template:
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
 
 
-    def bind(self, operands: Sequence[Any]) -> Any:
+    def bind(self, operands: Sequence[Array]) -> Any:
         """Bind the equations' operations to values in the current trace, and return the result."""
         values: list[Any] = [*operands, *self.literals, *self.consts]
         scope = ctx.scope
@@ -190,8 +192,8 @@ class Template:
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
 
 
-def _record(trace: StagingTrace, key: tuple[Any, ...], operands: list[StagingTracer],
-            fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[StagingTracer],
+            fun: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, Any]) -> object:
     """Run the function, and keep what it recorded as the template of such calls."""
     start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
     result = fun(*args, **kwargs)
@@ -239,7 +241,7 @@ def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
 
 
 def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Any],
-              recorded: Sequence[OlympusprEqn], scope: Scope, result: Any) -> Template | None:
+              recorded: Sequence[OlympusprEqn], scope: Scope, result: object) -> Template | None:
     """The template of recorded equations; None where they are more than a program of `inputs`.
 
     Constants of theirs are among the `known` ones.

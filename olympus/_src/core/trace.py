@@ -17,14 +17,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
-from ..base.typing import Array
+from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike
 from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (
@@ -102,7 +102,7 @@ def install_base_trace(trace: Trace) -> None:
     ThreadState.trace = trace
 
 
-def enter(trace: Any) -> Iterator[Any]:
+def enter(trace: object) -> Iterator[Any]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
     depth = ctx.depth
     if depth >= GIVEN:
@@ -130,10 +130,7 @@ def enter(trace: Any) -> Iterator[Any]:
 leave: Callable[[Iterator[Any]], Any] = functools.partial(deque, maxlen=0)
 
 
-_Known: Any = Array if TYPE_CHECKING else object    # checkers take traced values for arrays
-
-
-class ArrayBase(_Known):
+class ArrayBase(ArrayToCheckers):
     """What arrays and tracers share. Operators are installed by `numpy.array_methods`."""
 
     __slots__ = ()
@@ -255,7 +252,7 @@ class Tracer(ArrayBase):
             f"pickle: {describe(self)} given; a concrete array is required: a traced value has no "
             "data; pickle what the transformed function returns.")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise errors.TracerArrayConversionError(
             "numpy.asarray: The numpy.ndarray conversion method __array__() was called on\n"
             f"  {describe(self)}\n  at {source.summarize(source.user_frame())};\n"
@@ -364,7 +361,7 @@ def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
         f"leaked tracer: Encountered an unexpected tracer:\n  {told}\n  is used at {here}\n  {why}")
 
 
-def _foreign_aval(x: Any) -> Any:
+def _foreign_aval(x: Any) -> ShapedArray:
     """The aval of a value that has no `aval` attribute."""
     # By exact type first, which is a look-up; subclasses of numbers and of registered classes last.
     kind = type(x)
@@ -426,7 +423,7 @@ def is_literal(x: Any) -> bool:
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
 
 
-def valid_olympustype(x: Any) -> bool:
+def valid_olympustype(x: object) -> bool:
     """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
 
     Args:
@@ -446,7 +443,7 @@ def valid_olympustype(x: Any) -> bool:
     return True
 
 
-def is_array(x: Any) -> TypeGuard[Array]:
+def is_array(x: ArrayLike) -> TypeGuard[Array]:
     """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
     return hasattr(x, "aval") and type(x) is not Literal
 

@@ -20,6 +20,7 @@ from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
+from ..core.typing import Builder, IrValue
 from ..lowering.attributes import element_type
 from ..types import dtypes
 from ..types.shape import is_static
@@ -33,8 +34,8 @@ _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 class CompositeOp(Defined):
     """params: olympuspr, name, version, attributes (pairs of a name and MLIR text)."""
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, version: int,
-              attributes: tuple[tuple[str, str], ...]) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str, version: int,
+              attributes: tuple[tuple[str, str], ...]) -> list[IrValue]:
         if not all(is_static(aval.shape) for aval in (*b.avals_in, *b.avals_out)):
             return b.call_inline(olympuspr, args)   # XLA gives a definition no sizes
         return b.composite(olympuspr, args, name, version, dict(attributes))
@@ -124,7 +125,7 @@ def attribute_text(what: str, value: Any) -> str:
                     "as positional arguments.")
 
 
-def _key(what: str, key: Any) -> str:
+def _key(what: str, key: object) -> str:
     if not isinstance(key, str):
         raise TypeError(f"{what} has the key {key!r}; strings are required.")
     return attribute_text(what, key)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import P, R
+from ..base.typing import Array, ArrayLike, P, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.primitive import Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import typeof
+from ..core.trace import Tracer, typeof
+from ..core.typing import Tangent
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
-from ..types.avals import is_float0
+from ..types.avals import ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
     Batched,
@@ -104,7 +105,8 @@ class _JvpRules(UserRules):
 
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero]
+                 ) -> tuple[list[Array], list[Array | Zero]]:
         unflatten = self.in_tree.unflatten
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
@@ -119,7 +121,7 @@ class _JvpRules(UserRules):
                         zip(leaf_paths(self.out_tree), leaves, tree_flatten(t_out)[0], strict=True)]
 
 
-def _tangent(what: str, path: str, x: Any, t: Any) -> Any:
+def _tangent(what: str, path: str, x: Array, t: Any) -> Any:
     """A rule's tangent of one output, checked."""
     aval = typeof(x).to_tangent_aval()
     if type(t) in (SymbolicZero, Zero):
@@ -146,7 +148,7 @@ class _StagedJvp(Rules):
         self.still_out: Sequence[Zero | None] = ()
         self.own, self._found = (0, 0), []
 
-    def stage(self, rule: Rules, avals: Sequence[Any]) -> list[Any]:
+    def stage(self, rule: Rules, avals: Sequence[ShapedArray]) -> list[Tracer]:
         """Stage the rule for arguments of these avals; the tracers that it closes over."""
         # Every argument that can have a tangent has one here, be it zeros: one program serves all
         # calls.
@@ -158,12 +160,12 @@ class _StagedJvp(Rules):
         self.still_out = run.found
         return self._found
 
-    def place(self, consts: Sequence[Any]) -> None:
+    def place(self, consts: Sequence[object]) -> None:
         """Take all of `consts` in front."""
         self.program = with_consts(self.program, self._found, consts)
         self.own, self._found = (0, len(consts)), []
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
         # The consts in front come with zero tangents: `differentiate` sees to that.
         out = eval_closed(self.program, *primals, *[
             instantiate(t) for t, z in zip(tangents[self.own[1]:], self.still, strict=True)
@@ -175,7 +177,7 @@ class _StagedJvp(Rules):
 class _BatchedJvp(Batched):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
         # A tangent is mapped as its primal is.
         zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
                  for t, d in zip(tangents, self.dims, strict=True)]
@@ -191,7 +193,7 @@ class _BatchedJvp(Batched):
 class _ChosenJvp(Chosen):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
         outs, out_tangents = self.rules(primals, tangents)
         return [*compress(outs, self.used)], [*compress(out_tangents, self.used)]
 
@@ -199,7 +201,7 @@ class _ChosenJvp(Chosen):
 class _JvpWithFailure(WithFailure):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
         outs, out_tangents = self.rules(primals, tangents)
         found = self.failure(primals)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in found]
@@ -214,8 +216,8 @@ class CustomJvpCall(CustomCall):
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
     with_failure = _JvpWithFailure
 
-    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
-            tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, fun: Callable[..., Any], rules: _JvpRules, primals: Sequence[Array],
+            tangents: Sequence[Array], **params: Hashable) -> Any:
         return self.differentiate(fun, rules, primals, tangents, params, rules)
 
 

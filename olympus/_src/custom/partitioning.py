@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import P, R
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
@@ -22,12 +22,14 @@ from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..core.typing import Builder, IrValue, Params
 from ..lowering.module import lower_part
 from ..lowering.spreading import named
-from ..types.avals import ShapeDtypeStruct, make_aval
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .rules import CustomFunction
 from .sharding_rules import SdyShardingRule, parse_rule, rule_attribute
 
@@ -40,16 +42,16 @@ class CustomPartitioning(Primitive):
     multiple_results = True
     jvp = transpose = vmap = None       # users give the function those
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return params["partitioner"].whole.out_avals
 
-    def infer(self, *avals: Any, partitioner: Partitioner) -> list[Any]:
+    def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[Array]:
         return partitioner.whole.out_avals
 
-    def impl(self, *args: Any, partitioner: Partitioner) -> list[Any]:
+    def impl(self, *args: PyTree, partitioner: Partitioner) -> list[Array]:
         return eval_closed(partitioner.whole, *args)
 
-    def lower(self, b: Any, *args: Any, partitioner: Partitioner) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[Any]:
         module, whole = b.module, partitioner.whole
         if len(module.devices) < 2 or (module.manual is not None and module.manual.all_manual):
             return b.call_inline(whole, args)
@@ -72,7 +74,7 @@ class Partitioner:
     """One call's trees, static arguments and functions of the user's."""
 
     def __init__(self, owner: custom_partitioning[Any, Any], whole: ClosedOlympuspr,
-                 static: tuple[Any, ...], in_tree: Any, out_tree: Any) -> None:
+                 static: tuple[Any, ...], in_tree: PyTreeDef, out_tree: PyTreeDef) -> None:
         assert owner.partition is not None
         self.partition, self.sharding_rule = owner.partition, owner.sharding_rule
         self.decode, self.name = owner.decode_shardings, name_of(owner.fun)
@@ -82,7 +84,7 @@ class Partitioner:
     def __repr__(self) -> str:
         return f"Partitioner({self.name}, {self.sharding_rule})"
 
-    def rule(self, operands: list[Any], results: list[Any], mesh: Any) -> SdyShardingRule | None:
+    def rule(self, operands: list[Any], results: list[Any], mesh: object) -> SdyShardingRule | None:
         """The rule for Shardy, which a function may make of the types."""
         rule, options = self.sharding_rule, {}
         if callable(rule):
@@ -120,7 +122,7 @@ class Parts:
         wanted_out = self._tilings(p.out_tree, out_shardings, results)
         avals = [_part(x, t) for x, t in zip(args, wanted_in, strict=True)]
 
-        def flat(*xs: Any) -> list[Any]:
+        def flat(*xs: object) -> list[Any]:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
@@ -147,7 +149,8 @@ class Parts:
             sharding = sharding.update(spec=PartitionSpec(*sharding.spec, *rest))
         return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
-    def _tilings(self, tree: Any, shardings: Any, arrays: Sequence[lib.WholeArray]) -> list[Any]:
+    def _tilings(self, tree: PyTree, shardings: object, arrays: Sequence[lib.WholeArray]
+                 ) -> list[Array]:
         found = tree.flatten_up_to(shardings)
         for sharding in found:
             if not isinstance(sharding, lib.Sharding):
@@ -157,7 +160,7 @@ class Parts:
         return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(found, arrays, strict=True)]
 
 
-def _part(x: lib.WholeArray, tiling: Any) -> Any:
+def _part(x: lib.WholeArray, tiling: object) -> ShapedArray:
     """The type of one device's part."""
     counts = lib.tile_counts(tiling, len(x.shape))
     shape = tuple([-(-size // n) for size, n in zip(x.shape, counts, strict=True)])
@@ -265,7 +268,7 @@ class custom_partitioning(CustomFunction[P, R]):
         leaves, in_tree = tree_flatten(dynamic)
         fun: Callable[..., Any] = self.fun
 
-        def flat(*xs: Any) -> tuple[list[Any], Any]:
+        def flat(*xs: object) -> tuple[list[Any], Any]:
             rest = iter(tree_unflatten(in_tree, xs))
             return tree_flatten(fun(*[
                 x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))

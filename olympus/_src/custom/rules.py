@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from types import FunctionType, MethodType
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from ..base.typing import P, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
 from ..control.groups import Bodied
@@ -26,15 +26,17 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, typeof
+from ..core.trace import Trace, Tracer, typeof
+from ..core.typing import Cotangent, Params, Tangent
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed
+from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
-from ..types.avals import is_float0
+from ..types.avals import ShapedArray, is_float0
 from ..types.tree import (
     tree_flatten,
     tree_leaves,
@@ -44,6 +46,11 @@ from ..types.tree import (
     tree_unflatten,
 )
 from ..types.tree_paths import explain_mismatch, keystr
+from ..types.tree_registry import PyTreeDef
+
+if TYPE_CHECKING:
+    from .jvp import _JvpCall, _StagedJvp
+    from .vjp import _BatchedVjp, _VjpCall
 
 __all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
            "UserRules", "merged", "packed", "run_batched", "zero_from_primal"]
@@ -80,7 +87,7 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """The zero tangent of a value, or of each in a pytree.
 
     Args:
@@ -108,21 +115,22 @@ class Named:
     def __init__(self, call: Callable[..., Any], name: str) -> None:
         self.call, self.name = call, name
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> Any:
         return self.call(*args)
 
     def __repr__(self) -> str:
         return self.name
 
 
-def results(outs: Sequence[Any]) -> list[Any]:
+def results(outs: Sequence[Array]) -> list[Any]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
     if ctx.trace is ThreadState.trace:
         return list(map(result_array, outs))
     return numbers(outs)
 
 
-def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:
+def check_pair(what: str, out: tuple[Array | Sequence[Array], ArrayLike | Sequence[ArrayLike]],
+               content: str) -> tuple[Any, Any]:
     """The two results of a rule."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(f"{what} must produce a pair (list or tuple of length two)\n  representing "
@@ -183,7 +191,7 @@ class CustomFunction(Generic[P, R]):
             raise AttributeError(name)
         return getattr(self.fun, name)
 
-    def resolve(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+    def resolve(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple:
         """All arguments by position, defaults filled in."""
         if self._signature is None or (not kwargs and len(args) == self._num_positional):
             if kwargs:
@@ -253,7 +261,7 @@ def _filled(cell: Any) -> bool:
     return True
 
 
-def depends_on(x: Any, trace: Any) -> bool:
+def depends_on(x: object, trace: Trace) -> bool:
     """Whether a tracer is one of the trace's, or holds one."""
     if not isinstance(x, Tracer):
         return False
@@ -289,7 +297,7 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
         ctx.trace, trace.parent, trace.alive, ctx.axes = saved
 
 
-def mapped_by_rule(trace: Any, rules: Any, dims: Sequence[int | None]) -> bool | None:
+def mapped_by_rule(trace: BatchTrace, rules: Any, dims: Sequence[int | None]) -> bool | None:
     """True if rules may give mapped outputs where the function does not; None: nobody knows yet.
 
     They do if what they close over is mapped: both must agree on it, whichever runs first.
@@ -301,7 +309,7 @@ def mapped_by_rule(trace: Any, rules: Any, dims: Sequence[int | None]) -> bool |
     return None
 
 
-def unbatched(aval: Any, dim: int | None) -> Any:
+def unbatched(aval: ShapedArray, dim: int | None) -> ShapedArray:
     """The aval of one element."""
     return aval if dim is None else aval.update(
         shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
@@ -364,7 +372,7 @@ class Rules:
     def closed_over(self) -> list[Tracer]:
         return []
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
         raise NotImplementedError
 
 
@@ -375,7 +383,7 @@ class UserRules(Rules):
                  "out_tree", "out_avals")
 
     def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
-                 statics: dict[int, Any], in_tree: Any) -> None:
+                 statics: dict[int, Any], in_tree: PyTreeDef) -> None:
         self.what, self.fun, self.rules = f"{owner.what} {name_of(owner.fun)}", owner.fun, rules
         self.names, self.optimize_remat = tuple(map(name_of, rules)), owner.optimize_remat
         self.code = getattr(rules[0], "__code__", rules[0])
@@ -385,7 +393,7 @@ class UserRules(Rules):
         self.out_tree: Any = None       # both known once function or rule has run
         self.out_avals: list[Any] | None = None
 
-    def result(self, leaves: Sequence[Any]) -> Any:
+    def result(self, leaves: Sequence[Array]) -> Any:
         """The call's result, once the function or its rule has run."""
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
@@ -401,7 +409,7 @@ class UserRules(Rules):
             args.insert(i, value)
         return args
 
-    def run(self, *flat: Any) -> list[Any]:
+    def run(self, *flat: Array) -> list[Any]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
         self.out_avals = list(map(typeof, leaves))
         return leaves
@@ -412,7 +420,7 @@ class UserRules(Rules):
             return [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
         return list(map(instantiate, tangents))
 
-    def output(self, what: str, out: Any) -> list[Any]:
+    def output(self, what: str, out: Any) -> list[Array]:
         """The leaves of a rule's primal output, which must be as the function's."""
         # The function may have run before (staging runs it first), or never: what it returned is
         # known in the first case, and taken from the rule in the second.
@@ -445,7 +453,7 @@ class Shifted(Rules):
     def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
         return self.num_leading, self.num_leading + self.rules.own[1]
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
         return self.rules(primals[self.num_leading:], given[self.num_leading:])
 
 
@@ -507,7 +515,7 @@ class WithFailure(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
-    def failure(self, primals: Sequence[Any]) -> list[Any]:
+    def failure(self, primals: Sequence[Array]) -> list[Array]:
         """Code and words of the function: the rules do not tell."""
         return eval_closed(self.program, *primals)[:2]
 
@@ -518,7 +526,7 @@ def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
     are treated alike; noted is of the latter what `zeros` says.
     """
-    def run(*args: Any) -> tuple[list[Any], list[Zero | None]]:
+    def run(*args: Array) -> tuple[list[Any], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
         return ([*outs, *(t for t in tangents if type(t) is not Zero)],
                 [t if type(t) is Zero else None for t in tangents])
@@ -526,7 +534,7 @@ def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None
     return Noted(run)
 
 
-def merged(zeros: Sequence[Zero | None], given: Sequence[Any]) -> list[Any]:
+def merged(zeros: Sequence[Zero | None], given: Sequence[ArrayLike]) -> list[Any]:
     """All tangents in order, of which `given` are those that are not zero."""
     rest = iter(given)
     return [next(rest) if z is None else z for z in zeros]
@@ -550,18 +558,18 @@ class _Frame:
 
     __slots__ = ("identity", "avals", "consts", "rules", "used")
 
-    def __init__(self, identity: Any, avals: Sequence[Any], rules: Any) -> None:
+    def __init__(self, identity: Any, avals: Sequence[ShapedArray], rules: _StagedJvp) -> None:
         self.identity, self.avals, self.rules = identity, avals, rules
         self.consts: list[Any] = []
         self.used = False
 
-    def serves(self, rules: Any, avals: Sequence[Any]) -> bool:
+    def serves(self, rules: Any, avals: Sequence[ShapedArray]) -> bool:
         # With other types (a smaller problem) or static arguments it is another call, whose rules
         # stay Python.
         return self.identity == rules.identity and self.avals == avals
 
 
-def stage_rules(kind: Any, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
+def stage_rules(kind: Any, rules: Any, avals: Sequence[ShapedArray]) -> tuple[Any, list[Any]]:
     """The rules as programs, of this kind, and the tracers that they close over, which come first.
 
     Calls of the function in its own rules have these rules and operands, too. Tracers are found by
@@ -605,10 +613,11 @@ class ClosedOver(Primitive):
 
     multiple_results = True
 
-    def infer(self, *avals: Any, what: str, name: str, out_avals: Sequence[Any]) -> list[Any]:
+    def infer(self, *avals: ShapedArray, what: str, name: str, out_avals: Sequence[ShapedArray]
+              ) -> list[Any]:
         return list(out_avals)
 
-    def _refuse(self, *args: Any, what: str, name: str, **params: Any) -> Any:
+    def _refuse(self, *args: PyTree, what: str, name: str, **params: Hashable) -> Any:
         raise TypeError(f"{what} {name}: differentiated with respect to a value that the function "
                         "or its rule closes over; the rule knows nothing of that value; make it "
                         "an argument of the function, or close over lax.stop_gradient of it.")
@@ -619,8 +628,8 @@ class ClosedOver(Primitive):
 closed_over_p = ClosedOver("closed_over")
 
 
-def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
-           tangents: Sequence[Any]) -> list[Any]:
+def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayLike],
+           tangents: Sequence[Any]) -> Sequence[Array | Zero]:
     """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
     avals = tuple([typeof(x).to_tangent_aval() for x in outs])
     wanted = tuple([a for a in avals if not is_float0(a)])
@@ -660,13 +669,13 @@ class CustomCall(Bodied, abstract=True):
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
 
-    def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
-                params: dict[str, Any]) -> Any:
+    def on_tape(self, tape: TapeTrace, fun: Callable[..., Any], rules: _JvpCall, args: tuple,
+                params: Params) -> list[Array]:
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
 
-    def transpose(self, cts: Sequence[Any], *args: Any, call_olympuspr: ClosedOlympuspr,
-                  **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Linear, call_olympuspr: ClosedOlympuspr,
+                  **params: Any) -> Sequence[Cotangent]:
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         body, _ = transpose_program(call_olympuspr, linear, nonzero)
@@ -674,7 +683,7 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
+    def bind_eqn(self, args: Sequence[Array], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
@@ -682,8 +691,8 @@ class CustomCall(Bodied, abstract=True):
 
     #   operands   tracers of the function | consts of the rules | arguments
     # The body does not read the second group; rules shifted by the first do not see that one.
-    def stage(self, fun: Callable[..., Any], rules: Any, args: tuple,
-              params: dict[str, Any]) -> Any:
+    def stage(self, fun: Callable[..., Any], rules: Any, args: tuple, params: Params
+              ) -> list[Array]:
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
         body, tracers = closure_convert(stage(fun, avals))
@@ -705,7 +714,7 @@ class CustomCall(Bodied, abstract=True):
                 invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
         return ctx.trace.process(self, (*tracers, *more, *args), self.pack(rules, body, params))
 
-    def _staged(self, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def _staged(self, rules: Any, avals: Sequence[ShapedArray]) -> tuple[Any, list[Any]]:
         try:
             return stage_rules(self.staged, rules, avals)
         except Exception:
@@ -713,9 +722,10 @@ class CustomCall(Bodied, abstract=True):
             # are used, which runs them again.
             return rules, []
 
-    def differentiate(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
-                      tangents: Sequence[Any], params: dict[str, Any],
-                      apply: Callable[..., tuple[list[Any], list[Any]]]) -> Any:
+    def differentiate(self, fun: Callable[..., Any], rules: _BatchedVjp | _JvpCall | _VjpCall,
+                      primals: Sequence[Array], tangents: Sequence[Array | Zero], params: Params,
+                      apply: Callable[..., tuple[list[Any], list[Any]]]
+                      ) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents by `apply(primals, tangents)`, which the rules are used in.
 
         The first tangents may be those of values that function or rules close over.
@@ -736,19 +746,20 @@ class CustomCall(Bodied, abstract=True):
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
-    def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
-             dims: Sequence[int | None], **params: Any) -> Any:
+    def vmap(self, trace: BatchTrace, fun: Callable[..., Any], rules: _JvpCall | _VjpCall,
+             vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         # The trace below runs the function or the rules; both place their outputs by
         # `batched.place`, so that `out_dim` is settled after it, and the same for both.
         batched = self.batched(trace, rules, dims)
 
-        def run(*xs: Any) -> list[Any]:
+        def run(*xs: Array) -> list[Any]:
             return batched.place(*run_batched(trace, fun, xs, dims))
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
 
-    def checked(self, checks: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def checked(self, checks: Any, args: Sequence[Array], params: Params) -> object:
         body = checks.body(params["call_olympuspr"])
         if body is None or self.with_failure is None:
             return None
@@ -766,18 +777,18 @@ class CustomCall(Bodied, abstract=True):
         return eqn.replace(outvars=[*compress(eqn.outvars, used)],
                            params=self.pack(self.chosen(rules, used), body, rest))
 
-    def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
+    def pack(self, rules: Any, body: ClosedOlympuspr, params: Params) -> dict[str, Any]:
         """The params of an equation: all of `kept` are the rules, under the users' names."""
         kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
         return {**params, "call_olympuspr": body, **kept}
 
-    def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def unpack(self, params: Params) -> tuple[Any, dict[str, Any]]:
         """The rules, and the params of the call."""
         rest = {k: x for k, x in params.items() if k != "call_olympuspr" and k not in self.kept}
         return params[self.kept[0]].call, rest
 
 
-def leaf_paths(treedef: Any) -> list[str]:
+def leaf_paths(treedef: PyTreeDef) -> list[str]:
     """The key path of each leaf of a structure; empty for a tree that is one leaf."""
     dummy = treedef.unflatten(range(treedef.num_leaves))
     return [keystr(path) for path, _ in tree_leaves_with_path(dummy)]

@@ -6,11 +6,11 @@ not from the iterations that found it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, name_of
 from ..control.bodies import (
     Body,
@@ -27,12 +27,16 @@ from ..control.groups import Bodied
 from ..core.evaluate import eval_closed
 from ..core.primitive import Axis, Linear, Zero, not_linear
 from ..core.trace import typeof
+from ..core.typing import IrValue, Params, Tangent
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
+from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.arithmetic import neg, sub
 from ..lax.shape import instantiate
+from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_structure, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .jvp import custom_jvp
 from .rules import results
 
@@ -47,11 +51,11 @@ class LinearSolve(Bodied):
 
     programs = ("olympusprs",)
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[bool | IrValue | ShapedArray]) -> Any:
         _, consts, _, rhs = cut(xs, *params["const_lengths"])
         return [("the solver", params["olympusprs"][1], [*consts, *rhs])]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, const_lengths: tuple,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, const_lengths: tuple,
             olympusprs: tuple) -> Any:
         """A dx = db - dA x."""
         # Consts of the solvers have no influence: the solution depends on the equation alone.
@@ -68,13 +72,13 @@ class LinearSolve(Bodied):
                           const_lengths=const_lengths, olympusprs=olympusprs)
         return out, [*t_out[:len(x)], *(Zero(typeof(y).to_tangent_aval()) for y in rest)]
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
+                     **params: Hashable) -> Sequence[Array]:
         # In the tangent equation only b is unknown, and the solution is linear in it.
         return tape.record(self, args, params)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, const_lengths: tuple, olympusprs: tuple
-                  ) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: ArrayLike | Linear, const_lengths: tuple,
+                  olympusprs: tuple) -> list[Any]:
         matvec, solve, transpose_solve = olympusprs
         if transpose_solve is None:
             raise TypeError(
@@ -93,8 +97,9 @@ class LinearSolve(Bodied):
         return [None] * (len(args) - len(rhs)) + [
             ct if type(a) is Linear else None for a, ct in zip(rhs, found[:len(rhs)], strict=True)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             const_lengths: tuple, olympusprs: tuple) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             const_lengths: tuple, olympusprs: tuple
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         *consts, rhs = cut(args, *const_lengths)
         *c_dims, b_dims = cut(dims, *const_lengths)
         rhs = [to_axis(x, d, 0, axis.size) for x, d in zip(rhs, b_dims, strict=True)]
@@ -111,8 +116,8 @@ class LinearSolve(Bodied):
 linear_solve_p = LinearSolve("custom_linear_solve")
 
 
-def _like(what: str, role: str, body: Body, tree: Any, avals: Sequence[Any], like: str,
-          count: int = -1) -> None:
+def _like(what: str, role: str, body: Body, tree: PyTreeDef, avals: Sequence[ShapedArray],
+          like: str, count: int = -1) -> None:
     """TypeError unless the body, which plays the role, returns the given structure and types."""
     found_tree, found = body.out_tree, body.out_avals
     if count >= 0:      # a pair of which the first is looked at
@@ -175,7 +180,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
         vecmat_program, _ = transpose_program(
             product.program, [False] * n + [True] * len(avals), [True] * len(avals))
 
-        def vecmat(x: Any) -> Any:
+        def vecmat(x: Array) -> Array:
             xs = [cast(leaf, a) for leaf, a in zip(tree_flatten(x)[0], avals, strict=True)]
             return tree_unflatten(tree, eval_closed(vecmat_program, *product.consts, *xs))
 

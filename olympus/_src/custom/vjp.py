@@ -7,12 +7,12 @@ a linear operation that cannot be evaluated: all it can do is be transposed, whi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
 from ..base.errors import UnexpectedTracerError
-from ..base.typing import P, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -22,12 +22,14 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
+from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..lax.collectives.reductions import fit
 from ..lax.shape import instantiate, reduce_sum
 from ..types import dtypes
-from ..types.avals import is_float0
+from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
+from ..types.tree_registry import PyTreeDef
 from .rules import (
     Batched,
     Chosen,
@@ -71,7 +73,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
     """The tree that `fwd` gets with `symbolic_zeros=True`, with plain values for its records.
 
     Args:
@@ -139,7 +141,7 @@ class _VjpRules(UserRules):
     __slots__ = ()
 
     def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
-                 statics: dict[int, Any], in_tree: Any) -> None:
+                 statics: dict[int, Any], in_tree: PyTreeDef) -> None:
         super().__init__(owner, rules, statics, in_tree)
         if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
             raise UnexpectedTracerError(
@@ -157,7 +159,7 @@ class _VjpRules(UserRules):
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
-        def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def bwd(res: Sequence[Array], cts: Sequence[Array]) -> Sequence[Array]:
             return self.backward(res_tree.unflatten(res), tree, in_avals, cts)
 
         return leaves, res_leaves, bwd
@@ -247,7 +249,7 @@ class _StagedVjp(Rules):
         self.own: tuple[int, int] = (0, 0)
         self._found: Sequence[list[Any]] = ()
 
-    def stage(self, rules: Rules, avals: Sequence[Any]) -> list[Any]:
+    def stage(self, rules: Rules, avals: Sequence[ShapedArray]) -> list[Array]:
         """Stage the rules for arguments of these avals; the tracers that they close over."""
         # One program serves all calls: every argument may have a tangent.
         forward = _forward(rules, [True] * len(avals))
@@ -265,7 +267,7 @@ class _StagedVjp(Rules):
         self._found = of_fwd, of_bwd
         return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
 
-    def place(self, consts: Sequence[Any]) -> None:
+    def place(self, consts: Sequence[Array]) -> None:
         """Take all of `consts` in front."""
         of_fwd, of_bwd = self._found
         self.fwd = with_consts(self.fwd, of_fwd, consts)
@@ -289,7 +291,7 @@ class _StagedVjp(Rules):
 
 def _forward(rules: Callable[..., Any], perturbed: Sequence[bool]) -> Noted:
     """The rules as a function of primals to outs and residuals; noted: how many outs, and bwd."""
-    def forward(*primals: Any) -> tuple[list[Any], tuple[int, Any]]:
+    def forward(*primals: Array) -> tuple[list[Any], tuple[int, Any]]:
         outs, res, bwd = rules(primals, perturbed)
         return [*outs, *res], (len(outs), bwd)
 
@@ -304,7 +306,7 @@ def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero 
 class _ShiftedVjp(Shifted):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
         outs, res, bwd = super().__call__(primals, given)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
@@ -321,7 +323,7 @@ class _BatchedVjp(Batched):
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
 
-        def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def batched_bwd(res: Sequence[Array], cts: Sequence[Array]) -> Sequence[Array]:
             return self.backward(bwd, res, res_dims, cts, in_avals)
 
         return outs, vals[num_outs:], batched_bwd
@@ -341,7 +343,8 @@ class _BatchedVjp(Batched):
                 for z, want, aval in zip(run.found, self.dims, in_avals, strict=True)]
 
 
-def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_element: Any) -> Any:
+def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int, per_element: bool
+                ) -> Array:
     """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
     if want is not None:
         return to_axis(ct, dim, want, size)
@@ -378,8 +381,8 @@ class CustomVjpCall(CustomCall):
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
     with_failure = _VjpWithFailure
 
-    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
-            tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Array],
+            tangents: Sequence[Array], **params: Hashable) -> Any:
         def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             nonzero = tuple(type(t) is not Zero for t in tangents)
             # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
@@ -396,7 +399,7 @@ class CustomVjpCall(CustomCall):
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
 
-def _apart(fun: Callable[..., Any], rules: Rules, primals: Sequence[Any],
+def _apart(fun: Callable[..., Any], rules: Rules, primals: Sequence[ArrayLike],
            perturbed: Sequence[bool]) -> Any:
     """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
     forward = _forward(rules, perturbed)
@@ -421,11 +424,13 @@ class CustomFwd(Defined):
     programs = ("olympuspr", "call_olympuspr")
     lowered = ("olympuspr",)
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **params: Hashable
+              ) -> list[IrValue]:
         return b.call_inline(olympuspr, args)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, call_olympuspr: ClosedOlympuspr, name: str) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, call_olympuspr: ClosedOlympuspr, name: str
+             ) -> tuple[list[Array], list[int | None]]:
         whole, alone = (batch_program(body, axis, dims, True)[0]
                         for body in (olympuspr, call_olympuspr))
         out = self.bind(*args, olympuspr=whole, call_olympuspr=alone, name=name)
@@ -463,18 +468,20 @@ class CustomLin(Primitive):
 
     result_avals = Primitive.inferred   # not memoised: `bwd` would be kept alive
 
-    def infer(self, *avals: Any, out_avals: Sequence[Any], **params: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
+              ) -> list[ShapedArray]:
         return [a for a in out_avals if not is_float0(a)]
 
-    def lower(self, b: Any, *xs: Any, name: str, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, name: str, **params: Hashable) -> IrValue:
         raise self._forward(name)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str,
-            **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, name: str,
+            **params: Hashable) -> Any:
         raise self._forward(name)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, bwd: Callable[..., Any], num_res: int,
-                  perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
+    def transpose(self, cts: Sequence[Array], *args: Array | Linear, bwd: Callable[..., Any],
+                  num_res: int, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray],
+                  name: str) -> list[Any]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
         found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
@@ -483,9 +490,9 @@ class CustomLin(Primitive):
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
                                    for a, ct in zip(args[num_res:], wanted, strict=True)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             bwd: Callable[..., Any], num_res: int, out_avals: Sequence[Any],
-             **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             bwd: Callable[..., Any], num_res: int, out_avals: Sequence[Any], **params: Any
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         res_dims, size = list(dims[:num_res]), axis.size
         tangents = [to_axis(t, d, 0, size)
                     for t, d in zip(args[num_res:], dims[num_res:], strict=True)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import P, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import stage_body
 from ..control.call import linearize_program
@@ -16,15 +16,18 @@ from ..core.ir import ClosedOlympuspr, numbers
 from ..core.primitive import Axis, Linear, Zero, program_uses_axis, spread_tangents
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
+from ..core.typing import Cotangent, Params, Tangent
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
+from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.shape import instantiate, reduce_sum
 from ..loops.map import map as loop_map
 from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .rules import CustomCall, CustomFunction, Rules, check_pair, closed_over, merged
 
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
@@ -128,7 +131,7 @@ class _UserRule(_VmapRule):
 
     __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "sealed")
 
-    def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
+    def __init__(self, owner: custom_vmap, in_tree: PyTreeDef) -> None:
         self.fun, self.in_tree = owner.fun, in_tree
         self.user_rule: Any = owner.vmap_rule
         self.names, self.optimize_remat = (name_of(self.user_rule),), False
@@ -138,7 +141,7 @@ class _UserRule(_VmapRule):
     def seal(self) -> None:
         self.sealed = bool(closed_over(self.user_rule))
 
-    def run(self, *flat: Any) -> list[Any]:
+    def run(self, *flat: object) -> list[Any]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
         return leaves
 
@@ -229,7 +232,7 @@ def _function(rule: _VmapRule, size: int, mapped: Sequence[bool]
     """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
     flags: list[bool] = []
 
-    def run(*xs: Any) -> list[Any]:
+    def run(*xs: ArrayLike) -> list[Any]:
         outs, flags[:] = rule(size, mapped, xs)
         return outs
 
@@ -241,7 +244,7 @@ class _Differentiated(_Derived):
 
     __slots__ = ()
 
-    def pairs(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+    def pairs(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
               ) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
         """Outputs, and tangents of those that can have one, each with whether it is mapped."""
         # The rule gets one flag for an operand and its tangent. If no operand is mapped together
@@ -261,7 +264,7 @@ class _Differentiated(_Derived):
         return self._told(size, [m or t for m, t in pairs], batched, args)
 
     def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
-              args: Sequence[Any]) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
+              args: Sequence[ArrayLike]) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
         """`pairs` by the rule for operands of which those are mapped, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
         wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
@@ -269,7 +272,7 @@ class _Differentiated(_Derived):
                 for x, have, want in zip(args, batched, wanted, strict=True)]
         run, flags = self.function(size, mapped)
 
-        def both(*xs: Any) -> list[Any]:
+        def both(*xs: ArrayLike) -> list[Any]:
             outs, tangents = jvp_flat(run, xs[:n], merged([
                 None if nz else Zero(typeof(x).to_tangent_aval())
                 for x, nz in zip(xs[:n], self.nonzero, strict=True)], xs[n:]))
@@ -316,7 +319,7 @@ class _Cotangent(_Tangent):
         return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+                 ) -> tuple[list[Array], list[bool]]:
         if not any(batched):
             raise _NothingMapped
         n = len(self.nonzero)
@@ -359,7 +362,7 @@ class _Within(_VmapRule):
         return self.rule.decides(mapped)
 
 
-def _mapped(x: Any, have: bool, want: bool, size: int) -> Any:
+def _mapped(x: ArrayLike, have: bool, want: bool, size: int) -> ArrayLike:
     """`x` with the mapped axis in front if it is wanted there."""
     return to_axis(x, None, 0, size) if want and not have else x
 
@@ -397,7 +400,7 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
 
     # Reverse mode from the start: the known half again, for the residuals, then its transpose.
     # Cotangents of outputs without a tangent (`given`) lead nowhere.
-    def run(*args: Any) -> list[Any]:
+    def run(*args: Array) -> list[Any]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
         wanted = [g for g, m in zip(given, moving, strict=True) if m]
@@ -431,7 +434,7 @@ class _Staged:
     def __init__(self, closed: ClosedOlympuspr) -> None:
         self.closed = closed
 
-    def __call__(self, *args: Any) -> list[Any]:
+    def __call__(self, *args: PyTree) -> list[Array]:
         return eval_closed(self.closed, *args)
 
 
@@ -449,7 +452,7 @@ class CustomVmapCall(CustomCall):
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
     #   df             ── transpose ─►  its transpose: _Cotangent, whose transpose is df
     # Each stays a call with a rule, so that vmap of any derivative still finds the user's rule.
-    def jvp(self, fun: Any, rules: Any, primals: Sequence[Any], tangents: Sequence[Any],
+    def jvp(self, fun: Any, rules: Any, primals: Sequence[Array], tangents: Sequence[Array],
             **params: Any) -> Any:
         closed = fun.closed
         nonzero = tuple([type(t) is not Zero for t in tangents])
@@ -460,8 +463,8 @@ class CustomVmapCall(CustomCall):
         k = len(closed.out_avals)
         return out[:k], spread_tangents(closed.out_avals, _moving(closed), out[k:])
 
-    def on_tape(self, tape: Any, fun: Any, rules: Any, args: tuple, params: dict[str, Any]
-                ) -> list[Any]:
+    def on_tape(self, tape: TapeTrace, fun: _Staged, rules: _Differentiated | _Tangent, args: tuple,
+                params: Params) -> Sequence[Array]:
         # The call of (f, df) is cut in two here, unless a primal is unknown itself.
         if type(rules) is _Differentiated:
             n = len(rules.nonzero)
@@ -473,17 +476,17 @@ class CustomVmapCall(CustomCall):
                 return [*outs, *tape.record(self, args, self.pack(rule, tangent, params))]
         return tape.record(self, args, self.pack(rules, fun.closed, params))
 
-    def stage(self, fun: Any, rules: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def stage(self, fun: _Staged, rules: Any, args: tuple, params: Params) -> list[Array]:
         # The equation outlives the traces that the user's rule may close over.
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
-    def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
+    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Any, **params: Any) -> Sequence[Cotangent]:
         rules, rest = self.unpack(params)
         n = len(getattr(rules, "nonzero", ()))
         linear = [type(a) is Linear for a in args]
@@ -499,8 +502,9 @@ class CustomVmapCall(CustomCall):
             (*args[:n], *map(instantiate, cts)), rest)
         return [*[None] * n, *out]
 
-    def vmap(self, trace: Any, fun: Any, rules: Any, vals: Sequence[Any],
-             dims: Sequence[int | None], **params: Any) -> Any:
+    def vmap(self, trace: Any, fun: Any, rules: Any, vals: Sequence[ArrayLike],
+             dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         mapped = [d is not None for d in dims]
         if not rules.decides(mapped):
             name = trace.axis.name
@@ -537,14 +541,14 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     made = custom_vmap(f)
 
     @made.def_vmap
-    def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
+    def rule(axis_size: int, in_batched: Any, *args: PyTree) -> tuple[Any, Any]:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
         mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
         if not mapped:      # but their tangents are: called mapped, what is without is repeated
             return args, True
 
-        def one(elements: Sequence[Any]) -> Any:
+        def one(elements: Sequence[object]) -> Any:
             rest = iter(elements)
             return made(*tree.unflatten([next(rest) if flag else x
                                          for x, flag in zip(leaves, flags, strict=True)]))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.typing import PyTree
 from ..core.trace import typeof
 from ..types import dtypes
 from .watch import Operation, host, watched
@@ -102,7 +103,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.steps: list[Step] = []
 
-    def given(self, _: int, x: Any) -> None:
+    def given(self, _: int, x: object) -> None:
         return None
 
     def saw(self, op: Operation) -> list[None]:
@@ -111,7 +112,7 @@ class _Recorder:
         return [None] * len(op.results)
 
 
-def record(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Recording:
+def record(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Recording:
     """Run a function operation by operation, and keep every result, on the host.
 
     Args:
@@ -130,7 +131,7 @@ def record(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Recording:
 
 
 def bisect(first: Callable[..., Any] | Recording, second: Callable[..., Any] | Recording,
-           *args: Any, tolerance: float | None = None, **kwargs: Any) -> Parting | None:
+           *args: PyTree, tolerance: float | None = None, **kwargs: PyTree) -> Parting | None:
     """Find the first operation at which two runs give different results.
 
     Operations are paired in order, by primitive and shape; what only one run has is passed over.

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.config import enable_x64
+from ..base.typing import Array, DTypeLike, PyTree
 from ..core.primitive import Primitive
 from ..core.trace import ctx, typeof
+from ..core.typing import Params
 from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_leaves
@@ -88,7 +90,7 @@ class _Shadows:
         self.wide = wide
         self.found: dict[Any, list[Any]] = {}
 
-    def widened(self, dtype: Any) -> Any:
+    def widened(self, dtype: DTypeLike) -> Any:
         """The dtype in the wider run: real and complex ones become wide, others stay."""
         if not dtypes.is_inexact(dtype):
             return dtype
@@ -96,17 +98,17 @@ class _Shadows:
         wide = np.result_type(self.wide, np.complex64) if dtype.kind == "c" else self.wide
         return wide if dtype.itemsize < wide.itemsize else dtype
 
-    def given(self, _: int, x: Any) -> Any:
+    def given(self, _: int, x: object) -> Any:
         return self.as_wide(x)
 
-    def as_wide(self, x: Any) -> Any:
+    def as_wide(self, x: object) -> object | Array:
         if not dtypes.is_numeric(typeof(x).dtype):      # keys
             return x.value if type(x) is WatchTracer else x
         value = host(x)
         with enable_x64(True):
             return asarray(value.astype(self.widened(value.dtype)))
 
-    def shadow(self, x: Any) -> Any:
+    def shadow(self, x: object) -> object | Array:
         return x.beside if type(x) is WatchTracer else self.as_wide(x)
 
     def saw(self, operation: Operation) -> list[Any]:
@@ -121,8 +123,8 @@ class _Shadows:
             self.note(operation, max(errors) / max(before, unit), max(errors))
         return outs
 
-    def again(self, prim: Primitive, params: dict[str, Any], ins: Sequence[Any],
-              outs: Sequence[Any]) -> list[Any]:
+    def again(self, prim: Primitive, params: Params, ins: Sequence[Any], outs: Sequence[Array]
+              ) -> list[Any]:
         """The operation on wide operands; where it has no such form, its own results, widened."""
         if prim.bodies(params):     # whose types are those of the program
             return [self.as_wide(x) for x in outs]
@@ -147,12 +149,12 @@ class _Shadows:
             best[:4] = factor, error, operation.line, operation.time
 
 
-def _is_dtype(value: Any) -> bool:
+def _is_dtype(value: object) -> bool:
     return isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(
         value, np.generic))
 
 
-def _error(x: Any, y: Any) -> float:
+def _error(x: object, y: Any) -> float:
     """The relative error of `x`, where both are finite; 0 for what is no number."""
     if not dtypes.is_inexact(y.dtype) or not y.size:
         return 0.0
@@ -168,7 +170,7 @@ def _error(x: Any, y: Any) -> float:
     return float(np.linalg.norm((a - b).ravel()) / size) if size else float(bool((a != b).any()))
 
 
-def precision(fun: Callable[..., Any], *args: Any, against: str = "float64", **kwargs: Any
+def precision(fun: Callable[..., Any], *args: PyTree, against: str = "float64", **kwargs: PyTree
               ) -> Precision:
     """Rank a function's operations by how much they amplify the relative error of rounding.
 

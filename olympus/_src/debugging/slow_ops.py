@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays.device import block_until_ready
 from ..base.config import jit_disabled
 from ..base.markup import columns
+from ..base.typing import PyTree
 from ..base.util import real_number, short_number
 from ..core.ir import Literal, OlympusprEqn, Var
 from ..core.trace import ctx, typeof
@@ -19,6 +20,7 @@ from ..lax import arithmetic
 from ..lax.contract import dot
 from ..numpy.creation import ones
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import exceeds
 from .watch import Operation, WatchTracer, watched
 
@@ -179,7 +181,7 @@ class _Stopwatch:
         self.machine = machine
         self.rows: dict[Any, _Row] = {}
 
-    def given(self, _: int, x: Any) -> None:
+    def given(self, _: int, x: object) -> None:
         return None
 
     def saw(self, operation: Operation) -> list[None]:
@@ -199,7 +201,7 @@ class _Stopwatch:
         whole = _least(lambda: ctx.trace.process(operation.primitive, values, operation.params))
         return max(whole - self.machine.call, 0.0)
 
-    def bound(self, operation: Operation, avals: Sequence[Any]) -> tuple[float, float]:
+    def bound(self, operation: Operation, avals: Sequence[ShapedArray]) -> tuple[float, float]:
         """The seconds that its bytes or flops take at the machine's speed, and the flops."""
         ins = [x if isinstance(x, Literal) else Var(a)
                for x, a in zip(operation.operands, avals, strict=True)]
@@ -222,7 +224,8 @@ class _Stopwatch:
                        self.machine.bytes_per_second, self.machine.flops_per_second)
 
 
-def slow_ops(fun: Callable[..., Any], *args: Any, factor: float = 10.0, **kwargs: Any) -> SlowOps:
+def slow_ops(fun: Callable[..., Any], *args: PyTree, factor: float = 10.0, **kwargs: PyTree
+             ) -> SlowOps:
     """Find the operations that are far below what the machine does, with what to write instead.
 
     The function runs once, operation by operation, loops and jitted functions in Python. The first

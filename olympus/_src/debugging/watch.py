@@ -16,11 +16,13 @@ import numpy as np
 
 from ..base import source
 from ..base.config import jit_disabled
+from ..base.typing import Array, PyTree
 from ..control.remat import checkpoint_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.typing import Params
 from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
@@ -92,7 +94,7 @@ class WatchTrace(Trace):
         self.times: Counter[Any] = Counter()
         self.source: Any = None     # the line of the equation of a program that is run
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
             body, = prim.bodies(params)
             return self.run(body, args)
@@ -116,11 +118,11 @@ class WatchTrace(Trace):
             outs, [operation] * len(outs), beside, strict=True)]
         return tracers if prim.multiple_results else tracers[0]
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> object:
         return fun(*args)
 
-    def run(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Any]:
         """Run a program, each operation under its own line."""
         def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
             outer = self.source
@@ -134,8 +136,8 @@ class WatchTrace(Trace):
         return evaluate(closed.olympuspr, closed.consts, args, step)
 
 
-def watched(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-            observer: Any) -> Any:
+def watched(fun: Callable[..., Any], args: Sequence[Array], kwargs: dict[str, PyTree], observer: Any
+            ) -> object:
     """Call the function with every operation shown to the observer; its result, as arrays.
 
     The observer's `given(i, array)` says what it keeps beside the argument's leaf number `i`.
@@ -155,7 +157,7 @@ def watched(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
         trace.alive = False
 
 
-def host(x: Any) -> np.ndarray:
+def host(x: object) -> np.ndarray:
     """The value of an operand, as NumPy has it."""
     while isinstance(x, Tracer):
         x = x.concrete() if not isinstance(x, WatchTracer) else x.value

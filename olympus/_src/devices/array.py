@@ -14,12 +14,20 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
+from ..base.typing import DTypeLike
 from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
-from ..types.avals import ShapeDtypeStruct, check_index, check_scalar, check_truth, make_aval
+from ..types.avals import (
+    ShapedArray,
+    ShapeDtypeStruct,
+    check_index,
+    check_scalar,
+    check_truth,
+    make_aval,
+)
 from ..types.layout import Format, Layout, demanded_layout
-from ..types.sharding import NamedSharding, check_reduced, replica_ids, unreduced
+from ..types.sharding import DeviceLike, NamedSharding, check_reduced, replica_ids, unreduced
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
@@ -32,7 +40,7 @@ Array = lib.Array
 ArrayImpl = lib.ArrayImpl
 
 
-def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = None,
+def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: DeviceLike = None,
                      copy: bool = True, narrow: bool = True) -> Any:
     """Put a NumPy array on a device; its dtype is narrowed if x64 is off. float0 stays NumPy's.
 
@@ -56,7 +64,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
         aval, value, target, committed=device is not None, copy=copy))
 
 
-def _with_room(value: np.ndarray, target: Any, put: Callable[[], Any]) -> Any:
+def _with_room(value: np.ndarray, target: object, put: Callable[[], Any]) -> Any:
     """What `put` returns; our error where there is no memory for it."""
     try:
         return put()
@@ -78,7 +86,7 @@ class Parts(NamedTuple):
 
 
 @memoize(1024)
-def parts_of(aval: Any, sharding: Any) -> Parts:
+def parts_of(aval: ShapedArray, sharding: Any) -> Parts:
     """How an array of a type is cut by a sharding; ValueError if it cannot be.
 
     An index ends in an ellipsis, so that what it takes of an array is an array.
@@ -98,7 +106,7 @@ def parts_of(aval: Any, sharding: Any) -> Parts:
     return Parts(aval.at(sharding), indices, own, copies)
 
 
-def put_numpy(value: np.ndarray, sharding: Any, weak_type: bool = False) -> Any:
+def put_numpy(value: np.ndarray, sharding: object, weak_type: bool = False) -> object:
     """A NumPy array cut as a sharding says, on its devices; its dtype is narrowed if x64 is off."""
     dtype = dtypes.canonicalize_dtype(value.dtype)
     if dtype != value.dtype:
@@ -110,7 +118,7 @@ def put_numpy(value: np.ndarray, sharding: Any, weak_type: bool = False) -> Any:
         aval, [value[index] for index in indices], sharding, where, copy=not copies))
 
 
-def put_array(x: Any, sharding: Any) -> Any:
+def put_array(x: Any, sharding: Any) -> object:
     """An array of one device as a program of several takes it.
 
     Where each has the whole, they share its memory, which is given up with them if it is donated.
@@ -123,7 +131,7 @@ def put_array(x: Any, sharding: Any) -> Any:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def share_numpy(name: str, value: np.ndarray, device: Any = None) -> Any:
+def share_numpy(name: str, value: np.ndarray, device: DeviceLike = None) -> object:
     """A NumPy array's memory as an array, or ValueError where that would take a copy."""
     shared = array_from_numpy(value, False, device, copy=False)
     if value.size and (shared.dtype != value.dtype
@@ -233,7 +241,7 @@ def _shown(self: Any) -> bool:
     return lib.is_readable(self) and not unreduced(self._sharding)
 
 
-def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+def _to_array(self: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
     value = numpy_value(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         if copy is False:
@@ -277,7 +285,7 @@ def _index(self: Any) -> int:
     return int(_scalar(self, "__index__"))
 
 
-def _item(self: Any, *args: Any) -> Any:
+def _item(self: Any, *args: Any) -> object:
     """An element as a Python number; waits for it.
 
     Args:
@@ -337,8 +345,8 @@ class Shard:
 
     __slots__ = ("device", "_sharding", "_shape", "data")
 
-    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
-                 ) -> None:
+    def __init__(self, device: DeviceLike, sharding: Any, global_shape: tuple[int, ...],
+                 data: Any = None) -> None:
         self.device, self._sharding, self._shape = device, sharding, global_shape
         self.data = data
 
@@ -377,7 +385,7 @@ def _global_shards(self: Any) -> list[Shard]:
             for d in self._sharding.devices_indices_map(self.aval.shape)]
 
 
-def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
+def _unpickle(value: np.ndarray, weak_type: bool) -> object:
     return array_from_numpy(value, weak_type)
 
 
@@ -385,7 +393,7 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
 _wait = ArrayImpl.block_until_ready
 
 
-def _block_until_ready(self: Any) -> Any:
+def _block_until_ready(self: Any) -> object:
     """Wait until the elements are computed.
 
     Returns:

@@ -30,7 +30,7 @@ _clients = job.clients
 _lock = threading.RLock()
 
 
-def _make_cpu_client() -> Any:
+def _make_cpu_client() -> object:
     count = config.num_cpu_devices.value
     config.num_cpu_devices.fixed = "the CPU backend has started"
     collectives = None
@@ -65,13 +65,13 @@ def plugin_options() -> dict[str, Any]:
     return found
 
 
-def _make_gpu_client() -> Any:
+def _make_gpu_client() -> object:
     visible = config.cuda_visible_devices.value
     chosen = {} if visible == "all" else {"visible_devices": [int(n) for n in visible.split(",")]}
     return lib.make_gpu_client({**plugin_options(), **chosen}, job.client)
 
 
-def _make_tpu_client() -> Any:
+def _make_tpu_client() -> object:
     return lib.make_tpu_client(plugin_options(), job.client)
 
 

@@ -37,7 +37,7 @@ def dlpack_device(self: Any, /) -> tuple[int, int]:
 
 
 def dlpack(self: Any, /, *, stream: Any = None, max_version: tuple[int, int] | None = None,
-           dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+           dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
     """A DLPack capsule of the array, for `from_dlpack` of this or another library.
 
     Args:

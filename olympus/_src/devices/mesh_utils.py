@@ -105,7 +105,7 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
     return np.block(parts.reshape(outer).tolist())
 
 
-def _array(what: str, devices: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+def _array(what: str, devices: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
     """Devices as an array of a shape."""
     if len(devices) != prod(shape):
         raise ValueError(f"{what}: mesh_shape {shape} and {len(devices)} devices given; "

@@ -20,7 +20,7 @@ from ..numpy import ufuncs as uf
 from ..numpy.creation import asarray, zeros, zeros_like
 from ..numpy.selection import where
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from ..types.tree_registry import register_pytree_node
+from ..types.tree_registry import PyTreeDef, register_pytree_node
 
 __all__ = [
     "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "ParamsFn", "Schedule", "UpdateFn",
@@ -92,10 +92,10 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
     [0.75, 1.25]
     """
     @functools.wraps(opt_maker)
-    def make(*args: Any, **kwargs: Any) -> Optimizer:
+    def make(*args: object, **kwargs: object) -> Optimizer:
         init, update, read = opt_maker(*args, **kwargs)
 
-        def pack(states: Sequence[PyTree], treedef: Any) -> OptimizerState:
+        def pack(states: Sequence[PyTree], treedef: PyTreeDef) -> OptimizerState:
             pairs = [tree_flatten(state) for state in states]
             return OptimizerState(tuple([leaves for leaves, _ in pairs]), treedef,
                                   tuple([inner for _, inner in pairs]))
@@ -123,11 +123,11 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
 
 # Optimisers of one array -------------------------------------------------------------------------
 
-def _first(state: Any) -> Any:
+def _first(state: PyTree) -> object:
     return state[0]
 
 
-def _inverse_root(x: Any) -> Any:
+def _inverse_root(x: Array) -> Array:
     """x**-0.5, and 0 where x is 0."""
     return where(x > 0, 1 / el.sqrt(where(x > 0, x, 1)), 0)
 
@@ -163,7 +163,7 @@ def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, v = state
         v = mass * v + g
         return x - rate(i) * v, v
@@ -187,7 +187,7 @@ def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, v = state
         v = mass * v + g
         return x - rate(i) * (mass * v + g), v
@@ -211,7 +211,7 @@ def adagrad(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares, m = state
         squares = squares + uf.square(g)
         m = (1 - momentum) * (g * _inverse_root(squares)) + momentum * m
@@ -238,7 +238,7 @@ def rmsprop(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares = state
         squares = gamma * squares + (1 - gamma) * uf.square(g)
         return x - rate(i) * g / el.sqrt(squares + eps), squares
@@ -265,7 +265,7 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, squares, step = state
         squares = gamma * squares + (1 - gamma) * uf.square(g)
         step = momentum * step + rate(i) * g / el.sqrt(squares + eps)
@@ -292,7 +292,7 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, v = state
         m = (1 - b1) * g + b1 * m
         v = (1 - b2) * uf.square(g) + b2 * v
@@ -321,7 +321,7 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
     """
     rate = make_schedule(step_size)
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, u = state
         m = (1 - b1) * g + b1 * m
         u = uf.maximum(b2 * u, uf.absolute(g))
@@ -347,7 +347,7 @@ def sm3(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     """
     rate = make_schedule(step_size)
 
-    def init(x: Any) -> Any:
+    def init(x: Array) -> Any:
         aval = typeof(x)
         bounds = [zeros(n, aval.dtype) for n in aval.shape]
         return x, zeros_like(x), bounds or [zeros_like(x)]
@@ -355,7 +355,7 @@ def sm3(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     def spread(bound: Any, axis: int, ndim: int) -> Any:
         return bound[tuple([slice(None) if d == axis else None for d in range(ndim)])]
 
-    def update(i: Step, g: Any, state: Any) -> Any:
+    def update(i: Step, g: Array, state: PyTree) -> Any:
         x, m, bounds = state
         axes = range(len(bounds))
         squares = functools.reduce(uf.minimum, [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Axes, Shape
+from ..base.typing import Array, Axes, Shape
 from ..jit.tracing import eval_shape
 from ..lax import arithmetic, reduce
 from ..lax.conv import conv_general_dilated
@@ -71,12 +71,12 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
     >>> shape, W.shape, b.shape
     ((-1, 5), (3, 5), (5,))
     """
-    def init_fn(key: Any, input_shape: Shape) -> Any:
+    def init_fn(key: Array, input_shape: Shape) -> Any:
         keys = split(key)
         return (*input_shape[:-1], out_dim), (W_init(keys[0], (input_shape[-1], out_dim)),
                                               b_init(keys[1], (out_dim,)))
 
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Any:
         W, b = params
         return dot(inputs, W) + b
 
@@ -86,13 +86,13 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
 # Convolutions ------------------------------------------------------------------------------------
 
 def _convolution(convolve: Callable[..., Any], dimension_numbers: Any, out_chan: int,
-                 filter_shape: Sequence[int], strides: Any, padding: Any, W_init: Any, b_init: Any
-                 ) -> Layer:
+                 filter_shape: Sequence[int], strides: object, padding: object, W_init: Any,
+                 b_init: Any) -> Layer:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
-    def init_fn(key: Any, input_shape: Shape) -> Any:
+    def init_fn(key: Array, input_shape: Shape) -> Any:
         sizes = iter(filter_shape)
         kernel = [out_chan if c == "O" else input_shape[lhs_spec.index("C")] if c == "I"
                   else next(sizes) for c in rhs_spec]
@@ -101,7 +101,7 @@ def _convolution(convolve: Callable[..., Any], dimension_numbers: Any, out_chan:
         params = W_init(keys[0], kernel), b_init(keys[1], bias)
         return _shape_after(lambda x: apply_fn(params, x), input_shape), params
 
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Any:
         W, b = params
         return convolve(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
 
@@ -224,13 +224,13 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
-    def init_fn(key: Any, input_shape: Shape) -> Any:
+    def init_fn(key: Array, input_shape: Shape) -> Any:
         shape = tuple([n for d, n in enumerate(input_shape) if d not in axes])
         keys = split(key)
         return input_shape, (beta_init(keys[0], shape) if center else (),
                              gamma_init(keys[1], shape) if scale else ())
 
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
         beta, gamma = params
         spread = tuple([None if d in axes else slice(None) for d in range(inputs.ndim)])
         out = standardize(inputs, axes, epsilon=epsilon)
@@ -358,7 +358,7 @@ def FanInConcat(axis: int = -1) -> Layer:
     >>> stax.FanInConcat()[0](None, [(-1, 3), (-1, 4)])[0]
     (-1, 7)
     """
-    def init_fn(key: Any, input_shapes: Sequence[Shape]) -> Any:
+    def init_fn(key: Array, input_shapes: Sequence[Shape]) -> Any:
         out = list(input_shapes[0])
         out[axis] = sum(shape[axis] for shape in input_shapes)
         return tuple(out), ()
@@ -381,7 +381,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     >>> print(onp.unique(out), (out.mean() - 1).round(1))
     [0. 2.] -0.0
     """
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: object, inputs: Array, **kwargs: Any) -> Array:
         if mode != "train":
             return inputs
         if kwargs.get("rng") is None:
@@ -395,7 +395,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 # Combinators -------------------------------------------------------------------------------------
 
-def _keys(kwargs: dict[str, Any], count: int) -> list[Any]:
+def _keys(kwargs: dict[str, Any], count: int) -> list[None] | list[Array]:
     key = kwargs.pop("rng", None)
     return [None] * count if key is None else list(split(key, count))
 
@@ -414,7 +414,7 @@ def serial(*layers: Layer) -> Layer:
     >>> shape, len(params)
     ((-1, 10), 3)
     """
-    def init_fn(key: Any, input_shape: Any) -> Any:
+    def init_fn(key: Array, input_shape: object) -> Any:
         params = []
         for init, _ in layers:
             key, own = split(key)
@@ -422,7 +422,7 @@ def serial(*layers: Layer) -> Layer:
             params.append(found)
         return input_shape, params
 
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
         for (_, apply), found, key in zip(layers, params, _keys(kwargs, len(layers))):
             inputs = apply(found, inputs, rng=key, **kwargs)
         return inputs
@@ -444,12 +444,12 @@ def parallel(*layers: Layer) -> Layer:
     >>> block[0](olympus.random.key(0), (-1, 3))[0]
     (-1, 3)
     """
-    def init_fn(key: Any, input_shapes: Any) -> Any:
+    def init_fn(key: Array, input_shapes: Any) -> Any:
         found = [init(own, shape) for (init, _), own, shape in zip(
             layers, split(key, len(layers)), input_shapes)]
         return tuple([shape for shape, _ in found]), tuple([params for _, params in found])
 
-    def apply_fn(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Any:
         keys = _keys(kwargs, len(layers))
         return [apply(p, x, rng=key, **kwargs)
                 for (_, apply), p, x, key in zip(layers, params, inputs, keys)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..types.avals import physical_aval
+from ..types.avals import ShapedArray, physical_aval
 from ..types.scopes import SymbolicScope
 from ..types.symbolic import Dimension, symbols
 from .container import pack, unpack
@@ -24,7 +24,7 @@ _PLAIN = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
           "uses_global_constants": bool}
 
 
-def encode(exported: Any, vjp_order: int) -> bytearray:
+def encode(exported: object, vjp_order: int) -> bytearray:
     """The artifact of an export and of its derivatives up to an order."""
     if not isinstance(vjp_order, int) or vjp_order < 0:
         raise ValueError(f"serialize: vjp_order={vjp_order!r} given; an int of 0 or more is "
@@ -61,7 +61,7 @@ def _metadata(exported: Any, vjp_order: int, blobs: list[bytes]) -> dict[str, An
         "vjp": derivative}
 
 
-def decode(blob: Any) -> dict[str, Any]:
+def decode(blob: object) -> dict[str, Any]:
     """The fields of the export in an artifact; `vjp` are those of its derivative, or None."""
     metadata, blobs = unpack(blob)
     try:
@@ -89,7 +89,7 @@ def _check(written: dict[str, Any], blobs: list[bytes]) -> None:
         raise ValueError(f"no such value of {', '.join(wrong) or 'platforms, nr_devices'}")
 
 
-def _of_xla(sharding: Any, aval: Any) -> Any:
+def _of_xla(sharding: Any, aval: ShapedArray) -> object:
     """XLA's form of a sharding, or None."""
     return None if sharding is None else sharding._to_xla_hlo_sharding(physical_aval(aval).ndim)
 

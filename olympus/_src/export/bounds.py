@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
+from ..core.typing import IrOperation
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of
@@ -19,7 +20,7 @@ from .operations import NUMPY_OF, element_of, ints_of, shape_of
 __all__ = ["guard_indices"]
 
 
-def guard_indices(module: Any) -> None:
+def guard_indices(module: object) -> None:
     """Clamp the indices of gathers, and send illegal ones of scatters to a margin that is cut off.
 
     Operations along axes of unknown size are left as they are, and those that have vectors of
@@ -45,7 +46,7 @@ def _guard_gather(op: Any) -> None:
                                 last)
 
 
-def _guard_scatter(op: Any) -> None:
+def _guard_scatter(op: IrOperation) -> None:
     numbers = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
     axes, count = list(numbers.scattered_dims_to_operand_dims), len(op.results)
     shape = shape_of(op.operands[0])
@@ -101,7 +102,7 @@ def _wide(indices: Any) -> Any:
     return mlir.hlo.convert(kind, indices)
 
 
-def _clamp(indices: Any, axis: int, low: Sequence[int], high: Sequence[int]) -> Any:
+def _clamp(indices: object, axis: int, low: Sequence[int], high: Sequence[int]) -> object:
     """Indices between numbers for the components of their vectors."""
     shape = shape_of(indices)
     bounds = [np.array(values[0]) if len(values) == 1 else

@@ -9,12 +9,14 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
+from ..base.typing import Array
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
+from ..core.typing import Builder, IrType, IrValue, Params
 from ..lax.sharding import reshard
 from ..lowering.attributes import element_type, tensor_type
 from ..lowering.linking import Linked, external, levels, link
@@ -25,6 +27,7 @@ from ..types.mesh import Mesh
 from ..types.shape import SymbolicDim, definitely_equal
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from ..types.tree import argument_path
+from ..types.tree_registry import PyTreeDef
 from .module import ANY_PLATFORM, read_module
 
 __all__ = ["as_exported", "call_exported_p"]
@@ -40,7 +43,7 @@ class CallExported(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     transpose = None
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         exported = params["exported"]
         for have, want in zip(avals, exported.in_avals, strict=True):
             if have.sharded and have.sums != want.sums:
@@ -52,29 +55,29 @@ class CallExported(Primitive):
 
     result_avals = inferred     # not memoised: the artifact would be kept alive
 
-    def infer(self, *avals: Any, exported: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray, exported: Any) -> list[ShapedArray]:
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
             _check(exported.in_tree, i, want, have)
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
         return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         exported = params["exported"]
         return frozenset((*exported.ordered_effects, *exported.unordered_effects))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, exported: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, exported: Any) -> Any:
         # `call` is a function with custom_vjp, which says this better where it can.
         raise TypeError(f"call_exported: {exported.fun_name} differentiated forwards; an artifact "
                         "holds its reverse derivatives only; use grad or vjp.")
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, exported: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, exported: Any
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         # Its types are fixed: one element after the other.
         outs = map_mapped(lambda *xs: self.bind(*xs, exported=exported), axis.size, args, dims)
         return outs, [0] * len(outs)
 
-    def lower(self, b: Any, *args: Any, exported: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, exported: object) -> Sequence[IrValue]:
         module = b.module
         if any(name in exported.mlir_module_serialized for name in _OF_LAPACK):
             lib.lapack_names()      # jaxlib registers its kernels, which takes a while
@@ -107,12 +110,12 @@ class CallExported(Primitive):
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
 
 
-def _spread_as(aval: Any, spec: PartitionSpec) -> Any:
+def _spread_as(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
     """A type, if it is over a mesh, cut so along its axes."""
     return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
 
 
-def _as_exported(exported: Any, out: Any, told: Any) -> Any:
+def _as_exported(exported: Any, out: ShapedArray, told: ShapedArray) -> ShapedArray:
     """The type of a result: cut as the export says, by axes of those names."""
     if not (out.sharded and told.sharded):
         return out
@@ -126,7 +129,7 @@ def _as_exported(exported: Any, out: Any, told: Any) -> Any:
     return _spread_as(out, spec)
 
 
-def as_exported(x: Any, want: Any) -> Any:
+def as_exported(x: Array, want: ShapedArray) -> Array:
     """An operand as the sum, taken or not, that an export was made for."""
     have = typeof(x)
     if not have.sharded or not have.explicit or have.sums == want.sums:
@@ -134,7 +137,7 @@ def as_exported(x: Any, want: Any) -> Any:
     return reshard(x, NamedSharding(have.sharding.mesh, want.sharding.spec))
 
 
-def _check(in_tree: Any, i: int, want: Any, have: Any) -> None:
+def _check(in_tree: PyTreeDef, i: int, want: ShapedArray, have: ShapedArray) -> None:
     """ValueError unless an operand has the type that the program was exported for."""
     if len(want.shape) != len(have.shape):
         raise ValueError(f"Rank mismatch for {argument_path(in_tree, i)}: expected {want.shape} "
@@ -162,7 +165,7 @@ def _platform(platform: str, exported: Any) -> int:
         "[DisabledSafetyCheck.platform()].")
 
 
-def _linked(b: Any, exported: Any) -> Linked:
+def _linked(b: Builder, exported: Any) -> Linked:
     """The program as a function of the module, taken in once, or once for the sizes given."""
     module = b.module
     sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
@@ -193,7 +196,7 @@ def _check_module(exported: Any, linked: Linked) -> None:
                 "required, as its types say; write the artifact anew.")
 
 
-def _may_be(kind: Any, aval: Any) -> bool:
+def _may_be(kind: IrType, aval: ShapedArray) -> bool:
     """Whether a value of an aval may be of an MLIR type, whose sizes may be open."""
     if aval is abstract_token:
         return kind == tensor_type(aval)
@@ -206,12 +209,12 @@ def _may_be(kind: Any, aval: Any) -> bool:
                     for i, n in enumerate(aval.shape)))
 
 
-def _converted(b: Any, x: Any, kind: Any) -> Any:
+def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
     """A value at a type that knows more or fewer of its sizes."""
     return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
 
 
-def _spread(b: Any, x: Any, aval: Any, sharding: Any) -> Any:
+def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: Any) -> IrValue:
     """A value, spread over the devices as the export says."""
     devices = b.module.devices
     if sharding is None or sharding.mesh.empty or len(devices) < 2:

@@ -39,7 +39,7 @@ def decode_sites(data: bytes) -> tuple[Site, ...]:
         for kind, what, line, fields, told, around in json.loads(data)])
 
 
-def _told(kind: str, told: Any) -> Any:
+def _told(kind: str, told: Any) -> object:
     if kind == "user":
         count, names = told
         return tree_structure(((0,) * count, dict.fromkeys(names, 0)))

@@ -31,7 +31,7 @@ def _checksum(version: int, content: Any) -> bytes:
     return digest.digest()
 
 
-def pack(metadata: Any, blobs: list[bytes]) -> bytearray:
+def pack(metadata: object, blobs: list[bytes]) -> bytearray:
     """An artifact; `metadata` (JSON) has `blob` where it means the blob of that number."""
     spans, at = [], 0
     for blob in blobs:
@@ -43,7 +43,7 @@ def pack(metadata: Any, blobs: list[bytes]) -> bytearray:
     return bytearray(frame + content)
 
 
-def unpack(artifact: Any) -> tuple[Any, list[bytes]]:
+def unpack(artifact: object) -> tuple[Any, list[bytes]]:
     """The metadata and blobs of an artifact; ValueError that says what is wrong with it."""
     if not isinstance(artifact, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize: a {type(artifact).__name__} given; bytes, as "

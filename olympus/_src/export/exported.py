@@ -13,8 +13,10 @@ from typing import Any
 
 from ..autodiff.derivatives import vjp
 from ..base import config
+from ..base.typing import Array, PyTree
 from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
+from ..core.typing import Aval
 from ..custom.vjp import custom_vjp
 from ..devices.devices import default_backend
 from ..jit.jit import jit
@@ -182,7 +184,7 @@ class Exported:
         """
         return encode(self, vjp_order)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Call the function, from anywhere: eagerly, under jit, grad and vmap.
 
         Arguments have the structure, ranks and dtypes that were exported; ValueError otherwise.
@@ -208,10 +210,10 @@ class Exported:
     def _flat(self) -> Callable[..., list[Any]]:
         """The call of flat arguments: compiled once, and with the derivative that there is."""
         @custom_vjp
-        def flat(*leaves: Any) -> list[Any]:
+        def flat(*leaves: Array) -> list[Any]:
             return call_exported_p.bind(*map(as_exported, leaves, self.in_avals), exported=self)
 
-        def bwd(leaves: Any, cts: Sequence[Any]) -> tuple[Any, ...]:
+        def bwd(leaves: Any, cts: Sequence[object]) -> tuple[Array | None, ...]:
             found = self.vjp()._flat(*leaves, *cts)
             return tuple(None if is_float0(a.to_tangent_aval()) else ct
                          for a, ct in zip(self.in_avals, found, strict=True))
@@ -278,7 +280,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
                          f"{fun_jit}; write export(jit(f)).")
     rules = {prim: _registration.Rule(prim, rule) for prim, rule in _override_lowering_rules or ()}
 
-    def do_export(*args_specs: Any, **kwargs_specs: Any) -> Exported:
+    def do_export(*args_specs: object, **kwargs_specs: object) -> Exported:
         names = (default_export_platform(),) if platforms is None else tuple(platforms)
         _check_scopes(name_of(fun_jit), args_specs, kwargs_specs)
         return _exported(fun_jit.trace(*args_specs, **kwargs_specs), names, tuple(disabled_checks),
@@ -288,7 +290,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     return do_export
 
 
-def _check_scopes(name: str, *specs: Any) -> None:
+def _check_scopes(name: str, *specs: object) -> None:
     """ValueError unless all symbolic sizes are of one scope."""
     leaves, tree = tree_flatten(specs)
     found = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
@@ -347,20 +349,20 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
         _get_vjp=lambda primal: _vjp(primal, closed, asked, demanded))
 
 
-def _abstract(sharding: Any, aval: Any) -> NamedSharding | None:
+def _abstract(sharding: object, aval: Aval) -> NamedSharding | None:
     """A sharding without its devices, or that of a type with explicit axes."""
     if type(sharding) is NamedSharding:
         return sharding.update(mesh=sharding.mesh.abstract_mesh)
     return aval.sharding if isinstance(aval, ShapedArray) and aval.explicit else None
 
 
-def _cotangent(aval: Any) -> Any:
+def _cotangent(aval: ShapedArray) -> ShapedArray:
     return aval.to_cotangent_aval() if isinstance(aval, ShapedArray) else aval.to_tangent_aval()
 
 
-def _vjp(primal: Exported, closed: Any, ins: Sequence[Any], outs: Sequence[Any]) -> Exported:
+def _vjp(primal: Exported, closed: Any, ins: Sequence[object], outs: Sequence[object]) -> Exported:
     """The export of the derivative of an exported program, spread as that is."""
-    def fun_vjp(*args: Any) -> Any:
+    def fun_vjp(*args: PyTree) -> object:
         primals, cts = cut(args, len(primal.in_avals))
         return vjp(lambda *xs: eval_closed(closed, *xs), *primals)[1](list(cts))
 

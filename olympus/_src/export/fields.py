@@ -23,7 +23,7 @@ _SIZES = range(2**63)
 _UNCONSTRAINED = {"unconstrained": True}
 
 
-def encode_aval(aval: Any) -> Any:
+def encode_aval(aval: ShapedArray) -> object:
     """A type: shape, dtype, weak type, memory space. How it is spread, `encode_sharding` says."""
     if aval is abstract_token:
         return "token"
@@ -64,7 +64,7 @@ def decode_aval(written: Any, scope: SymbolicScope, sharding: NamedSharding | No
     return aval if sharding is None or sharding.mesh.empty else aval.update(sharding=sharding)
 
 
-def _key_dtype(generator: str) -> Any:
+def _key_dtype(generator: str) -> object:
     found = _keys.GENERATORS.get(generator)
     if found is None:
         raise ValueError(f"deserialize: the program takes or gives keys of {generator!r}, a "
@@ -72,7 +72,7 @@ def _key_dtype(generator: str) -> Any:
     return _keys.key_dtype(found)
 
 
-def encode_sharding(sharding: NamedSharding | None) -> Any:
+def encode_sharding(sharding: NamedSharding | None) -> object:
     """A sharding over an abstract mesh, or None."""
     if sharding is None:
         return None
@@ -103,7 +103,7 @@ def decode_sharding(written: Any) -> NamedSharding | None:
     return NamedSharding(mesh, spec, memory_kind=written.get("memory_kind"))
 
 
-def encode_effect(effect: Any) -> str:
+def encode_effect(effect: Effect) -> str:
     """The class of an effect, which must be all there is to say of it."""
     kind = type(effect)
     try:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
+from ..core.typing import IrOperation
 from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
@@ -118,7 +119,7 @@ def _compiler(given: str | Path | None) -> str:
     return found
 
 
-def _joined(entries: Mapping[str, Any]) -> Any:
+def _joined(entries: Mapping[str, Any]) -> object:
     """A module that has each export as a public function."""
     for name, exported in entries.items():
         check_single("to_iree", name, exported)
@@ -146,7 +147,7 @@ def _joined(entries: Mapping[str, Any]) -> Any:
     return whole
 
 
-def _annotate(module: Any) -> None:
+def _annotate(module: object) -> None:
     """Say of dynamic broadcasts what IREE asks: an axis of unknown size is as long as before.
 
     It would merge two and forget what they say, so they are merged here.
@@ -200,7 +201,7 @@ def _without_constants(module: Any) -> tuple[bytes, dict[str, np.ndarray]]:
     return "".join([*lines[:end], *declared, *lines[end:]]).encode(), weights
 
 
-def _large(op: Any) -> np.ndarray | None:
+def _large(op: IrOperation) -> np.ndarray | None:
     """The elements of a constant that is worth a parameter."""
     if op.name != "stablehlo.constant":
         return None

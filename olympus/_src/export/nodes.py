@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from ..base.typing import PyTree
 from ..jit.checked import Error
 from ..types.tree import tree_structure
 from ..types.tree_paths import is_namedtuple
@@ -115,7 +116,7 @@ def register_namedtuple_serialization(nodetype: Typ, *, serialized_name: str) ->
             "`olympus.export.register_pytree_node_serialization` for types other than "
             "`collections.namedtuple`.")
 
-    def from_children(fields: Sequence[str], children: Sequence[Any]) -> Any:
+    def from_children(fields: Sequence[str], children: Sequence[object]) -> object:
         return nodetype(**dict(zip(fields, children, strict=True)))
 
     return register_pytree_node_serialization(
@@ -137,7 +138,7 @@ register_pytree_node_serialization(
     deserialize_auxdata=lambda data: tuple(json.loads(data)))
 
 
-def encode_tree(tree: Any) -> Any:
+def encode_tree(tree: PyTree) -> object:
     """A PyTreeDef as JSON."""
     data, children = tree.node_data(), tree.children()
     if data is None:
@@ -167,7 +168,7 @@ def encode_tree(tree: Any) -> Any:
     return {"node": node.name, "aux": bytes(written).hex(), "children": inner}
 
 
-def decode_tree(written: Any, leaves: Sequence[Any]) -> Any:
+def decode_tree(written: object, leaves: Sequence[object]) -> PyTreeDef:
     """The PyTreeDef that `encode_tree` wrote; some containers look at their children, `leaves`."""
     tree = _decode(written, leaves)
     if tree.num_leaves != len(leaves):
@@ -175,7 +176,7 @@ def decode_tree(written: Any, leaves: Sequence[Any]) -> Any:
     return tree
 
 
-def _decode(written: Any, leaves: Sequence[Any]) -> Any:
+def _decode(written: Any, leaves: Sequence[object]) -> PyTreeDef:
     if written == "leaf":
         return _LEAF
     if written is None:

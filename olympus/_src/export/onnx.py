@@ -15,6 +15,7 @@ import numpy as np
 
 from ...version import __version__
 from ..base.lib import mlir
+from ..core.typing import IrOperation, IrValue
 from ..lowering.attributes import module_context
 from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, drop_identities, read_module
@@ -110,14 +111,14 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
     return types
 
 
-def _known(op: Any, sizes: Sequence[int]) -> Sequence[int]:
+def _known(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
     """The sizes, if they are known."""
     if -1 in sizes:
         raise _refuse(op, "along an axis of unknown size")
     return sizes
 
 
-def _factor(op: Any) -> str:
+def _factor(op: IrOperation) -> str:
     """The element type in which a product of arrays is computed: the widest of what it has."""
     kinds = map(element_of, (*op.results, *op.operands))
     widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
@@ -155,7 +156,7 @@ def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
     return found
 
 
-def _refuse(op: Any, why: str) -> NotImplementedError:
+def _refuse(op: IrOperation, why: str) -> NotImplementedError:
     return NotImplementedError(f"to_onnx: {op.operation.name} {why}; ONNX has no counterpart for "
                                "it here; compute that part otherwise.")
 
@@ -193,7 +194,7 @@ class _Converter:
                 self.env[x] = out
         raise AssertionError("a block without a terminator")
 
-    def call(self, op: Any) -> None:
+    def call(self, op: IrOperation) -> None:
         """Write a function out where it is called."""
         block = self.functions[callee_of(op)].regions[0].blocks[0]
         inner = _Converter(self.graph, self.functions, self)
@@ -202,7 +203,7 @@ class _Converter:
         for x, name in zip(op.results, inner.block(block), strict=True):
             self.env[x] = name
 
-    def subgraph(self, block: Any) -> tuple[_Converter, list[str]]:
+    def subgraph(self, block: object) -> tuple[_Converter, list[str]]:
         """A region as a graph of its own, and the names of what it returns."""
         inner = _Converter(Graph(self.graph), self.functions, self)
         return inner, inner.block(block)
@@ -220,11 +221,11 @@ class _Converter:
             found = self.env[x] = self.add("Expand", name, shape)
         return found
 
-    def near(self, x: Any) -> str:
+    def near(self, x: IrValue) -> str:
         """The name of what broadcasts to a value."""
         return self.env[x] if x in self.env else self.small[x][0]
 
-    def elementwise(self, operation: str, xs: Sequence[Any]) -> str:
+    def elementwise(self, operation: str, xs: Sequence[IrValue]) -> str:
         """An operation that broadcasts; one operand at least is whole."""
         if any(x in self.env for x in xs):
             return self.add(operation, *map(self.near, xs))
@@ -234,11 +235,11 @@ class _Converter:
         """The name of the shape of a static type."""
         return self.graph.ints(shape_of(x))
 
-    def scalar(self, value: Any, x: Any) -> str:
+    def scalar(self, value: object, x: IrValue) -> str:
         """The name of a number of the element type of `x`."""
         return self.number(value, element_of(x))
 
-    def number(self, value: Any, element: str) -> str:
+    def number(self, value: object, element: str) -> str:
         found = self.graph.constant(np.array(value, NUMPY_OF[element]))
         return self.cast(found, "bf16") if element == "bf16" else found
 
@@ -254,19 +255,19 @@ class _Converter:
         """A value as another element type; itself if it is `given` as that."""
         return name if element == given else self.add("Cast", name, to=DTYPES[element])
 
-    def wide(self, x: Any) -> str:
+    def wide(self, x: IrValue) -> str:
         """A value in the type that sums, products and extrema of it are taken in."""
         element = element_of(x)
         return self.cast(self.of(x), _WIDER.get(element, element), element)
 
-    def narrow(self, name: str, x: Any) -> str:
+    def narrow(self, name: str, x: IrValue) -> str:
         """The reverse: what was computed so, in the element type of `x`."""
         element = element_of(x)
         return self.cast(name, element, _WIDER.get(element, element))
 
     # Elementwise
 
-    def binary(self, op: Any, name: str) -> str:
+    def binary(self, op: IrOperation, name: str) -> str:
         operation = _BINARY[name]
         if element_of(op.operands[0]) == "i1":
             operation = _LOGICAL[name]
@@ -275,36 +276,36 @@ class _Converter:
             operation = "Sum"
         return self.elementwise(operation, list(op.operands))
 
-    def _bits(self, op: Any) -> str:
+    def _bits(self, op: IrOperation) -> str:
         table = _LOGICAL if element_of(op.operands[0]) == "i1" else _BITWISE
         return self.elementwise(table[name_of(op)], list(op.operands))
 
     do_and = do_or = do_xor = _bits
 
-    def do_not(self, op: Any) -> str:
+    def do_not(self, op: IrOperation) -> str:
         x, = op.operands
         return self.add("Not" if element_of(x) == "i1" else "BitwiseNot", self.of(x))
 
-    def do_negate(self, op: Any) -> str:
+    def do_negate(self, op: IrOperation) -> str:
         x, = op.operands
         if element_of(x)[0] == "u":
             return self.add("Sub", self.scalar(0, x), self.of(x))
         return self.add("Neg", self.of(x))
 
-    def do_rsqrt(self, op: Any) -> str:
+    def do_rsqrt(self, op: IrOperation) -> str:
         return self.add("Reciprocal", self.add("Sqrt", self.of(op.operands[0])))
 
-    def do_cbrt(self, op: Any) -> str:
+    def do_cbrt(self, op: IrOperation) -> str:
         x, = op.operands
         root = self.add("Pow", self.add("Abs", self.of(x)), self.scalar(1 / 3, x))
         return self.add("Mul", self.add("Sign", self.of(x)), root)
 
-    def do_round_nearest_afz(self, op: Any) -> str:
+    def do_round_nearest_afz(self, op: IrOperation) -> str:
         x, = op.operands
         up = self.add("Floor", self.add("Add", self.add("Abs", self.of(x)), self.scalar(0.5, x)))
         return self.add("Mul", self.add("Sign", self.of(x)), up)
 
-    def do_exponential_minus_one(self, op: Any) -> str:
+    def do_exponential_minus_one(self, op: IrOperation) -> str:
         # Near 0, where u - 1 loses digits, u = exp(x): its error cancels in (u - 1) / log(u).
         x, = op.operands
         u, one = self.add("Exp", self.of(x)), self.scalar(1, x)
@@ -313,7 +314,7 @@ class _Converter:
         near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
         return self.add("Where", self._below_one(x), near, far)
 
-    def do_log_plus_one(self, op: Any) -> str:
+    def do_log_plus_one(self, op: IrOperation) -> str:
         # Near 0, where u = 1 + x loses digits: the error cancels in log(u) / (u - 1).
         x, = op.operands
         one = self.scalar(1, x)
@@ -323,17 +324,17 @@ class _Converter:
         near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
         return self.add("Where", self._below_one(x), near, far)
 
-    def _below_one(self, x: Any) -> str:
+    def _below_one(self, x: IrValue) -> str:
         return self.add("Less", self.add("Abs", self.of(x)), self.scalar(0.5, x))
 
-    def do_is_finite(self, op: Any) -> str:
+    def do_is_finite(self, op: IrOperation) -> str:
         x, = op.operands
         return self.add("Less", self.add("Abs", self.of(x)), self.scalar(np.inf, x))
 
     def do_remainder(self, op: Any) -> str:
         return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
 
-    def do_atan2(self, op: Any) -> str:
+    def do_atan2(self, op: IrOperation) -> str:
         # The angle of (|x|, |y|), then mirrored as the signs say. Magnitudes that are equal have
         # the slope 1, two infinities among them; two zeros have 0.
         y, x = op.operands
@@ -347,13 +348,13 @@ class _Converter:
         sign = self.add("Where", self._negative(y), self.scalar(-1, y), self.scalar(1, y))
         return self.add("Mul", angle, sign)
 
-    def _negative(self, x: Any) -> str:
+    def _negative(self, x: IrValue) -> str:
         """Whether the sign bit is set: the reciprocal of -0 is below 0, too."""
         name, zero = self.of(x), self.scalar(0, x)
         return self.add("Or", self.add("Less", name, zero),
                         self.add("Less", self.add("Reciprocal", name), zero))
 
-    def do_compare(self, op: Any) -> str:
+    def do_compare(self, op: IrOperation) -> str:
         direction, xs = direction_of(op), list(op.operands)
         kind = "compare_type"
         if kind in op.attributes and "TOTALORDER" in str(op.attributes[kind]):
@@ -364,23 +365,23 @@ class _Converter:
             return self.add(_COMPARISONS[direction], *[self.cast(self.of(x), "i32") for x in xs])
         return self.elementwise(_COMPARISONS[direction], xs)
 
-    def do_select(self, op: Any) -> str:
+    def do_select(self, op: IrOperation) -> str:
         return self.elementwise("Where", list(op.operands))
 
-    def do_clamp(self, op: Any) -> str:
+    def do_clamp(self, op: IrOperation) -> str:
         low, x, high = op.operands
         return self.add("Min", self.add("Max", self.of(x), self.near(low)), self.near(high))
 
-    def do_convert(self, op: Any) -> str:
+    def do_convert(self, op: IrOperation) -> str:
         (x,), (out,) = op.operands, op.results
         return self.cast(self.of(x), element_of(out), element_of(x))
 
-    def do_optimization_barrier(self, op: Any) -> list[str]:
+    def do_optimization_barrier(self, op: IrOperation) -> list[str]:
         return list(map(self.of, op.operands))
 
     # Constants and shapes
 
-    def do_constant(self, op: Any) -> str:
+    def do_constant(self, op: IrOperation) -> str:
         elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
         out, = op.results
         element = element_of(out)
@@ -399,7 +400,7 @@ class _Converter:
         self.arrays[out] = array
         return self.graph.constant(array)
 
-    def do_iota(self, op: Any) -> None:
+    def do_iota(self, op: IrOperation) -> None:
         out, = op.results
         shape, axis = shape_of(out), int_of(op, "iota_dimension")
         row = np.arange(shape[axis]).astype(NUMPY_OF[element_of(out)])
@@ -408,7 +409,7 @@ class _Converter:
         self.small[out] = (self.cast(name, "bf16") if element_of(out) == "bf16" else name,
                            self.shape_of(out))
 
-    def do_broadcast_in_dim(self, op: Any) -> None:
+    def do_broadcast_in_dim(self, op: IrOperation) -> None:
         (x,), (out,) = op.operands, op.results
         dims, shape = ints_of(op, "broadcast_dimensions"), shape_of(out)
         inner = [1] * len(shape)
@@ -426,11 +427,11 @@ class _Converter:
             return self.graph.ints([known])
         return self.add("Gather", self.add("Shape", self.of(x)), self.graph.ints([axis]))
 
-    def do_get_dimension_size(self, op: Any) -> str:
+    def do_get_dimension_size(self, op: IrOperation) -> str:
         size = self.size_of(op.operands[0], int_of(op, "dimension"))
         return self.cast(self.add("Squeeze", size), element_of(op.results[0]))
 
-    def do_dynamic_broadcast_in_dim(self, op: Any) -> None:
+    def do_dynamic_broadcast_in_dim(self, op: IrOperation) -> None:
         (x, shape), (out,) = op.operands, op.results
         dims = ints_of(op, "broadcast_dimensions")
         new = [i for i in range(len(shape_of(out))) if i not in dims]
@@ -439,11 +440,11 @@ class _Converter:
             name = self.add("Unsqueeze", name, self.graph.ints(new))
         self.small[out] = name, self.cast(self.of(shape), "i64")
 
-    def do_dynamic_reshape(self, op: Any) -> str:
+    def do_dynamic_reshape(self, op: IrOperation) -> str:
         x, shape = op.operands
         return self.add("Reshape", self.of(x), self.cast(self.of(shape), "i64"), allowzero=1)
 
-    def do_dynamic_iota(self, op: Any) -> None:
+    def do_dynamic_iota(self, op: IrOperation) -> None:
         (shape,), (out,) = op.operands, op.results
         sizes, axis = self.cast(self.of(shape), "i64"), int_of(op, "iota_dimension")
         size = self.add("Squeeze", self.add("Gather", sizes, self.graph.ints([axis])))
@@ -453,19 +454,19 @@ class _Converter:
         row = self.add("Unsqueeze", row, self.graph.ints(new)) if new else row
         self.small[out] = self.cast(row, element_of(out)), sizes
 
-    def do_real_dynamic_slice(self, op: Any) -> str:
+    def do_real_dynamic_slice(self, op: IrOperation) -> str:
         x, *edges = op.operands
         starts, limits, strides = (self.cast(self.of(e), "i64") for e in edges)
         axes = self.graph.ints(range(len(shape_of(x))))
         return self.add("Slice", self.of(x), starts, limits, axes, strides)
 
-    def do_reshape(self, op: Any) -> str:
+    def do_reshape(self, op: IrOperation) -> str:
         return self.reshape(self.of(op.operands[0]), shape_of(op.results[0]))
 
-    def do_transpose(self, op: Any) -> str:
+    def do_transpose(self, op: IrOperation) -> str:
         return self.transpose(self.of(op.operands[0]), ints_of(op, "permutation"))
 
-    def do_slice(self, op: Any) -> str:
+    def do_slice(self, op: IrOperation) -> str:
         return self.slice(self.of(op.operands[0]), ints_of(op, "start_indices"),
                           ints_of(op, "limit_indices"), ints_of(op, "strides"))
 
@@ -475,7 +476,7 @@ class _Converter:
         return self.add("Slice", name, ints(starts), ints(limits), ints(range(len(starts))),
                         ints(strides))
 
-    def do_reverse(self, op: Any) -> str:
+    def do_reverse(self, op: IrOperation) -> str:
         return self.flip(self.of(op.operands[0]), ints_of(op, "dimensions"))
 
     def flip(self, name: str, axes: Sequence[int]) -> str:
@@ -485,10 +486,10 @@ class _Converter:
         return self.add("Slice", name, ints([-1] * count), ints([-(2**62)] * count), ints(axes),
                         ints([-1] * count))
 
-    def do_concatenate(self, op: Any) -> str:
+    def do_concatenate(self, op: IrOperation) -> str:
         return self.add("Concat", *map(self.of, op.operands), axis=int_of(op, "dimension"))
 
-    def do_pad(self, op: Any) -> str:
+    def do_pad(self, op: IrOperation) -> str:
         x, value = op.operands
         low, high, inner = (ints_of(op, name) for name in (
             "edge_padding_low", "edge_padding_high", "interior_padding"))
@@ -514,7 +515,7 @@ class _Converter:
             name = self.add("Pad", name, self.graph.ints([*low, *high]), value)
         return name
 
-    def do_dynamic_slice(self, op: Any) -> str:
+    def do_dynamic_slice(self, op: IrOperation) -> str:
         x, *starts = op.operands
         sizes, shape = ints_of(op, "slice_sizes"), shape_of(x)
         _known(op, shape)
@@ -522,7 +523,7 @@ class _Converter:
         end = self.add("Add", begin, self.graph.ints(sizes))
         return self.add("Slice", self.of(x), begin, end, self.graph.ints(range(len(sizes))))
 
-    def starts(self, starts: Sequence[Any], most: Sequence[int]) -> str:
+    def starts(self, starts: Sequence[object], most: Sequence[int]) -> str:
         """Scalar indices as a vector of 64-bit integers between 0 and `most`."""
         one = self.graph.ints([1])
         found = [self.add("Reshape", self.cast(self.of(s), "i64"), one) for s in starts]
@@ -530,7 +531,7 @@ class _Converter:
         whole = self.add("Max", whole, self.graph.ints([0] * len(most)))
         return self.add("Min", whole, self.graph.ints(most))
 
-    def do_dynamic_update_slice(self, op: Any) -> str:
+    def do_dynamic_update_slice(self, op: IrOperation) -> str:
         x, update, *starts = op.operands
         sizes, shape = shape_of(update), shape_of(x)
         cut = [i for i, (n, m) in enumerate(zip(shape, sizes, strict=True))
@@ -556,7 +557,7 @@ class _Converter:
 
     # Reductions
 
-    def do_reduce(self, op: Any) -> Any:
+    def do_reduce(self, op: IrOperation) -> list[str] | str:
         count = len(op.results)
         xs, inits = list(op.operands)[:count], list(op.operands)[count:]
         axes = ints_of(op, "dimensions")
@@ -567,7 +568,8 @@ class _Converter:
             raise _refuse(op, "of several arrays, or with a function of its own")
         return self.reduced(op, name, xs[0], inits[0], axes)
 
-    def reduced(self, op: Any, name: str, x: Any, init: Any, axes: Sequence[int]) -> str:
+    def reduced(self, op: IrOperation, name: str, x: IrValue, init: IrValue, axes: Sequence[int]
+                ) -> str:
         if element_of(x) == "i1":     # as numbers: all is the least, any the greatest
             name = {"and": "minimum", "or": "maximum"}.get(name, name)
         elif name in ("and", "or"):
@@ -578,7 +580,7 @@ class _Converter:
             found = self.add(_BINARY[name], found, self.wide(init))
         return self.narrow(found, x)
 
-    def _is_identity(self, init: Any, name: str) -> bool:
+    def _is_identity(self, init: IrValue, name: str) -> bool:
         value = self.arrays.get(init)
         if value is None:
             return False
@@ -590,7 +592,7 @@ class _Converter:
                  -np.inf if value.dtype.kind == "f" else np.iinfo(value.dtype).min)
         return bool(value == worst[name == "maximum"])
 
-    def _arg_extreme(self, op: Any, x: Any, axis: int) -> list[str]:
+    def _arg_extreme(self, op: IrOperation, x: IrValue, axis: int) -> list[str]:
         order = orders_of(op)
         if order is None or element_of(op.operands[1])[0] not in "iu":
             raise _refuse(op, "of two arrays with a function of its own")
@@ -600,7 +602,7 @@ class _Converter:
                          self.graph.ints([axis]), keepdims=0)
         return [self.narrow(value, x), self.cast(index, element_of(op.results[1]))]
 
-    def do_reduce_window(self, op: Any) -> str:
+    def do_reduce_window(self, op: IrOperation) -> str:
         if len(op.results) != 1:
             raise _refuse(op, "of several arrays")
         x, init = op.operands
@@ -660,7 +662,7 @@ class _Converter:
 
     # Products
 
-    def do_dot_general(self, op: Any) -> str:
+    def do_dot_general(self, op: IrOperation) -> str:
         (x, y), (out,) = op.operands, op.results
         kind = _factor(op)
         numbers = mlir.hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
@@ -686,7 +688,7 @@ class _Converter:
             found = self.reshape(found, [*batch, *left, *right])
         return self.cast(found, element_of(out), kind)
 
-    def do_convolution(self, op: Any) -> str:
+    def do_convolution(self, op: IrOperation) -> str:
         (x, kernel), (out,) = op.operands, op.results
         kind = _factor(op)
         if element_of(out) == "i1":
@@ -729,7 +731,7 @@ class _Converter:
 
     # Indexing
 
-    def _indices(self, x: Any, axis: int, batch: Sequence[int]) -> tuple[str, list[int]]:
+    def _indices(self, x: IrValue, axis: int, batch: Sequence[int]) -> tuple[str, list[int]]:
         """Indices with their vectors last and batched axes first, and the other axes."""
         shape, name = shape_of(x), self.cast(self.of(x), "i64")
         if axis == len(shape):
@@ -758,9 +760,9 @@ class _Converter:
         kept = [i for i in range(len(shape)) if i not in collapsed]
         return self._placed(found, op, indices, n, offset, kept, rest, shape, free, out)
 
-    def _placed(self, found: str, op: Any, indices: Any, n: Any, offset: list[int],
-                kept: list[int], rest: list[int], shape: list[int], free: list[int],
-                out: list[int]) -> str:
+    def _placed(self, found: str, op: IrOperation, indices: object, n: Any, offset: list[int],
+                kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
+                ) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
         batched = list(n.start_indices_batching_dims)
         rank = len(shape_of(indices)) + (n.index_vector_dim == len(shape_of(indices)))
@@ -807,7 +809,7 @@ class _Converter:
         found = self.add("Slice", found, ints([0]), ints(sizes_of[:1]), ints([0]))
         return self.transpose(found, [(axes + rest).index(i) for i in range(len(shape))])
 
-    def do_sort(self, op: Any) -> Any:
+    def do_sort(self, op: Any) -> list[str]:
         keys, *others = op.operands
         order, axis = orders_of(op), int_of(op, "dimension")
         ties = any(next(iter(x.uses), None) for x in list(body_of(op).arguments)[2:])
@@ -821,7 +823,7 @@ class _Converter:
 
     # Control flow
 
-    def do_case(self, op: Any) -> Any:
+    def do_case(self, op: IrOperation) -> list[str]:
         index = self.of(op.operands[0])
         return self._choice(op, index, 0, len(op.regions))
 

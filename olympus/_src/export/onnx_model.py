@@ -78,7 +78,7 @@ class Graph:
         """The name of a vector of 64-bit integers: shapes, axes."""
         return self.constant(np.array(values, np.int64))
 
-    def add(self, operation: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any
+    def add(self, operation: str, inputs: Sequence[str], outputs: int = 1, **attributes: object
             ) -> Any:
         """The name of the result of a node, or the names of its results."""
         names = [self.name() for _ in range(outputs)]
@@ -154,7 +154,7 @@ def _proto(onnx: Any, graph: Graph, name: str, tensor: Any) -> Any:
                  for n in x.shape]
         return onnx.helper.make_tensor_value_info(x.name, DTYPES[x.element], sizes)
 
-    def attribute(value: Any) -> Any:
+    def attribute(value: object) -> object:
         return _proto(onnx, value, "body", tensor) if isinstance(value, Graph) else value
 
     nodes = [onnx.helper.make_node(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
+from ..core.typing import IrOperation, IrValue
 
 __all__ = ["NUMPY_OF", "body_of", "callee_of", "combiner_of", "direction_of", "element_of",
            "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of", "shape_of"]
@@ -21,7 +22,7 @@ def element_of(x: Any) -> str:
     return str(mlir.ir.RankedTensorType(x.type).element_type)
 
 
-def kind_of(x: Any) -> str:
+def kind_of(x: IrValue) -> str:
     """The element type of a value; of tokens and others their own."""
     ir = mlir.ir
     return element_of(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
@@ -33,22 +34,22 @@ def shape_of(x: Any) -> list[int]:
     return [-1 if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank)]
 
 
-def name_of(op: Any) -> str:
+def name_of(op: IrOperation) -> str:
     return op.operation.name.partition(".")[2]
 
 
-def int_of(op: Any, name: str, default: int = 1) -> int:
+def int_of(op: IrOperation, name: str, default: int = 1) -> int:
     return mlir.ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else default
 
 
-def ints_of(op: Any, name: str) -> list[int]:
+def ints_of(op: IrOperation, name: str) -> list[int]:
     """An attribute that is an array of integers; empty where it is left out."""
     if name not in op.attributes:
         return []
     return [int(n) for n in np.array(mlir.ir.DenseI64ArrayAttr(op.attributes[name]))]
 
 
-def pairs_of(op: Any, name: str, count: int) -> list[tuple[int, int]]:
+def pairs_of(op: IrOperation, name: str, count: int) -> list[tuple[int, int]]:
     """An attribute that is a matrix of two columns: padding; zeros where it is left out."""
     if name not in op.attributes:
         return [(0, 0)] * count
@@ -56,16 +57,16 @@ def pairs_of(op: Any, name: str, count: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in found]
 
 
-def body_of(op: Any, index: int = 0) -> Any:
+def body_of(op: IrOperation, index: int = 0) -> Any:
     return op.regions[index].blocks[0]
 
 
-def callee_of(op: Any) -> str:
+def callee_of(op: IrOperation) -> str:
     field = "callee" if "callee" in op.attributes else "decomposition"
     return mlir.ir.FlatSymbolRefAttr(op.attributes[field]).value
 
 
-def direction_of(op: Any) -> str:
+def direction_of(op: IrOperation) -> str:
     """EQ, LT … of a comparison."""
     return str(op.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
 

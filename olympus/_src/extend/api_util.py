@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import PyTree
 from ..core.ir import DebugInfo
 from ..core.trace import typeof
 from ..jit.arguments import argument_name, name_of
@@ -58,7 +59,7 @@ class _Fixed:
         return hash(self.val) if self.by_value else id(self.val)
 
 
-def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[PyTree],
                     require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple]:
     """The function of some of the arguments, the others fixed; and those arguments.
 
@@ -98,8 +99,8 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
 
 @transformation2
-def _with_fixed(f: Callable[..., Any], fixed: tuple[_Fixed | None, ...], *dynamic: Any,
-                **kwargs: Any) -> Any:
+def _with_fixed(f: Callable[..., Any], fixed: tuple[_Fixed | None, ...], *dynamic: object,
+                **kwargs: PyTree) -> object:
     rest = iter(dynamic)
     return f(*[next(rest) if x is None else x.val for x in fixed], **kwargs)
 
@@ -190,7 +191,7 @@ def shaped_abstractify(x: Any) -> AbstractValue:
     return typeof(x)
 
 
-def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
+def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[PyTree],
                kwargs: dict[str, Any], *, static_argnums: Sequence[int] = (),
                static_argnames: Sequence[str] = (), result_paths_thunk: Any = None,
                sourceinfo: str | None = None, signature: inspect.Signature | None = None

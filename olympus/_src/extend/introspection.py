@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.typing import Array, DType, PyTree
 from ..core.context import ROOT, ThreadState, ctx
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
@@ -35,7 +36,7 @@ Effects = frozenset[Any]
 # Programs
 
 
-def _as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
+def _as_fun(closed_olympuspr: ClosedOlympuspr, *args: PyTree) -> list[Array]:
     """A program as a function of flat arguments: `olympuspr_as_fun(closed)(*args)` -> outputs."""
     return eval_olympuspr(closed_olympuspr.olympuspr, closed_olympuspr.consts, *args)
 
@@ -158,7 +159,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
     return aval.update(shape=(*shape[:axis], size, *shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> DType:
     """The dtype of tangents: the same for floating and complex dtypes, else float0.
 
     Args:

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..base.typing import PyTree
 from ..base.util import Memo
 
 __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
@@ -33,7 +34,7 @@ class Store:
     def __init__(self) -> None:
         self._value = _NOTHING
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         if self._value is not _NOTHING:
             raise StoreException("linear_util: a store is filled a second time; a wrapped function "
                                  "may be called once; wrap it again for each call.")
@@ -43,7 +44,7 @@ class Store:
         self._value = _NOTHING
 
     @property
-    def val(self) -> Any:
+    def val(self) -> object:
         if self._value is _NOTHING:
             raise StoreException("linear_util: a store is read before the function ran; call the "
                                  "wrapped function first.")
@@ -89,7 +90,7 @@ class WrappedFun:
         return WrappedFun(self.f, self.f_transformed, self.transforms, self.stores, self.params,
                           self.in_type, dbg)
 
-    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+    def call_wrapped(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Call the function with all that is around it."""
         return self.f_transformed(*args, **kwargs)
 
@@ -128,7 +129,7 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
                       None, debug_info)
 
 
-def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Any:
     """The last thing that a generator yields, which gets the result of `f` in between."""
     # The generator is left at its second yield. Of what stands after that, only `finally` blocks
     # run, when it is collected.
@@ -137,8 +138,8 @@ def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: Any, **kwargs
     return steps.send(f(*inner_args, **inner_kwargs))
 
 
-def _driven_with_aux(gen: Callable[..., Any], f: Callable[..., Any], store: Store, *args: Any,
-                     **kwargs: Any) -> Any:
+def _driven_with_aux(gen: Callable[..., Any], f: Callable[..., Any], store: Store, *args: PyTree,
+                     **kwargs: PyTree) -> object:
     out, aux = _driven(gen, f, *args, **kwargs)
     store.store(aux)
     return out
@@ -152,7 +153,7 @@ class _Of:
     def __init__(self, drive: Callable[..., Any], gen: Callable[..., Any]) -> None:
         self.drive, self.gen = drive, gen
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
         return self.drive(self.gen, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -162,24 +163,26 @@ class _Of:
         return hash((self.drive, self.gen))
 
 
-def _transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+def _transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
+                    ) -> WrappedFun:
     """`fun` inside the generator `gen(*gen_static_args, *args, **kwargs)`."""
     return fun.wrap(_Of(_driven, gen), gen_static_args, None)
 
 
-def _transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+def _transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
+                     ) -> WrappedFun:
     """`fun` inside `gen(fun, *gen_static_args, *args, **kwargs)`."""
     return fun.wrap(gen, gen_static_args, None)
 
 
-def _transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
+def _transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
                              ) -> tuple[WrappedFun, Callable[[], Any]]:
     """`fun` inside a generator that yields (result, aux) at the end; and a thunk of aux."""
     store = Store()
     return fun.wrap(_Of(_driven_with_aux, gen), gen_static_args, store), lambda: store.val
 
 
-def _transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any,
+def _transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object,
                               use_eq_store: bool = False, unk_names: bool = False
                               ) -> tuple[WrappedFun, Callable[[], Any]]:
     """`fun` inside `gen(fun, store, *gen_static_args, *args, **kwargs)`; and a thunk of what it
@@ -246,7 +249,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
     memo = Memo(4096)
 
     @functools.wraps(call)
-    def cached(fun: WrappedFun, *args: Any) -> Any:
+    def cached(fun: WrappedFun, *args: PyTree) -> object:
         key = fun, *args
         found = memo.get(key)
         if found is None:

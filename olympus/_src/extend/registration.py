@@ -9,16 +9,18 @@ operands and the equation's params; the insertion point and location of MLIR are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.lib import mlir
+from ..base.typing import DTypeLike, PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..core.typing import IrValue
 from ..devices.devices import PLATFORMS
 from ..lowering.attributes import constant_attr, element_type, tensor_type
 from ..lowering.builder import Builder
@@ -47,7 +49,7 @@ class Rule:
     def __init__(self, prim: Primitive, rule: LoweringRule) -> None:
         self.prim, self.rule = prim, rule
 
-    def __call__(self, b: Builder, *xs: Any, **params: Any) -> Any:
+    def __call__(self, b: Builder, *xs: object, **params: Hashable) -> Any:
         b.module.by_others = True
         # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
         with b.block.ip, b.loc:
@@ -92,7 +94,7 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
         prim.platform_rules = {**prim.platform_rules, **dict.fromkeys(names, stored)}
 
 
-def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> Any:
+def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> IrValue:
     """A value of a lowering rule, cut over the devices as its type says.
 
     Args:
@@ -132,8 +134,8 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     >>> print(olympus.jit(lambda x: p.bind(x, by=3))(2))
     6
     """
-    def rule(ctx: Builder, *xs: Any, **params: Any) -> list[Any]:
-        def flat(*args: Any) -> list[Any]:
+    def rule(ctx: Builder, *xs: object, **params: Hashable) -> list[Any]:
+        def flat(*args: PyTree) -> list[Any]:
             out = fun(*args, **params)
             return list(out) if multiple_results else [out]
 
@@ -189,7 +191,7 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     return tensor_type(aval)
 
 
-def dtype_to_ir_type(dtype: Any) -> Any:
+def dtype_to_ir_type(dtype: DTypeLike) -> Any:
     """The MLIR element type of a dtype.
 
     Args:
@@ -204,7 +206,7 @@ def dtype_to_ir_type(dtype: Any) -> Any:
     return element_type(dtypes.as_dtype(dtype))
 
 
-def token_type(*args: Any, **kwargs: Any) -> Any:
+def token_type(*args: PyTree, **kwargs: PyTree) -> Any:
     """The MLIR type of tokens, which order side effects; in the process's context by default.
 
     Args:
@@ -249,7 +251,7 @@ def i64_attr(i: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, mlir.context()), i)
 
 
-def dense_int_array(*args: Any, **kwargs: Any) -> Any:
+def dense_int_array(*args: PyTree, **kwargs: PyTree) -> Any:
     """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context).
 
     Args:
@@ -399,9 +401,9 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
             for y in ys]
 
 
-def core_call_lowering(ctx: Builder, *args: Any, name: str, backend: str | None = None,
+def core_call_lowering(ctx: Builder, *args: PyTree, name: str, backend: str | None = None,
                        inline_olympus_late: bool = False, call_olympuspr: ClosedOlympuspr,
-                       **params: Any) -> list[Any]:
+                       **params: Any) -> list[IrValue] | Sequence[IrValue]:
     """The lowering rule of a primitive that calls a program.
 
     Args:

@@ -9,10 +9,11 @@ The tables are views: reading gives the primitive's own method, assigning replac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.errors import RuleMissingError
+from ..base.typing import Array
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
@@ -80,7 +81,7 @@ def zeros_like_aval(aval: Any) -> Any:
     return zeros_of(aval)
 
 
-def add_values(x: Any, y: Any) -> Any:
+def add_values(x: Any, y: Any) -> Array:
     """The sum of two arrays of one type.
 
     Args:
@@ -96,7 +97,7 @@ def add_values(x: Any, y: Any) -> Any:
     return add(x, y)
 
 
-def add_tangents(x: Any, y: Any) -> Any:
+def add_tangents(x: Any, y: Any) -> Array:
     """The sum of two tangents, either of which may be a symbolic `Zero`.
 
     Args:
@@ -133,7 +134,7 @@ def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _sum_tangents(terms: Sequence[Any], out: Any) -> Any:
+def _sum_tangents(terms: Sequence[object], out: object) -> object:
     total: Any = Zero(typeof(out).to_tangent_aval())
     for term in terms:
         total = add_tangents(total, term)
@@ -180,7 +181,7 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
     >>> print(primal, tangent)
     1.0 2.0
     """
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Hashable) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if len(jvprules) != len(tangents):
             raise TypeError(f"{primitive}: defjvp was given {len(jvprules)} rules; one for each of "
@@ -225,7 +226,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
     >>> print(olympus.grad(p.bind)(5.0))
     -1.0
     """
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Hashable) -> tuple[Any, Any]:
         return (primitive.bind(*primals, **params),
                 primitive.bind(*map(instantiate, tangents), **params))
 
@@ -250,7 +251,7 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
     >>> print(primal, tangent)
     6.0 3.0
     """
-    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+    def transpose(ct: Array, x: object, y: object, **params: Hashable) -> tuple[Any, Any]:
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)
@@ -273,8 +274,8 @@ class _Batcher:
     def __init__(self, rule: Callable[..., Any]) -> None:
         self.rule = rule
 
-    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any],
-                 **params: Any) -> Any:
+    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[object], **params: Hashable
+                 ) -> Any:
         return self.rule(args, dims, **params)
 
 
@@ -282,7 +283,7 @@ def _show_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
     if type(rule) is _Batcher:
         return rule.rule
 
-    def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> object:
         size = next(typeof(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
         return rule(Axis(size), args, dims, **params)
 
@@ -301,8 +302,8 @@ class _AxisBatcher:
     def __init__(self, rule: Callable[..., Any]) -> None:
         self.rule = rule
 
-    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any],
-                 **params: Any) -> Any:
+    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[object], **params: Hashable
+                 ) -> Any:
         return self.rule(axis.size, axis.name, None, args, dims, **params)
 
 
@@ -374,7 +375,7 @@ def defvectorized(prim: Primitive) -> None:
     >>> print(olympus.vmap(p.bind)(onp.arange(3)))
     [1 2 3]
     """
-    def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batcher(args: Sequence[Array], dims: Sequence[object], **params: Hashable) -> object:
         if any(d != dims[0] for d in dims):
             raise ValueError(f"vmap: {prim}, which is declared vectorized, given mapped axes "
                              f"{tuple(dims)}; the same axis of every operand is required; declare "
@@ -419,8 +420,8 @@ def defreducer(prim: Primitive) -> None:
     >>> print(olympus.vmap(lambda x: p.bind(x, axes=(0,)))(onp.arange(6).reshape(2, 3)))
     [ 3 12]
     """
-    def batcher(args: Sequence[Any], dims: Sequence[Any], *, axes: Sequence[int],
-                **params: Any) -> Any:
+    def batcher(args: Sequence[Any], dims: Sequence[Any], *, axes: Sequence[int], **params: Any
+                ) -> object:
         (x,), (dim,) = args, dims
         moved = tuple(a + (a >= dim) for a in axes)
         return prim.bind(x, axes=moved, **params), dim - sum(a < dim for a in moved)

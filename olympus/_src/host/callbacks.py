@@ -8,28 +8,30 @@ function by its position in the module's list.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import lib
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof, valid_olympustype
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import make_aval, physical_aval
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, physical_aval
 from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
            "io_callback_p", "pure_callback", "pure_callback_p", "with_options"]
@@ -41,7 +43,7 @@ class FlatCallback:
 
     __slots__ = ("callback_func", "in_tree", "static")
 
-    def __init__(self, callback_func: Callable[..., Any], in_tree: Any,
+    def __init__(self, callback_func: Callable[..., Any], in_tree: PyTreeDef,
                  static: tuple[tuple[int, Any], ...] = ()) -> None:
         self.callback_func, self.in_tree, self.static = callback_func, in_tree, static
 
@@ -58,7 +60,7 @@ class FlatCallback:
     def __repr__(self) -> str:
         return f"FlatCallback({name_of(self.callback_func)})"
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: object) -> Any:
         # On the CPU: the program that calls may hold the other device until this returns.
         cpu = devices.local_devices(backend="cpu")[0]
         leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
@@ -78,10 +80,11 @@ class HostCall(Primitive, abstract=True):
 
     result_avals = Primitive.inferred   # not memoised: the callback would be kept alive
 
-    def infer(self, *avals: Any, result_avals: Sequence[Any] = (), **params: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray, result_avals: Sequence[ShapedArray] = (),
+              **params: Hashable) -> list[ShapedArray]:
         return list(result_avals)
 
-    def impl(self, *args: Any, **params: Any) -> Any:
+    def impl(self, *args: PyTree, **params: Hashable) -> object:
         """Call at once: a compiled program would be kept, and the callback with it."""
         # Programs that were started before may still have ordered callbacks to make.
         if any(e.ordered for e in self.effects((), params)):
@@ -93,19 +96,19 @@ class HostCall(Primitive, abstract=True):
             raise lib.runtime_error(error) from error.__cause__
         return list(map(argument_array, out))
 
-    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+    def host(self, params: Params) -> Callable[..., tuple[np.ndarray, ...]]:
         """The function of NumPy arrays that runs on the host, its results checked."""
         name, callback, avals = self.name, params["callback"], params.get("result_avals", ())
 
-        def call(*arrays: Any) -> tuple[np.ndarray, ...]:
+        def call(*arrays: object) -> tuple[np.ndarray, ...]:
             return checked_results(name, callback, avals, callback(*arrays))
 
         return call
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue, **params: Any) -> Sequence[IrValue]:
         effects, manual = self.effects((), params), b.module.manual
 
-        def call(*xs: Any) -> list[Any]:
+        def call(*xs: IrValue) -> list[Any]:
             # Ordered calls pass one token from each to the next through the module.
             out, token, _ = emit_python_callback(
                 b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
@@ -124,7 +127,8 @@ class HostCall(Primitive, abstract=True):
             manual.mesh, rest, xs, [PartitionSpec()] * len(xs), [PartitionSpec()] * len(types),
             [x.type for x in xs], types, lambda *xs: _on_one(b, rest, lambda: call(*xs), types))
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+                  ) -> Sequence[Cotangent]:
         raise ValueError(f"{self.name}: transposed; Python code has no transpose; wrap "
                          "the call in a function with custom_vjp.")
 
@@ -185,10 +189,10 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     return out, token if returns_token else None, None
 
 
-def _on_one(b: Any, names: Sequence[Any], call: Callable[[], list[Any]], types: Sequence[Any]
-            ) -> list[Any]:
+def _on_one(b: Any, names: Sequence[Hashable], call: Callable[[], list[Any]],
+            types: Sequence[object]) -> list[Array]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
-    def nothing() -> list[Any]:
+    def nothing() -> list[Array]:
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))
@@ -204,7 +208,7 @@ def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
     return lambda token, *arrays: (token, *host(*arrays))
 
 
-def checked_results(what: str, callback: Any, avals: Sequence[Any], out: Any
+def checked_results(what: str, callback: Any, avals: Sequence[ShapedArray], out: object
                     ) -> tuple[np.ndarray, ...]:
     """What the callback returned, as arrays of the promised types; TypeError if they differ."""
     results = []
@@ -228,16 +232,16 @@ def checked_results(what: str, callback: Any, avals: Sequence[Any], out: Any
 class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         raise ValueError("pure_callback: Pure callbacks do not support JVP: Python code has no "
                          "derivative; wrap the call in a function with custom_jvp or custom_vjp.")
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              vmap_method: str | None, result_avals: Sequence[Any], **params: Any) -> Any:
         size, zeros = axis.size, [0] * len(result_avals)
         params |= {"vmap_method": vmap_method}
         if vmap_method in ("sequential", "sequential_unrolled"):
-            def one(*xs: Any) -> list[Any]:
+            def one(*xs: Array) -> list[Any]:
                 return self.bind(*xs, result_avals=result_avals, **params)
 
             loop = map_mapped if vmap_method == "sequential" else unrolled
@@ -263,15 +267,15 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 class IoCallback(HostCall):
     """params: callback, ordered, result_avals, sharding."""
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         raise ValueError("io_callback: IO callbacks do not support JVP: Python code has no "
                          "derivative; apply stop_gradient to its operands, or use custom_jvp.")
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         if params["ordered"]:
             raise ValueError("io_callback: Cannot `vmap` ordered IO callback: elements have no "
                              "order; use lax.map or lax.scan, or ordered=False.")
@@ -285,24 +289,25 @@ class DebugCallback(HostCall):
     cells = staticmethod(reuse.read)
     transpose = None  # pyright: ignore[reportAssignmentType]
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset((effects.ordered_debug_effect if params["ordered"]
                           else effects.debug_effect,))
 
-    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+    def host(self, params: Params) -> Callable[..., tuple[np.ndarray, ...]]:
         callback = params["callback"]
 
-        def call(*arrays: Any) -> tuple[np.ndarray, ...]:
+        def call(*arrays: object) -> tuple[np.ndarray, ...]:
             callback(*arrays)
             return ()
 
         return call
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals, **params), []
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         map_mapped(lambda *xs: self.bind(*xs, **params), axis.size, args, dims)
         return [], []
 
@@ -312,7 +317,8 @@ io_callback_p = IoCallback("io_callback")
 debug_callback_p = DebugCallback("debug_callback")
 
 
-def _results(what: str, result_shape_dtypes: Any) -> tuple[tuple[Any, ...], Any]:
+def _results(what: str, result_shape_dtypes: Array | ShapeDtypeStruct
+             ) -> tuple[tuple[Any, ...], Any]:
     """Avals and structure of the promised results."""
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
@@ -329,7 +335,7 @@ class _Structured:
 
     __slots__ = ("what", "fun", "tree")
 
-    def __init__(self, what: str, fun: Callable[..., Any], tree: Any) -> None:
+    def __init__(self, what: str, fun: Callable[..., Any], tree: PyTreeDef) -> None:
         self.what, self.fun, self.tree = what, fun, tree
 
     @property
@@ -342,7 +348,7 @@ class _Structured:
     def __hash__(self) -> int:
         return hash((self.fun, self.tree))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> list[Array]:
         leaves, tree = tree_flatten(self.fun(*args, **kwargs))
         if tree.num_leaves != self.tree.num_leaves:
             raise structure_error(self.what, self.tree, tree,
@@ -351,8 +357,9 @@ class _Structured:
         return leaves
 
 
-def _call(prim: HostCall, callback: Callable[..., Any], result_shape_dtypes: Any, args: tuple,
-          kwargs: dict[str, Any], **params: Any) -> Any:
+def _call(prim: HostCall, callback: Callable[..., Any],
+          result_shape_dtypes: Array | ShapeDtypeStruct, args: tuple, kwargs: dict[str, PyTree],
+          **params: Hashable) -> Array:
     check_callable(prim.name, callback=callback)
     leaves, _, in_tree = flatten(prim.name, (args, kwargs))
     avals, out_tree = _results(prim.name, result_shape_dtypes)
@@ -418,14 +425,14 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
                  sharding=sharding, ordered=ordered)
 
 
-def _as_structs(tree: Any) -> Any:
+def _as_structs(tree: Any) -> Array | ShapeDtypeStruct:
     """Python scalars among promised results stand for their type."""
     return tree_map(lambda x: typeof(x) if not hasattr(x, "dtype") and isinstance(
         x, (bool, int, float, complex)) else x, tree)
 
 
 def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
-                   partitioned: bool = False, **kwargs: Any) -> Callable[..., None] | None:
+                   partitioned: bool = False, **kwargs: PyTree) -> Callable[..., None] | None:
     """Call a Python function for its effect, also where derivatives are computed.
 
     Args:
@@ -447,14 +454,15 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     return with_options("debug.callback", _debug_callback, options, callback, args, kwargs)
 
 
-def _debug_callback(options: dict[str, bool], callback: Any, /, *args: Any, **kwargs: Any) -> None:
+def _debug_callback(options: dict[str, bool], callback: Any, /, *args: Array, **kwargs: PyTree
+                    ) -> None:
     check_callable("debug.callback", callback=callback)
     flat, leaves = flat_callback(callback, args, kwargs)
     debug_callback_p.bind(*leaves, callback=flat, **options)
 
 
-def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], first: Any,
-                 args: tuple, kwargs: dict[str, Any]) -> Callable[..., None] | None:
+def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], first: object,
+                 args: tuple, kwargs: dict[str, PyTree]) -> Callable[..., None] | None:
     """Call `fun(options, first, *args, **kwargs)`; if options alone are given, the function that
     does, to whose values any name may be given.
     """
@@ -467,7 +475,7 @@ def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], f
     return call
 
 
-def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, PyTree]
                   ) -> tuple[FlatCallback, list[Any]]:
     """The flat callback and its array operands; other arguments are part of the callback."""
     leaves, tree = tree_flatten((args, kwargs))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.errors import FormatError
 from ..base.logs import LOGGER
+from ..base.typing import Array, PyTree
 from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
 
 __all__ = ["callback", "log", "print"]
@@ -37,7 +38,7 @@ class _Format:
     def __hash__(self) -> int:
         return hash((self.fmt, self.use_logging))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> None:
         with np.printoptions(**self.options):
             text = self.fmt.format(*args, **kwargs)
         if not any(name is not None for _, name, _, _ in string.Formatter().parse(self.fmt)):
@@ -55,8 +56,8 @@ class DebugPrint(DebugCallback):
 debug_print_p = DebugPrint("debug_print")
 
 
-def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any
+def print(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitioned: bool = False,
+          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: PyTree
           ) -> Callable[..., None] | None:
     """Print values when the program runs, also under jit, vmap (once per element), grad and scan.
 
@@ -80,7 +81,7 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
     return with_options("debug.print", _print_values, options, fmt, args, kwargs)
 
 
-def _print_values(options: dict[str, bool], fmt: Any, /, *args: Any, **kwargs: Any) -> None:
+def _print_values(options: dict[str, bool], fmt: str, /, *args: Array, **kwargs: PyTree) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print: fmt is {fmt!r}; a str is required; write "
                         "debug.print('{}', value).")
@@ -91,8 +92,8 @@ def _print_values(options: dict[str, bool], fmt: Any, /, *args: Any, **kwargs: A
                        partitioned=options["partitioned"])
 
 
-def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any
+def log(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitioned: bool = False,
+        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: PyTree
         ) -> Callable[..., None] | None:
     """Log values from a program, to the logger "olympus" at the level INFO.
 
@@ -111,7 +112,7 @@ def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: 
                  skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)
 
 
-def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
+def _check_format(fmt: str, args: tuple, kwargs: dict[str, PyTree]) -> None:
     """ValueError unless the fields of `fmt` and the arguments are the same."""
     used: set[Any] = set()
     automatic = 0

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import source
+from ..base.typing import PyTree
 from ..base.util import quoted
 from ..core.trace import Tracer
 from ..types.tree import tree_leaves
@@ -53,7 +54,7 @@ class Prompt(cmd.Cmd):
         self.say(f"> {self.frames[self.at]}")
         self.do_list("")
 
-    def evaluate(self, text: str) -> Any:
+    def evaluate(self, text: str) -> object:
         # The frame itself is gone when the program runs: its names are what was kept of it.
         frame = self.frames[self.at]
         return eval(text, frame.globals, self.values[self.at])
@@ -72,7 +73,7 @@ class Prompt(cmd.Cmd):
         """pp expression: print its value, indented"""
         self.show(arg, pprint.pformat)
 
-    def default(self, line: str) -> Any:
+    def default(self, line: str) -> bool | None:
         """Anything else is an expression."""
         if line == "EOF":
             return self.do_continue("")
@@ -138,13 +139,13 @@ def _frames(filter_frames: bool, num_frames: int | None) -> list[types.FrameType
     return found
 
 
-def _is_traced(value: Any) -> bool:
+def _is_traced(value: object) -> bool:
     return any(isinstance(x, Tracer) for x in tree_leaves(value))
 
 
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
                num_frames: int | None = None, ordered: bool = False, token: Any = None,
-               **kwargs: Any) -> None:
+               **kwargs: PyTree) -> None:
     """Stop the running program here and open a prompt on the terminal.
 
     The prompt knows the names of the frames that led here, with the values that they have when the

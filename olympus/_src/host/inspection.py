@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..core import effects
 from ..core.primitive import Axis
+from ..core.typing import Builder, IrValue, Params
 from ..devices.array import stored
+from ..types.avals import ShapedArray
 from ..types.sharding import Sharding
 from ..types.tree import tree_leaves
 from .callbacks import DebugCallback
@@ -19,19 +21,19 @@ __all__ = ["inspect_array_sharding"]
 class InspectSharding(DebugCallback):
     """params: callback. No results."""
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset((effects.debug_effect,))       # or it were dead code
 
-    def impl(self, x: Any, *, callback: Callable[[Sharding], None]) -> list[Any]:
+    def impl(self, x: object, *, callback: Callable[[Sharding], None]) -> list[Array]:
         callback(stored(x).sharding)
         return []
 
-    def lower(self, b: Any, x: Any, *, callback: Callable[[Sharding], None]) -> list[Any]:
+    def lower(self, b: Builder, x: IrValue, *, callback: Callable[[Sharding], None]) -> list[Any]:
         b.inspect(x, callback)
         return []
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         return self.bind(*args, **params), []
 
 

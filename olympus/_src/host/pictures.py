@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base import lib
 from ..base.markup import ColorMap, boxes, color_of
-from ..base.typing import Array
+from ..base.typing import Array, PyTree
 from ..core.trace import typeof
 from ..lax.sharding import resolve_sharding
 from ..types.pictures import device_grid
@@ -80,7 +80,7 @@ def _notebook() -> Any:
     return ipython.display if ipython is not None and hasattr(shell, "kernel") else None
 
 
-def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
+def visualize_array_sharding(arr: Array, **kwargs: PyTree) -> None:
     """Print which devices hold which part of an array of one or two axes, as boxes.
 
     Args:

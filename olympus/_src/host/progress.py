@@ -10,16 +10,18 @@ import functools
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array
 from ..base.util import lazy_module, wraps
 from ..control.cond import cond
 from ..core.effects import DebugEffect
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..interpreters.batching import to_axis
 from ..lax import arithmetic
 from ..lax.arithmetic import div, rem, sub
@@ -27,6 +29,7 @@ from ..lax.bits import bitwise_or
 from ..lax.comparison import eq
 from ..lax.families import add
 from ..lax.reduce import reduce_max
+from ..types.avals import ShapedArray
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
 from .callbacks import DebugCallback, FlatCallback, flat_callback
@@ -85,7 +88,7 @@ class BatchEffect(DebugEffect):
 class DueTick(DebugCallback):
     """params: as of debug_callback."""
 
-    def effects(self, avals: Any, params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset((BatchEffect(),))
 
 
@@ -95,7 +98,7 @@ class Tick(DueTick):
     Under vmap there is one call for the whole batch.
     """
 
-    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+    def host(self, params: Params) -> Callable[..., tuple[np.ndarray, ...]]:
         show = super().host(params)
 
         # Evaluated at once there is no program to decide: the call does.
@@ -105,12 +108,12 @@ class Tick(DueTick):
 
         return call
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[Any]:
         b.traced(functools.partial(self._when_due, **params), xs, b.avals_in)
         return []
 
     # In the program: iterations that are not due do not wait for Python.
-    def _when_due(self, done: Any, total: Any, **params: Any) -> list[Any]:
+    def _when_due(self, done: Array, total: Array, **params: Hashable) -> list[Any]:
         def one(x: int) -> Any:
             aval = typeof(done)
             return literal(x, aval.dtype, aval.weak_type)
@@ -124,8 +127,8 @@ class Tick(DueTick):
         cond(due, call, tuple)
         return []
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         self.bind(*[x if d is None else reduce_max(x, (d,))
                     for x, d in zip(args, dims, strict=True)], **params)
         return [], []
@@ -134,23 +137,24 @@ class Tick(DueTick):
 class Backward(Primitive):
     """The operand `x`; its transpose calls `callback` with the operands (done, total)."""
 
-    def infer(self, x: Any, done: Any, total: Any, *, callback: FlatCallback) -> Any:
+    def infer(self, x: ShapedArray, done: ShapedArray, total: ShapedArray, *, callback: FlatCallback
+              ) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *_: Any, callback: FlatCallback) -> Any:
+    def lower(self, b: Builder, x: IrValue, *_: IrValue, callback: FlatCallback) -> IrValue:
         return x
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: FlatCallback
-            ) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, callback: FlatCallback
+            ) -> tuple[Array, Tangent]:
         # Only the tangent goes through it: the forward pass is as without.
         return primals[0], self.bind(tangents[0], *primals[1:], callback=callback)
 
-    def transpose(self, ct: Any, x: Any, done: Any, total: Any, *, callback: FlatCallback
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, done: Array, total: Array, *, callback: FlatCallback
+                  ) -> list[Cotangent]:
         _tick(callback, done, total)
         return [ct if type(x) is Linear else None, None, None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              callback: FlatCallback) -> Any:
         count = [x if d is None else reduce_max(x, (d,))
                  for x, d in zip(args[1:], dims[1:], strict=True)]
@@ -162,7 +166,7 @@ tick_p = Tick("progress")
 backward_p = Backward("progress_backward")
 
 
-def _tick(callback: FlatCallback, done: Any, total: Any) -> None:
+def _tick(callback: FlatCallback, done: Array, total: Array) -> None:
     tick_p.bind(done, total, callback=callback, ordered=False, partitioned=False)
 
 
@@ -175,7 +179,7 @@ def report(label: str, each: int = 1, length: int | None = None
     flat, back = (flat_callback(Bar(text, each, length), (0, 0), {})[0]
                   for text in (label, f"{label} backward"))
 
-    def body(carry: Any, index: Any, total: Any) -> Any:
+    def body(carry: Array, index: Array, total: Array) -> Any:
         aval = typeof(index)
         done = add(index, literal(1, aval.dtype, aval.weak_type))
         _tick(flat, done, total)
@@ -190,11 +194,11 @@ def report(label: str, each: int = 1, length: int | None = None
     return body
 
 
-def shown_scan(f: Callable[..., Any], label: str, total: Any) -> Callable[..., Any]:
+def shown_scan(f: Callable[..., Any], label: str, total: Array) -> Callable[..., Any]:
     """A scan's function that shows progress; its x is the pair (x, iteration)."""
     show = report(label)
 
-    def body(carry: Any, x: Any) -> Any:
+    def body(carry: Array, x: Any) -> Any:
         carry, y = f(carry, x[0])
         return show(carry, x[1], total), y
 
@@ -210,17 +214,17 @@ def shown_stretches(run: Callable[..., list[Any]], label: str, rounds: int, stre
     """
     tick, total = report(label, stretch, length), literal(rounds, np.dtype(np.int32), False)
 
-    def show(out: list[Any], index: Any) -> list[Any]:
+    def show(out: list[Any], index: object) -> list[Array]:
         return [*tick(out[:num_carry], index, total), *out[num_carry:]]
 
     return lambda *args: [*show(run(*args[:-1]), args[-1]), args[-1]], show
 
 
-def shown_fori(f: Callable[..., Any], label: str, lower: Any, upper: Any) -> Callable[..., Any]:
+def shown_fori(f: Callable[..., Any], label: str, lower: int, upper: int) -> Callable[..., Any]:
     """A fori_loop's function that shows progress."""
     show, total = report(label), sub(upper, lower)
 
-    def body(i: Any, val: Any) -> Any:
+    def body(i: Array, val: Array) -> Any:
         return show(f(i, val), sub(i, lower), total)
 
     return wraps(f)(body)

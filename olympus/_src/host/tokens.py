@@ -8,8 +8,9 @@ from typing import Any
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..devices.array import register_wrapper
-from ..types.avals import Token, abstract_token
+from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
@@ -21,10 +22,10 @@ class CreateToken(Primitive):
 
     jvp = transpose = vmap = None       # no operands
 
-    def infer(self) -> Any:
+    def infer(self) -> AbstractToken:
         return abstract_token
 
-    def lower(self, b: Any) -> Any:
+    def lower(self, b: Builder) -> IrValue:
         return b.op("stablehlo.create_token", [])
 
 
@@ -33,33 +34,33 @@ class AfterAll(Primitive):
 
     jvp = transpose = vmap = None       # tokens are neither mapped nor differentiated
 
-    def infer(self, *tokens: Any) -> Any:
+    def infer(self, *tokens: AbstractToken) -> AbstractToken:
         for i, token in enumerate(tokens):
             if token is not abstract_token:
                 raise TypeError(f"after_all: operand {i} is {token}; tokens are required; make "
                                 "one with lax.create_token.")
         return abstract_token
 
-    def lower(self, b: Any, *tokens: Any) -> Any:
+    def lower(self, b: Builder, *tokens: IrValue) -> IrValue:
         return b.op("stablehlo.after_all", list(tokens))
 
 
 class Stage(Primitive):
     """The operand, as a value of the current trace."""
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x: ShapedArray) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return x
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
         return self.bind(*primals), self.bind(*tangents)
 
-    def transpose(self, ct: Any, x: Linear) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [self.bind(ct)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]) -> Any:
         return self.bind(*args), dims[0]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import check_tracer_leaks
+from ..base.typing import Array, ArrayLike
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -13,8 +14,9 @@ from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.typing import Params
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
-from ..types.avals import is_float0
+from ..types.avals import ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -57,7 +59,7 @@ class BatchTrace(Trace):
         super().__init__(parent)
         self.axis = axis
 
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[Any], list[Any], bool]:
         """(values, mapped axes or None, whether any is mapped)."""
         vals, dims, active = [], [], False
         for a in args:
@@ -72,7 +74,7 @@ class BatchTrace(Trace):
                 dims.append(None)
         return vals, dims, active
 
-    def wrap(self, val: Any, dim: int | None, aval: Any = None) -> Any:
+    def wrap(self, val: ArrayLike, dim: int | None, aval: ShapedArray | None = None) -> Array:
         # What is the same for all elements needs no tracer: the parent does its operations, once.
         return val if dim is None else BatchTracer(self, val, dim, aval)
 
@@ -119,8 +121,8 @@ class BatchTrace(Trace):
         val, dim = found
         return val if dim is None else BatchTracer(self, val, dim)
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> list[Array]:
         vals, dims, _ = self.split(args)    # also if none is mapped: `fun` may close over some
         ctx.trace = self.parent
         try:
@@ -134,7 +136,7 @@ class _NotingBatchTrace(Noting, BatchTrace):
     __slots__ = ("notes",)
 
 
-def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:
+def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
     aval = typeof(x)
     if is_float0(aval):     # no device has any, and there is nothing to move
@@ -167,7 +169,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
-                  force: bool | Sequence[bool] = False, avals: Sequence[Any] | None = None
+                  force: bool | Sequence[bool] = False, avals: Sequence[object] | None = None
                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     """The program on mapped inputs, and the mapped axis of each output; cached on the program.
 
@@ -186,7 +188,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...], avals: Sequence[Any] | None
+                   force: tuple[bool, ...], avals: Sequence[object] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     # Which outputs are mapped is found out by tracing.
     def body(*args: Any) -> tuple[list[Any], tuple[int | None, ...]]:

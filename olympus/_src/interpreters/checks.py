@@ -14,13 +14,14 @@ operations that hand a NaN on only the last is looked at. Who wants more runs th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import lib, source
+from ..base.typing import Array, DTypeLike, PyTree
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
@@ -30,6 +31,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue, Params
 from ..lax.arithmetic import imag, real
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_or
@@ -48,6 +50,7 @@ from ..lax.shape import (
 )
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
@@ -128,18 +131,18 @@ class Checked(NamedTuple):
 
 # Words -------------------------------------------------------------------------------------------
 
-def fields_of(values: Sequence[Any]) -> tuple[Field, ...]:
+def fields_of(values: Sequence[object]) -> tuple[Field, ...]:
     """How values lie among the words."""
     avals = list(map(typeof, values))
     return tuple([Field(a.shape, a.dtype, prod(a.shape) * _words_each(a.dtype))
                   for a in avals])
 
 
-def _words_each(dtype: Any) -> int:
+def _words_each(dtype: DTypeLike) -> int:
     return max(1, dtypes.itemsize_bits(dtype) // 32)
 
 
-def words_of(values: Sequence[Any]) -> Any:
+def words_of(values: Sequence[object]) -> Array:
     """The bits of values, one after the other: uint32[n]."""
     parts = [_encoded(stop_gradient(x)) for x in values]
     return concatenate(parts, 0) if len(parts) > 1 else parts[0] if parts else _no_words(0)
@@ -213,19 +216,21 @@ class Check(Primitive):
     multiple_results = True
     lowered = ("debug",)
 
-    def infer(self, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool) -> list[Any]:
+    def infer(self, code: ShapedArray, words: ShapedArray, *, sites: tuple[Site, ...], debug: bool
+              ) -> list[Array]:
         return []
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return frozenset([CheckEffect()])
 
-    def impl(self, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool) -> list[Any]:
+    def impl(self, code: object, words: object, *, sites: tuple[Site, ...], debug: bool
+             ) -> list[Array]:
         if not debug:
             raise_failure(code, words, sites)
         return []
 
-    def lower(self, b: Any, code: Any, words: Any, *, sites: tuple[Site, ...], debug: bool
-              ) -> list[Any]:
+    def lower(self, b: Builder, code: object, words: object, *, sites: tuple[Site, ...], debug: bool
+              ) -> list[IrValue]:
         if debug:
             return []
         raise ValueError(
@@ -235,12 +240,12 @@ class Check(Primitive):
             "or experimental.checkify.checkify(f), which returns the error. (Cannot abstractly "
             "evaluate a checkify.check which was not functionalized.)")
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         return self.bind(*primals, **params), []
 
     transpose = None
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              sites: tuple[Site, ...], debug: bool) -> Any:
         if axis.size:
             args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
@@ -293,7 +298,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
     """A checked body as that of a loop: its carry has the count of iterations, the code and the
     words of the first failure in front; the last word is the iteration.
     """
-    def step(*args: Any) -> list[Any]:
+    def step(*args: PyTree) -> list[Any]:
         read, (count, *old), rest = cut(args, num_read, 3)
         code, words, *outs = eval_closed(body.program, *read, *rest)
         words = concatenate([words, words_of([count])], 0)
@@ -309,7 +314,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
 def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Any]
               ) -> ClosedOlympuspr:
     """A branch that returns words as the others do, with codes behind those of others."""
-    def branch(*args: Any) -> list[Any]:
+    def branch(*args: PyTree) -> list[Any]:
         if isinstance(body, ClosedOlympuspr):
             return [*no_failure(width, vma), *eval_closed(body, *args)]
         code, words, *outs = eval_closed(body.program, *args)
@@ -343,7 +348,7 @@ class Checks:
         """The checked program of a body."""
         return check_program(closed, self.kinds, self.quick)
 
-    def took(self, outs: Sequence[Any], sites: Sequence[Site]) -> list[Any]:
+    def took(self, outs: Sequence[Any], sites: Sequence[Site]) -> list[Array]:
         """Take code and words off the results of what has these sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
@@ -352,7 +357,7 @@ class Checks:
         self.width = maximum(self.width, typeof(words).shape[0])
         return outs
 
-    def fails(self, failed: Any, values: Sequence[Any], kind: str, what: str, told: Any = None
+    def fails(self, failed: Any, values: Sequence[object], kind: str, what: str, told: object = None
               ) -> None:
         """The equation fails if so, of these values."""
         code = select(failed, _int(1), _int(0))
@@ -370,7 +375,7 @@ class Checks:
             code, words = first([its_code, widened(its_words, self.width)], [code, words])
         return [code, words]
 
-    def step(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def step(self, eqn: OlympusprEqn, ins: list[Array]) -> Any:
         """Run one equation with its checks, in its scope, at its line."""
         trace, scope = ctx.trace, ctx.scope
         start, self.source = len(trace.eqns), eqn.source
@@ -383,7 +388,7 @@ class Checks:
             if eqn.source is not None:
                 trace.relocate(start, eqn.source)
 
-    def run(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def run(self, eqn: OlympusprEqn, ins: list[Array]) -> Any:
         prim = eqn.primitive
         if prim is check_p:
             self.take_check(ins[0], ins[1], eqn.params["sites"])
@@ -426,7 +431,7 @@ class Checks:
         if any(wanted):
             self.took(*([code, _no_words(0)], []) if self.quick else ([code, words], sites))
 
-    def look(self, wrong: Any, prim: Primitive, kind: str, operands: Sequence[Any]) -> None:
+    def look(self, wrong: Array, prim: Primitive, kind: str, operands: Sequence[Array]) -> None:
         """The equation fails if anything is wrong; its place is told, and the operands there."""
         aval = typeof(wrong)
         if definitely_equal(aval.size, 0):
@@ -446,25 +451,25 @@ class Checks:
         self.fails(failed, here, kind, prim.name, aval.shape)
 
 
-def at_place(x: Any, place: Any) -> Any:
+def at_place(x: Any, place: Any) -> Array | object:
     """A number, or the element of an array at a place in the row of all."""
     aval = typeof(x)
     return dynamic_index_in_dim(reshape(x, (aval.size,)), place, 0, False) if aval.shape else x
 
 
-def eq_zero(x: Any) -> Any:
+def eq_zero(x: Any) -> Array:
     """Where a value is zero."""
     x = stop_gradient(x)
     return eq(x, full(typeof(x).shape, 0, typeof(x).dtype))
 
 
-def is_nan(x: Any) -> Any:
+def is_nan(x: Any) -> Array:
     """Where a value is no number."""
     x = stop_gradient(x)
     return ne(x, x)
 
 
-def numeric(operands: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+def numeric(operands: Sequence[Array], shapes: Sequence[object]) -> list[Array]:
     """Those of the operands that are numbers, of one of the shapes."""
     return [x for x in operands if typeof(x).shape in shapes and not dtypes.is_extended(
         typeof(x).dtype) and not dtypes.is_float0(typeof(x).dtype)]
@@ -530,7 +535,7 @@ MOVES = frozenset((
 
 # Failures as text --------------------------------------------------------------------------------
 
-def raise_failure(code: Any, words: Any, sites: Sequence[Site]) -> None:
+def raise_failure(code: Any, words: object, sites: Sequence[Site]) -> None:
     """Raise what a code says, if it is not 0."""
     number = int(code)
     if number:

@@ -20,12 +20,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, lib
+from ..base.typing import Array
 from ..base.util import Memo, Noted
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
 from ..core.staging import stage
 from ..core.trace import Trace
+from ..core.typing import Params
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
 __all__ = ["jvp_at_once", "vmap_at_once"]
@@ -55,7 +57,7 @@ def compiled(trace: Any, name: str, closed: ClosedOlympuspr) -> Callable[[list[A
     if wanted == list(range(len(made))):
         return compute
 
-    def call(args: list[Any]) -> list[Any]:
+    def call(args: list[Array]) -> list[Any]:
         found = compute(args) if made else made
         return [place if type(place) is Literal else found[place] if place >= 0 else args[~place]
                 for place in wanted]
@@ -90,7 +92,7 @@ class JVPRule:
 
 
 def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: list[Any],
-                params: dict[str, Any]) -> Any:
+                params: Params) -> Any:
     """What `prim.jvp` returns, by one compiled call; None where the rule has to run in Python.
 
     `tangents` has None for those that are zero.
@@ -122,8 +124,8 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
             (found[0], out_tangents[0]))
 
 
-def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
-                 dims: list[int | None], params: dict[str, Any]) -> Any:
+def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any], dims: list[int | None],
+                 params: Params) -> Any:
     """What `prim.vmap` returns, as lists, and the types of one element, by one compiled call.
 
     None where the rule has to run in Python.
@@ -139,7 +141,7 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any],
     return call(vals), out_dims, elements
 
 
-def _firsts(values: Sequence[Any]) -> tuple[int, ...]:
+def _firsts(values: Sequence[object]) -> tuple[int, ...]:
     """Per value, the first place of the same object."""
     places: dict[int, int] = {}
     return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
@@ -157,7 +159,7 @@ def _types(trace: Trace, prim: Primitive, values: Sequence[Any]) -> list[Any] | 
     return types
 
 
-def _found(key: Any, make: Callable[[], Any]) -> Any:
+def _found(key: object, make: Callable[[], Any]) -> Any:
     """A rule from the table; False where it has to run in Python."""
     try:
         rule = _rules.get(key)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import DTypeLike
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal, typeof
@@ -47,7 +48,7 @@ def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any], places
         yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
 
 
-def _window(numbers: Any, operand: Any, updates: Any) -> list[int]:
+def _window(numbers: Any, operand: object, updates: object) -> list[int]:
     """The sizes of what a scatter writes at an index."""
     sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
     flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -99,7 +100,7 @@ def first_place(wrong: Any, asked: bool) -> tuple[Any, Any]:
     return lt(place, literal(size, INT32)), place
 
 
-def _last(size: Any, window: int, dtype: Any) -> Any:
+def _last(size: Any, window: int, dtype: DTypeLike) -> int:
     """The last start at which a window is inside, or the last number of the dtype."""
     limit = int(dtypes.iinfo(dtype).max)
     return limit if exceeds(size - window, limit) else size - window

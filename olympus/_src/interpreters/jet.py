@@ -14,9 +14,11 @@ from itertools import count
 from math import factorial
 from typing import Any
 
+from ..base.typing import Array
 from ..core.evaluate import eval_closed
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.typing import Params
 from ..lax.creation import full_like
 from ..lax.shape import instantiate
 
@@ -33,8 +35,8 @@ class _Application:
 
     __slots__ = ("number", "prim", "args", "params", "avals", "rules", "slopes")
 
-    def __init__(self, number: int, prim: Primitive, args: tuple, params: dict[str, Any],
-                 primals: Sequence[Any], rules: Any = None) -> None:
+    def __init__(self, number: int, prim: Primitive, args: tuple, params: Params,
+                 primals: Sequence[Array], rules: Any = None) -> None:
         self.number, self.prim, self.args, self.params = number, prim, args, params
         self.avals = [typeof(x).to_tangent_aval() for x in primals]
         self.rules = rules              # (function, rules) of a custom_jvp call
@@ -128,7 +130,7 @@ class JetTrace(Trace):
             self.made[key] = args, out
         return out
 
-    def below(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def below(self, prim: Primitive, args: Sequence[Array], params: dict[str, Any]) -> Any:
         """Bind in the trace below."""
         for a in args:
             if isinstance(a, Tracer):
@@ -157,7 +159,7 @@ class JetTrace(Trace):
         towers = [self.tower(x, ts) for x, ts in zip(outs, each, strict=True)]
         return towers if several else towers[0]
 
-    def tower(self, primal: Any, terms: Sequence[Any]) -> Any:
+    def tower(self, primal: Any, terms: Sequence[Any]) -> JetTracer:
         """The value with these derivatives, and zeros above."""
         aval = typeof(primal).to_tangent_aval()
         slope: Any = Zero(aval)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base.config import check_tracer_leaks
 from ..base.source import user_frame
+from ..base.typing import Array, ArrayLike
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -26,7 +27,7 @@ from .partial_eval import TapeTrace
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
 
 
-def zero_tangent(x: Any) -> Zero:
+def zero_tangent(x: ArrayLike) -> Zero:
     """The tangent of a value that is a constant."""
     return Zero(typeof(x).to_tangent_aval())
 
@@ -103,7 +104,7 @@ class JVPTrace(Trace):
         self.waits_for = None
         self.record = recorder(parent)
 
-    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[ArrayLike]) -> tuple[list[Any], list[Any], bool]:
         """(primals, tangents, whether any tangent is not zero)."""
         primals, tangents, active = [], [], False
         for a in args:
@@ -118,7 +119,7 @@ class JVPTrace(Trace):
                 tangents.append(zero_tangent(a))
         return primals, tangents, active
 
-    def wrap(self, primal: Any, tangent: Any) -> Any:
+    def wrap(self, primal: ArrayLike, tangent: Any) -> ArrayLike:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -203,7 +204,7 @@ class _NotingJVPTrace(Noting, JVPTrace):
     __slots__ = ("notes",)
 
 
-def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[ArrayLike],
              tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
     parent = ctx.trace
@@ -247,7 +248,7 @@ def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
     n, in_avals = len(pr.invars), [v.aval for v in pr.invars]
 
     # Which tangents are zero is found out by tracing.
-    def jvp_body(*args: Any) -> tuple[list[Any], tuple[bool, ...]]:
+    def jvp_body(*args: Array) -> tuple[list[Any], tuple[bool, ...]]:
         tangents = spread_tangents(in_avals, nonzero, args[n:])
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
         out_tangents = [instantiate(t) if force else t

@@ -16,6 +16,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from ..base.config import debug_infs, debug_nans
+from ..base.typing import Array, ArrayLike
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -31,6 +32,7 @@ from ..core.ir import (
 from ..core.primitive import Higher, Primitive
 from ..core.staging import ASK, StagingTrace, StagingTracer, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
+from ..core.typing import Params
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
@@ -71,7 +73,8 @@ class TapeTrace(StagingTrace):
         self.root = recorder(parent) if parent.recorded else None      # which knows lines
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
-    def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
+    def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()
+              ) -> ClosedOlympuspr:
         """End the trace; the program's names are relative to the scope that it began in."""
         n = len(self.scope.names)
         if n:
@@ -79,10 +82,10 @@ class TapeTrace(StagingTrace):
                 eqn.ctx = ROOT.extend(*eqn.ctx.names[n:])
         return super().close(outs, result_paths)
 
-    def owns(self, x: Any) -> bool:
+    def owns(self, x: ArrayLike) -> bool:
         return type(x) is TapeTracer and x._trace is self
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         # Known is all that is not ours: arrays, numbers, tracers of the parent and of traces around
         # it; but for effects on an input that come after recorded ones.
         parent = self.parent
@@ -111,8 +114,8 @@ class TapeTrace(StagingTrace):
         finally:
             ctx.trace = self
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Any, fun: Callable, rules: object, args: tuple, params: Params
+                       ) -> list[Array]:
         if any(map(self.owns, args)):
             return prim.on_tape(self, fun, rules, args, params)
         ctx.trace = self.parent
@@ -121,21 +124,21 @@ class TapeTrace(StagingTrace):
         finally:
             ctx.trace = self
 
-    def must_wait(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[int]:
+    def must_wait(self, prim: Primitive, args: Sequence[ArrayLike], params: Params) -> list[int]:
         """The operands that it reads or changes after something that is recorded."""
         if not self.touched or not prim.effectful:
             return []
         effects = prim.effects(tuple(map(typeof, args)), params)
         return [e.index for e in input_effects(effects) if id(args[e.index]) in self.touched]
 
-    def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def record(self, prim: Primitive, args: Sequence[Any], params: Params) -> Any:
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
         known = self.root.source if self.root else self.source
         return super().process(prim, args, params, known or (ASK if self.watched else None))
 
-    def append(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[TapeTracer]:
+    def append(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[TapeTracer]:
         """The results of a program without effects, whose equations are recorded as they are.
 
         Its operands have the types that it was staged for, so that nothing is inferred.
@@ -152,7 +155,7 @@ class TapeTrace(StagingTrace):
             env.update(zip(eqn.outvars, outs, strict=True))
         return [TapeTracer(self, v) for v in read(pr.outvars, env)]
 
-    def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
+    def note_effects(self, effects: frozenset[Any], args: Sequence[Array]) -> None:
         super().note_effects(effects, args)
         self.touched.update([(id(args[e.index]), args[e.index]) for e in input_effects(effects)])
 
@@ -326,7 +329,7 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
         instantiate = tuple(instantiate)
     unknown_in = tuple(unknown_in)
 
-    def body(staging: Any, tape: Any, known: list, unknown: list) -> Sequence[Any]:
+    def body(staging: StagingTrace, tape: TapeTrace, known: list, unknown: list) -> Sequence[Any]:
         known_it, unknown_it = iter(known), iter(unknown)
         return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
 

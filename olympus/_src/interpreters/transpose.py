@@ -11,6 +11,7 @@ from itertools import compress
 from typing import Any
 
 from ..base.source import user_frame
+from ..base.typing import Array, ArrayLike
 from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
@@ -25,8 +26,8 @@ from .partial_eval import reached, record_unknown
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
 
 
-def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
-                    cts: Sequence[Any], name: str | None = None) -> list[Any]:
+def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
+                    cts: Sequence[Any], name: str | None = None) -> Sequence[Array | Zero | None]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
@@ -45,8 +46,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     return [next(back) if type(a) is Linear else None for a in args]
 
 
-def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
-                  cts: Sequence[Any], name: str | None = None) -> list[Any]:
+def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
+                  cts: Sequence[Any], name: str | None = None) -> Sequence[Array | Zero | None]:
     """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
 
     Args:
@@ -77,7 +78,7 @@ class _Scopes(dict):
 
 
 def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any],
-                   scopes: _Scopes) -> list[Any]:
+                   scopes: _Scopes) -> Sequence[Array | Zero | None]:
     # Forward: `env` has `Linear` for each linear variable, and for the others, which are
     # coefficients, the value. Equations that read a linear variable wait; the others run now.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
@@ -179,7 +180,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
     num_known = len(linear_in) - sum(linear_in)
 
     # Which cotangents are zero is found out by tracing.
-    def body(*args: Any) -> tuple[list[Any], tuple[bool, ...]]:
+    def body(*args: Array) -> tuple[list[Any], tuple[bool, ...]]:
         known, given = iter(args[:num_known]), iter(args[num_known:])
         ins = [Linear(v.aval) if lin else next(known)
                for v, lin in zip(pr.invars, linear_in, strict=True)]

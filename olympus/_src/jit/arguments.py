@@ -12,13 +12,16 @@ from types import FunctionType
 from typing import Any
 
 from ..base import lib
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
+from ..core.typing import Aval
 from ..runtime.eager import argument_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
            "check_callable", "check_results", "evaluating", "leaf_name",
@@ -29,7 +32,7 @@ _ARRAYS = (Tracer, lib.ArrayImpl)
 _WRAPPERS = 8       # around a function, of which one may be around itself
 
 
-def check_callable(what: str, fun: Any) -> None:
+def check_callable(what: str, fun: object) -> None:
     """TypeError unless `fun` can be called."""
     if not callable(fun):
         raise TypeError(f"{what}: Expected a callable value, got {clipped(fun)} of type "
@@ -76,7 +79,8 @@ def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
     return positions, chosen if isinstance(argnums, tuple) else chosen[0]
 
 
-def substitute(args: tuple, positions: tuple[int, ...], argnums: Any, chosen: Any) -> list[Any]:
+def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[int], chosen: Any
+               ) -> list[Any]:
     """`args` with the chosen ones replaced."""
     new = list(args)
     if type(argnums) is int:
@@ -148,12 +152,12 @@ def leaf_name(fun: Any, positions: Sequence[Any], trees: Sequence[Any], index: i
     return f"leaf {index}"
 
 
-def leaf_path(tree: Any, index: int) -> str:
+def leaf_path(tree: PyTree, index: int) -> str:
     """The key path of leaf number `index`."""
     return keystr(tree_flatten_with_path(tree)[0][index][0])
 
 
-def structure_path(treedef: Any, index: int) -> str:
+def structure_path(treedef: PyTreeDef, index: int) -> str:
     """The key path of leaf number `index` of a structure."""
     return leaf_path(treedef.unflatten(range(treedef.num_leaves)), index)
 
@@ -171,7 +175,7 @@ def evaluating() -> bool:
     return True
 
 
-def as_arrays(leaves: list[Any]) -> list[Any]:
+def as_arrays(leaves: list[ArrayLike]) -> list[ArrayLike]:
     """Python numbers and NumPy arrays put on the device once, if operations run at once."""
     for x in leaves:
         if not isinstance(x, _ARRAYS):
@@ -181,8 +185,8 @@ def as_arrays(leaves: list[Any]) -> list[Any]:
     return leaves
 
 
-def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence[int],
-                 trees: Sequence[Any]) -> list[Any]:
+def check_arrays(what: str, fun: object, leaves: Sequence[ArrayLike], positions: Sequence[int],
+                 trees: Sequence[ArrayLike | Sequence[Array]]) -> list[ShapedArray]:
     """The avals of leaves of arguments; TypeError naming the one that is no array."""
     try:
         return [typeof(x) for x in leaves]
@@ -197,7 +201,7 @@ def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence
         raise
 
 
-def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
+def check_results(what: str, fun: object, out: object, leaves: Sequence[ArrayLike]) -> None:
     """TypeError naming the leaf of a result that is no array."""
     for i, x in enumerate(leaves):
         if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
@@ -215,7 +219,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
                          "float, a NumPy array of a wider dtype, or enable x64.")
 
 
-def abstract(x: Any) -> Any:
+def abstract(x: Any) -> Aval:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
     try:
         return x.aval

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import source
 from ..base.source import api_boundary
-from ..base.typing import P, PyTree, R
+from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import clipped, name_of, wraps
 from ..control.bodies import stage_body
 from ..control.call import call_p
@@ -93,7 +93,7 @@ class Error:
 
     __slots__ = ("_code", "_words", "_sites")
 
-    def __init__(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+    def __init__(self, code: ArrayLike, words: ArrayLike, sites: tuple[Site, ...]) -> None:
         self._code, self._words, self._sites = code, words, sites
 
     def get(self) -> str | None:
@@ -178,7 +178,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
         raise TypeError(f"checkify: {clipped(f)} given; a function is required.")
 
     @wraps(f)
-    def checked(*args: Any, **kwargs: Any) -> tuple[Error, R]:
+    def checked(*args: PyTree, **kwargs: PyTree) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
         outer = looked_for.swap_local(kinds)
         try:
@@ -233,7 +233,7 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
     return call
 
 
-def kinds_of(what: str, errors: Any) -> frozenset[str]:
+def kinds_of(what: str, errors: object) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
@@ -286,7 +286,7 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     check_p.bind(code, words_of(fields), sites=(site,), debug=debug)
 
 
-def _checked_fields(what: str, msg: str, fields: Sequence[Any], tree: Any) -> list[Any]:
+def _checked_fields(what: str, msg: str, fields: Sequence[object], tree: PyTree) -> list[object]:
     """The values of a message's fields, which must be arrays, and fit it."""
     for x in fields:
         try:

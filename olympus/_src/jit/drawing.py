@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from ..base import source
 from ..base.markup import escape
+from ..base.typing import PyTree
 from ..base.util import clipped, short_number, shortened
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import programs_in
 from ..core.printing import Names
 from ..types.shape import static_int
@@ -62,7 +63,7 @@ class Drawing:
         Path(path).write_text(str(self), encoding="utf-8", errors="xmlcharrefreplace")
 
 
-def draw(fun: Any, /, *args: Any, limit: int = LIMIT, **kwargs: Any) -> Drawing:
+def draw(fun: Any, /, *args: PyTree, limit: int = LIMIT, **kwargs: PyTree) -> Drawing:
     """Draw a program: operations as boxes with their costs, values as edges with their types.
 
     What carries programs (jit, scan, while, cond …) is a box that opens by a click. Under the
@@ -102,7 +103,7 @@ def stage_drawing(stage: Stage, limit: int) -> Drawing:
     return _drawing(stage._program.closed, limit, stage._placement.platform, repr(stage))
 
 
-def _drawing(program: Any, limit: int, platform: str | None = None, title: str = "") -> Drawing:
+def _drawing(program: object, limit: int, platform: str | None = None, title: str = "") -> Drawing:
     """The drawing of an open or closed program, with costs on a platform."""
     opened = _opened(program)
     name = opened.debug_info.func_name
@@ -197,7 +198,7 @@ class _Picture:
                 add(partial(_box, "input", "", f"{len(given) - _MOST_PILLS} more {what}"))
         return found
 
-    def pill(self, kind: str, atom: Any, name: str, number: int) -> Iterator[str]:
+    def pill(self, kind: str, atom: Atom, name: str, number: int) -> Iterator[str]:
         """An input or an output."""
         return _box(kind, f"{kind}: {atom.aval}", (
             f"<b>{escape(shortened(name, 40))}</b> <i>{escape(self.atom(atom))}</i>{_type(atom)}"),
@@ -226,7 +227,7 @@ class _Picture:
             yield "</div>"
         yield "</details>"
 
-    def atom(self, atom: Any) -> str:
+    def atom(self, atom: Atom) -> str:
         return clipped(atom.val, 20) if isinstance(atom, Literal) else self.names.of(atom)
 
 
@@ -245,7 +246,7 @@ def _called(eqn: OlympusprEqn) -> str:
                     f" × {length}" if length else ""])
 
 
-def _type(atom: Any) -> str:
+def _type(atom: Atom) -> str:
     """A value's type in the box that makes it: for who reads without the script."""
     return f'<div class="type">{escape(shortened(atom.aval.str_short(short_dtypes=True)))}</div>'
 

@@ -19,7 +19,7 @@ from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.messages import in_lines
 from ..base.spelling import array_method
-from ..base.typing import F
+from ..base.typing import F, PyTree
 from ..core import templates
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
@@ -72,7 +72,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
 
     @functools.wraps(fun)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: PyTree, **kwargs: PyTree) -> Any:
         if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
             return fun(*args, **kwargs)     # as nearly always: no look at the operands
         given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
@@ -83,7 +83,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     return cast("F", run)
 
 
-def _inside(given: Any) -> contextlib.ExitStack:
+def _inside(given: object) -> contextlib.ExitStack:
     """The options as they are in the body of a function that was given these arguments."""
     operands, modes = [x for x in tree_leaves(given) if _is_operand(x)], contextlib.ExitStack()
     if _of_one_dtype(operands):
@@ -116,7 +116,7 @@ def named(fun: F) -> F:
     inside = unasked(fun)
 
     @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> Any:
         trace = ctx.trace
         chosen = (fun if numpy_dtype_promotion.value == "standard"
                   and numpy_rank_promotion.value == "allow" else inside)
@@ -175,7 +175,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     rest_static = fixed == tuple(range(1, len(names)))
     first_seen = min([names.index(n) for n in seen], default=len(names))
 
-    def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def otherwise(error: Exception, args: tuple, kwargs: dict[str, PyTree]) -> Any:
         args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
         if isinstance(error, lib.XlaRuntimeError):
@@ -183,7 +183,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
     @functools.wraps(fun)
-    def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: Any
+    def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: PyTree
              ) -> Any:
         trace = ctx.trace
         if (trace is BASE and (type(x) is ArrayImpl or type(x) in WRAPPERS)
@@ -225,7 +225,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             begin_with(call, error)
             raise
 
-    def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def general(trace: object, args: tuple, kwargs: dict[str, PyTree]) -> object:
         if seen and (len(args) > first_seen or not kwargs.keys().isdisjoint(seen)):
             return fun(*args, **kwargs)
         args = _operands(args, fixed if trace is BASE else range(len(args)))

@@ -39,7 +39,7 @@ _CELL = operator.attrgetter("cell_contents")
 _IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 
 
-def check_mode(guards: Any) -> None:
+def check_mode(guards: object) -> None:
     """ValueError for a value of `jit(guards=…)` that makes no sense."""
     if guards not in (None, "off", "warn", "error", "retrace"):
         raise ValueError(f"jit: guards={guards!r} given; 'off', 'warn', 'error', 'retrace', or None"
@@ -226,10 +226,10 @@ class _Walk:
             self.expected.append((get, keys, values))
         return values
 
-    def leaf(self, place: _Place, key: Any, value: Any) -> None:
+    def leaf(self, place: _Place, key: object, value: object) -> None:
         self.leaves[str(place)] = _Leaf(key, value)
 
-    def value(self, x: Any, place: _Place) -> None:
+    def value(self, x: object, place: _Place) -> None:
         """Look at a value, and at what is in it."""
         if isinstance(x, _PLAIN):
             return self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
@@ -283,7 +283,7 @@ class _Walk:
         self.value(f.__func__, place)
         self.value(f.__self__, _Place("self", f" of {f.__func__.__qualname__}"))
 
-    def descriptor(self, x: Any, place: _Place) -> None:
+    def descriptor(self, x: object, place: _Place) -> None:
         for part in ("__func__", "fget", "func"):
             if isinstance(getattr(x, part, None), types.FunctionType):
                 self.value(getattr(x, part), place)
@@ -327,7 +327,7 @@ class _Walk:
     def constant(self, x: Any, place: _Place) -> None:
         self.leaf(place, _ByValue(x), x)
 
-    def hide(self, x: Any, place: _Place, why: str) -> None:
+    def hide(self, x: object, place: _Place, why: str) -> None:
         """What is known by its identity only."""
         self.opaque[str(place)] = why
         self.leaf(place, (id(x), type(x)), x)
@@ -358,7 +358,7 @@ class _Walk:
                         self.value(item, here.within(f".{name}"))
         return None
 
-    def instance(self, x: Any, place: _Place) -> None:
+    def instance(self, x: object, place: _Place) -> None:
         state, readable = state_of(x)
         if not _class_of_user(type(x)):
             for name, item in state.items():
@@ -447,5 +447,5 @@ def _class_of_user(cls: type) -> bool:
     return bool(cls.__flags__ & _MADE_BY_CLASS) and (module is None or _module_of_user(module))
 
 
-def _of_library(x: Any) -> bool:
+def _of_library(x: object) -> bool:
     return type(x).__module__.partition(".")[0] in ("olympus", "numpy", "jaxlib", "ml_dtypes")

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
 from ..base.logs import LOGGER
-from ..base.typing import P, PyTree, R
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import lazy_module, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
@@ -112,7 +112,7 @@ class Jitted(Protocol[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
-    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> object: ...
     def clear_cache(self) -> None: ...
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
     def cache_info(self) -> CacheInfo: ...
@@ -259,7 +259,7 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
-def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> Any:
+def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> object:
     """`jit` of one function, whose calls raise what the checks find."""
     kinds = _checked.kinds_of("jit", checks)
     compiled = _with_error(fun, options, kinds)
@@ -351,7 +351,7 @@ class JitFunction:
         # Jitted functions of (error, result), by the checks that are made, where they are noted.
         self.noted: dict[frozenset[str], Any] | None = {} if notes else None
 
-    def itself(self, memo: Any) -> Any:
+    def itself(self, memo: object) -> object:
         """The jitted function: a deep copy of what has one shares it, as that of a function."""
         return self.compiled()
 
@@ -474,7 +474,7 @@ class JitFunction:
 
     # Calls
 
-    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def miss(self, *args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
             if ctx.trace is ThreadState.trace and config.notes_failures() and (
@@ -515,7 +515,7 @@ class JitFunction:
         if self.guarded is not None:
             lib.forget_signatures(weakref.ref(self.guarded))
 
-    def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[Any, Any, bool]:
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
@@ -610,7 +610,7 @@ class JitFunction:
         """What C++ calls after a look at the arguments, or at what the function has read."""
         itself = weakref.ref(self)      # which C++'s object does not tell the collector of
 
-        def miss(*args: Any, **kwargs: Any) -> Any:
+        def miss(*args: PyTree, **kwargs: PyTree) -> object:
             info = itself()
             assert info is not None     # it makes the call
             return info._miss(args, kwargs)
@@ -641,7 +641,7 @@ class JitFunction:
         dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
         return self.compiled()(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
 
-    def _as_told(self, args: list[Any], kwargs: dict[str, Any], items: list[Item]) -> Any:
+    def _as_told(self, args: list[Any], kwargs: dict[str, PyTree], items: list[Item]) -> object:
         """The call with static tuples by which C++ will know it, and not by the user's.
 
         The entry of the user's goes when this has returned; until then it must not be found.
@@ -651,21 +651,21 @@ class JitFunction:
             item.asleep = False
         return result
 
-    def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
+    def _check_donated(self, program: Program, arrays: Sequence[Array]) -> None:
         for name, x in zip(program.arg_names, arrays):
             if type(x) is lib.ArrayImpl and x.is_deleted():
                 raise deleted_error(f"jit: argument {name} of {self.name}", x.aval)
 
     # Stages
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: Any, **kwargs: PyTree) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
         arguments = self.signature.arguments(args, kwargs)
         return Traced(self.program(arguments), self.name,
                       self._placement(arguments, arguments.leaves))
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""
         return self.trace(*args, **kwargs).lower()
 
@@ -680,7 +680,7 @@ class JitFunction:
             self.persistent.programs.cache_clear()
         self._forget_signatures()
 
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+    def explain(self, *args: PyTree, **kwargs: PyTree) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
         return _recompiles.explain(self.signature, self.programs,
                                    self.signature.arguments(args, kwargs))
@@ -691,7 +691,7 @@ class JitFunction:
         return _recompiles.CacheInfo(self.traces, len(self.programs), len(compiled),
                                      sum(e.loaded.bytes for e in compiled))
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> object:
         """The result's shapes and dtypes, without running anything."""
         self._look()
         program = self.program(self.signature.arguments(args, kwargs))
@@ -702,7 +702,7 @@ def _method(name: str) -> Callable[..., Any]:
     """A jitted function's method. It is its class's, since `functools.wraps` copies what is in a
     function's `__dict__` to another."""
     @wraps(getattr(JitFunction, name))
-    def method(jitted: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(jitted: Any, *args: object, **kwargs: PyTree) -> Any:
         try:
             return getattr(jitted._jit_info, name)(*args, **kwargs)
         except Exception as error:

@@ -173,7 +173,7 @@ def _own_modules() -> list[tuple[str, list[tuple[str, Any]]]]:
             if name.startswith("olympus._src.") and module is not None]
 
 
-def _items(cache: Any) -> list[tuple[Any, Any]] | None:
+def _items(cache: object) -> list[tuple[Any, Any]] | None:
     """The entries of a cache; None of one that only knows how to be cleared."""
     if isinstance(cache, Memo):
         return list(cache.items())

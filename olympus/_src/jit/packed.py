@@ -140,7 +140,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
 class _Pickler(pickle.Pickler):
     """Devices are written by their numbers."""
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: Any) -> object:
         if isinstance(obj, lib.Device):
             return "device", obj.platform, obj.id
         if type(obj) is NamedSharding:
@@ -155,7 +155,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
         self.moved = moved
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: Any) -> object:
         kind, *parts = pid
         if kind == "sharding":
             mesh, spec, memory = parts

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, lib, source
+from ..base.typing import Array
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
@@ -82,7 +83,7 @@ class PersistentPrograms:
             disk_cache.warn_or_raise(directory, "reading", name, error)
         return self._made(arguments, placement, stable, directory, key)
 
-    def check_run(self, program: Program, outs: Sequence[Any]) -> None:
+    def check_run(self, program: Program, outs: Sequence[Array]) -> None:
         """Raise what the first run of a program from an entry raises, and not later."""
         if program in self.untried:
             lib.block_until_ready(list(map(stored, outs)))
@@ -197,15 +198,15 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
     codes: dict[types.CodeType, dict[str, Any]] = {}
     elsewhere, thread = 0, threading.get_ident()
 
-    def begun(phase: str, _: Any) -> None:
+    def begun(phase: str, _: object) -> None:
         nonlocal elsewhere
         elsewhere += phase == "start" and threading.get_ident() == thread
 
-    def ended(phase: str, _: Any) -> None:
+    def ended(phase: str, _: object) -> None:
         nonlocal elsewhere
         elsewhere -= phase == "stop" and threading.get_ident() == thread
 
-    def profile(frame: Any, event: str, _: Any) -> None:
+    def profile(frame: Any, event: str, _: object) -> None:
         nonlocal elsewhere
         code = frame.f_code
         if code in _IMPORTS:

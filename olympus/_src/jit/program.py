@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base import config, source
 from ..base.logs import timed
+from ..base.typing import Array
 from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -29,6 +30,7 @@ from ..types.layout import Format, Layout, demanded_layout
 from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .arguments import check_results
 from .signature import Arguments, Signature
 
@@ -45,9 +47,9 @@ class Program:
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
 
-    def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], in_tree: Any, out_tree: Any,
-                 arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
-                 keep_unused: bool, options: dict[str, Any] | None,
+    def __init__(self, closed: ClosedOlympuspr, tracers: list[Array], in_tree: PyTreeDef,
+                 out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
+                 name: str, keep_unused: bool, options: dict[str, Any] | None,
                  demanded: Sequence[Format] = (), hold: str | None = None) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
@@ -160,7 +162,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     """Run the function on tracers of the call's types."""
     ins = signature.input_shardings(arguments)
 
-    def flat(*leaves: Any) -> tuple[list[Any], Any]:
+    def flat(*leaves: Array) -> tuple[list[Any], Any]:
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)

@@ -129,7 +129,7 @@ def _shown(aval: Any) -> str:
         " (of a Python number)" if getattr(aval, "weak_type", False) else "")
 
 
-def _remedy(new: Any, old: Any) -> str:
+def _remedy(new: object, old: object) -> str:
     if new is None or old is None:
         return "Pass the same arguments, with the same keys, in each call."
     if getattr(new, "shape", None) != getattr(old, "shape", None):
@@ -171,7 +171,7 @@ def _around(now: Context, before: Context) -> list[Difference]:
 
 # How often ---------------------------------------------------------------------------------------
 
-def check_limit(max_traces: Any, on_retrace: Any) -> None:
+def check_limit(max_traces: object, on_retrace: object) -> None:
     """ValueError for options of `jit` that make no sense."""
     if max_traces is not None and (isinstance(max_traces, bool) or not isinstance(max_traces, int)
                                    or max_traces < 1):
@@ -189,7 +189,7 @@ def explain(signature: Signature, programs: Mapping[Any, Any], arguments: Argume
                        () if hit else differences(signature, list(programs), arguments))
 
 
-def over_limit(why: Explanation, traces: int, limit: int, on_retrace: Any) -> None:
+def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:
     """What `jit(max_traces=…)` asks for where a function is traced more often."""
     if callable(on_retrace):
         on_retrace(why)

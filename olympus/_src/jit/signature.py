@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.typing import Array, PyTree
 from ..base.util import bit_key, clipped, name_of
 from ..core.context import current_context
 from ..core.trace import Tracer
 from ..lax.sharding import resolve_sharding
+from ..types.avals import ShapedArray
 from ..types.layout import AutoLayout, Format, Layout
 from ..types.mesh import current_mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
 __all__ = ["WHOLE", "Arguments", "Signature", "indices"]
@@ -42,7 +45,7 @@ class Arguments:
         """Of the dynamic positional arguments."""
         return [i for i in range(self.arity) if i not in self.statics]
 
-    def merged(self, dynamic: Sequence[Any]) -> list[Any]:
+    def merged(self, dynamic: Sequence[Array | Sequence[Array] | None]) -> list[Any]:
         """Positional arguments with the static ones back in their places."""
         if not self.statics:
             return list(dynamic)
@@ -61,9 +64,9 @@ class Signature:
     `library` says that the function and its static arguments are Olympus's own.
     """
 
-    def __init__(self, fun: Callable, library: bool, static_argnums: Any, static_argnames: Any,
-                 donate_argnums: Any, donate_argnames: Any, in_shardings: Any, out_shardings: Any
-                 ) -> None:
+    def __init__(self, fun: Callable, library: bool, static_argnums: Sequence[int] | None,
+                 static_argnames: Sequence[str] | None, donate_argnums: Any, donate_argnames: Any,
+                 in_shardings: Any, out_shardings: PyTree) -> None:
         self.fun, self.library = fun, library
         self.name = name_of(fun)
         if library:
@@ -96,7 +99,7 @@ class Signature:
         """The function's parameters. Few calls of `jit` read them."""
         return parameters_of(self.fun)
 
-    def _resolve(self, argnums: Any, argnames: Any, what: str
+    def _resolve(self, argnums: Sequence[int] | None, argnames: Sequence[str] | None, what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """Argnums and argnames; one that is not given is read from the other by the parameters."""
         if argnums is None and argnames is None:
@@ -150,7 +153,7 @@ class Signature:
                              f"{count} positional arguments; give an index in that range.")
         return {i + count if i < 0 else i for i in argnums}
 
-    def plain(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
+    def plain(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[Any, list[Any]]:
         """A shorter key of a call, and its leaves, if it has only arrays and simple static values.
 
         Else the key is None. Library functions under a transformation are called so.
@@ -306,13 +309,13 @@ class Signature:
         _check_layouts("arguments", layouts, arguments.avals, self.leaf_names(arguments))
         return layouts
 
-    def output_shardings(self, out_tree: Any) -> list[Any]:
+    def output_shardings(self, out_tree: PyTreeDef) -> list[Any]:
         """The sharding that each result must have, or None; empty where nothing is demanded."""
         if self.out_shardings is None:
             return []
         return _shardings_of_leaves("out_shardings", out_tree, self.out_shardings)
 
-    def output_layouts(self, out_tree: Any, avals: Sequence[Any], paths: Sequence[str]
+    def output_layouts(self, out_tree: PyTreeDef, avals: Sequence[ShapedArray], paths: Sequence[str]
                        ) -> list[Any]:
         """The `Layout` that each result must have, or None; empty where nothing is demanded."""
         if not self.has_formats:
@@ -321,7 +324,7 @@ class Signature:
         _check_layouts("results", layouts, avals, paths)
         return layouts
 
-    def _layouts(self, what: str, tree: Any, demands: Any) -> list[Any]:
+    def _layouts(self, what: str, tree: PyTree, demands: object) -> list[Any]:
         return [s.layout if isinstance(s, Format) else None
                 for s in flatten_axes(f"jit {what}", tree, demands)]
 
@@ -343,7 +346,7 @@ def indices(value: Any, what: str, option: str) -> tuple[int, ...]:
                         "required; name arguments with static_argnames of jit instead.") from None
 
 
-def _names(value: Any, what: str) -> tuple[str, ...]:
+def _names(value: Sequence[str] | None, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
     values = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
@@ -352,7 +355,7 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
     return values
 
 
-def _check_demand(what: str, leaf: Any) -> None:
+def _check_demand(what: str, leaf: object) -> None:
     """TypeError or ValueError for a leaf of in_shardings or out_shardings that says nothing."""
     if isinstance(leaf, (Layout, AutoLayout)):
         raise ValueError(f"jit: {leaf} given; `olympus.jit` does not accept device-local layouts "
@@ -366,7 +369,7 @@ def _check_demand(what: str, leaf: Any) -> None:
                          "use lax.with_sharding_constraint within the function.")
 
 
-def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
+def _shardings_of_leaves(what: str, tree: PyTree, shardings: object) -> list[Any]:
     """The sharding of each leaf, or None."""
     found = [s.sharding if isinstance(s, Format) else s
              for s in flatten_axes(f"jit {what}", tree, shardings)]
@@ -374,8 +377,8 @@ def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
             resolve_sharding(f"jit {what}", s) for s in found]
 
 
-def _check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
-                   ) -> None:
+def _check_layouts(what: str, layouts: Sequence[object], avals: Sequence[ShapedArray],
+                   names: Sequence[str]) -> None:
     for layout, aval, name in zip(layouts, avals, names, strict=True):
         try:
             if isinstance(layout, Layout):
@@ -385,7 +388,7 @@ def _check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[Any], name
                              f"{error}") from None
 
 
-def _in_memory(leaf: Any, aval: Any, sharding: Any) -> Any:
+def _in_memory(leaf: object, aval: ShapedArray, sharding: object) -> ShapedArray:
     """The aval of an argument, in the memory where it is put if it is nowhere yet."""
     if sharding is None or isinstance(leaf, Tracer) or (
             getattr(leaf, "sharding", None) is not None):
@@ -393,14 +396,14 @@ def _in_memory(leaf: Any, aval: Any, sharding: Any) -> Any:
     return aval.update(memory_space=space_of(sharding))
 
 
-def _sharding_key(shardings: Any) -> Any:
+def _sharding_key(shardings: object) -> object:
     if shardings is None:
         return None
     leaves, tree = tree_flatten(shardings)
     return tuple(leaves), tree
 
 
-def _exact(value: Any, library: bool) -> bool:
+def _exact(value: object, library: bool) -> bool:
     """Whether C++'s comparison (type and ==) tells such a value from every other.
 
     Users may pass (1,) and (True,), which it does not tell apart; our library passes only ints.
@@ -443,7 +446,7 @@ class Item:
 _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 
 
-def _told(value: Any, items: list[Item]) -> Any:
+def _told(value: Any, items: list[Item]) -> object:
     """What C++ is to know instead of a static argument; the items in it go to the list."""
     kind = type(value)
     if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
@@ -453,7 +456,7 @@ def _told(value: Any, items: list[Item]) -> Any:
     return tuple.__new__(kind, found)
 
 
-def _given(value: Any) -> Any:
+def _given(value: object) -> object:
     """What the user gave, of a static argument that C++ knows."""
     if not isinstance(value, tuple) or Item not in map(type, value):
         return value

@@ -91,7 +91,7 @@ def file_of_users(file: str, names: dict[str, Any]) -> bool:
     return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
 
 
-def _versioned(module: Any) -> bool:
+def _versioned(module: object) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _VERSIONED | _PURE
 
 
@@ -125,7 +125,7 @@ class StableKey:
         """The digest of all that was added."""
         return self._hash.hexdigest()
 
-    def note(self, *parts: Any) -> None:
+    def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
         self._hash.update(repr(parts).encode())
 
@@ -151,7 +151,7 @@ class StableKey:
             self._alive.append(x)
             self._object(x, where)
 
-    def _object(self, x: Any, where: str) -> None:
+    def _object(self, x: object, where: str) -> None:
         """Add what is not plain, by its kind."""
         if type(x) in (list, dict):
             return self._items(x, where)
@@ -162,7 +162,7 @@ class StableKey:
                 return add(self, x, where)
         return self._instance(x, where)
 
-    def _refuse(self, x: Any, where: str, why: str = "") -> typing.NoReturn:
+    def _refuse(self, x: object, where: str, why: str = "") -> typing.NoReturn:
         raise UnstableError(
             f"jit persist=True: {where} is {x!r:.80} of type {type(x).__name__}"
             f"{why or ', which has no digest that holds in another process'}; functions, classes, "
@@ -246,7 +246,7 @@ class StableKey:
                                         "what is read of it (module.attribute)")
         self.note("module", name)
 
-    def _check_pure(self, x: Any, path: str, where: str) -> None:
+    def _check_pure(self, x: object, path: str, where: str) -> None:
         package, _, rest = path.partition(".")
         if path in _IMPURE or path.startswith("numpy.random.") or (
                 package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
@@ -293,7 +293,7 @@ class StableKey:
 
     # Values
 
-    def _instance(self, x: Any, where: str) -> None:
+    def _instance(self, x: object, where: str) -> None:
         """An object of a class written in Python: its class and its attributes."""
         cls = type(x)
         state, found = state_of(x)
@@ -369,7 +369,7 @@ class StableKey:
             self._refuse(x, where, ": a primitive of one's own, whose rules may be anything")
         self.note("primitive", type(x).__qualname__, x.name)
 
-    def _parts(self, *parts: Any, where: str) -> None:
+    def _parts(self, *parts: object, where: str) -> None:
         for part in parts:
             self.add(part, where)
 
@@ -379,7 +379,7 @@ _Pair = namedtuple("_Pair", "x y")
 _BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 
-def state_of(x: Any) -> tuple[dict[str, Any], bool]:
+def state_of(x: object) -> tuple[dict[str, Any], bool]:
     """The attributes of an object, and whether those are all that it holds."""
     state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
     for cls in type(x).__mro__:
@@ -420,16 +420,16 @@ def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ..
     return tuple(found)
 
 
-def _named(kind: str) -> Any:
+def _named(kind: str) -> object:
     return lambda key, x, where: key.note(kind, type(x).__name__, str(x))
 
 
-def _of(*names: str) -> Any:
+def _of(*names: str) -> object:
     """Adds an object by some of its attributes."""
     return lambda key, x, where: key._parts(type(x), *[getattr(x, n) for n in names], where=where)
 
 
-def _refused(key: StableKey, x: Any, where: str) -> None:
+def _refused(key: StableKey, x: object, where: str) -> None:
     key._refuse(x, where)
 
 

@@ -16,15 +16,18 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
+from ..base.typing import PyTree
 from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
 from ..core.trace import Tracer, typeof
+from ..core.typing import Aval
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
 from ..runtime.compile import Executable, Placement, load_lowered, relaid
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
+from ..types.avals import ShapedArray
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
@@ -52,15 +55,15 @@ class Wrapped(Protocol):
     True
     """
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Compile if need be, and run."""
         raise NotImplementedError
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> Traced:
         """Trace for these arguments (arrays, or anything with a shape and a dtype)."""
         raise NotImplementedError
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""
         raise NotImplementedError
 
@@ -87,7 +90,7 @@ class ArgInfo:
     def dtype(self) -> np.dtype:
         return self._aval.dtype
 
-def _listed(avals: Sequence[Any]) -> str:
+def _listed(avals: Sequence[Aval]) -> str:
     """Types in a few words: as many as there is room for."""
     text = ""
     for n, aval in enumerate(avals):
@@ -140,7 +143,7 @@ class Stage:
         return tree_unflatten(self.out_tree, self._program.closed.out_avals)
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> object:
         """An `ArgInfo` per argument, in their tree."""
         program = self._program
         return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
@@ -152,7 +155,7 @@ class Stage:
         return tuple(i for i, d in enumerate(self._program.donated) if d)
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> object:
         """A `ShapeDtypeStruct` per result, in its tree."""
         return tree_unflatten(self.out_tree, self._program.out_structs)
 
@@ -223,7 +226,7 @@ class Traced(Stage):
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
                        program)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Compile and call."""
         return self.lower().compile()(*args, **kwargs)
 
@@ -238,8 +241,8 @@ class Lowered(Stage):
 
     __slots__ = ("_module", "_context", "_kept", "_platforms", "_of")
 
-    def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement,
-                 platforms: tuple[str, ...], of: Lowering | None) -> None:
+    def __init__(self, program: Any, module: Any, context: Any, kept: Sequence[bool],
+                 placement: Placement, platforms: tuple[str, ...], of: Lowering | None) -> None:
         super().__init__(program, placement)
         self._of = of       # what was lowered, if it says all
         self._module, self._context, self._kept = module, context, kept
@@ -321,7 +324,7 @@ class Lowered(Stage):
                              f"device assignment: {len(device_assignment)}.")
         return device_assignment
 
-def _unknown_dialect(what: str, dialect: Any) -> ValueError:
+def _unknown_dialect(what: str, dialect: object) -> ValueError:
     return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
 
 class Compiled(Stage):
@@ -339,7 +342,7 @@ class Compiled(Stage):
         super().__init__(program, executable.placement)
         self._executable, self._cpp = executable, _cpp_call(program, executable)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         return self._cpp(*args, **kwargs)
 
@@ -411,15 +414,15 @@ class Compiled(Stage):
         return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
                                                       executable.out_shardings)))
 
-def _format(layout: Any, sharding: Any) -> Format:
+def _format(layout: object, sharding: object) -> Format:
     return Format(Layout.from_pjrt_layout(layout), sharding)
 
 def _cpp_call(program: Any, executable: Executable) -> Any:
     """The C++ callable of a compiled program: types that it met before need no Python of ours."""
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: PyTree, **kwargs: PyTree) -> Any:
         return miss(*args, **kwargs)[0]     # under disable_jit: it is compiled already
 
-    def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def miss(*args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         try:
             arrays = _checked_leaves(program, args, kwargs)
             if any(map(layout_of, arrays)) or executable.layouts:
@@ -434,7 +437,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: PyTree, **kwargs: PyTree) -> object:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
 
     made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
@@ -442,13 +445,13 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
     return guarded if executable.exclusive else made
 
 
-def may_share(arguments: Any) -> bool:
+def may_share(arguments: object) -> bool:
     """Whether two arrays in a call's arguments may have memory in common."""
     return lib.may_share([x for x in dispatch_registry.flatten(arguments)[0]
                           if type(x) is lib.ArrayImpl])
 
 
-def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> list[Any]:
     """The flat arrays of a call; TypeError where structure or types are not the traced."""
     leaves, tree = tree_flatten((args, kwargs))
     if tree != program.in_tree:
@@ -482,7 +485,7 @@ def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[A
     return arrays if executable.layouts else [relaid(x, None) for x in arrays]
 
 
-def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeError:
+def _structure_error(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
     expected = tree_unflatten(program.in_tree, program.closed.in_avals)
     differences = explain_mismatch(expected, (args, kwargs))
     return TypeError("Function compiled with input pytree does not match the input pytree it "
@@ -490,7 +493,7 @@ def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeE
                      "dynamic arguments that it was traced with, in the same structure.")
 
 
-def _type_error(program: Any, avals: list[Any]) -> TypeError:
+def _type_error(program: Any, avals: list[ShapedArray]) -> TypeError:
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
              for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
              if not _compatible(have, want)]

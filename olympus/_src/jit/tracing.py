@@ -11,23 +11,27 @@ from typing import Any, Literal, overload
 
 from ..base import lib
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, enter, leave, typeof
-from ..types.avals import ShapeDtypeStruct
+from ..core.typing import Params
+from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.shape import entries, static_int
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
+from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, argument_name, check_callable, check_results, too_large
 
 __all__ = ["ensure_compile_time_eval", "eval_shape", "make_olympuspr", "named_call", "named_scope",
            "typeof"]
 
 
-def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-           statics: Sequence[int] = ()) -> tuple[Any, Any]:
+def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
+           kwargs: dict[str, PyTree], statics: Sequence[int] = ()
+           ) -> tuple[ClosedOlympuspr, PyTreeDef]:
     """(program, structure of the result) of a call; arguments need only shapes and dtypes."""
     dynamic = [a for i, a in enumerate(args) if i not in statics]
     positions: list[Any] = [i for i in range(len(args)) if i not in statics]
@@ -48,7 +52,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
                             "anything with shape and dtype, is required; bind other values with "
                             "functools.partial.") from None
 
-    def flat(*xs: Any) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Any], Any]:
         given, named = in_tree.unflatten(xs)
         rest = iter(given)
         full = [args[i] if i in statics else next(rest) for i in range(len(args))]
@@ -66,7 +70,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
     return closed, out_tree
 
 
-def _structs(closed: Any, out_tree: Any) -> Any:
+def _structs(closed: Any, out_tree: PyTreeDef) -> object:
     return out_tree.unflatten(list(map(ShapeDtypeStruct.like, closed.out_avals)))
 
 
@@ -113,7 +117,7 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
             for name, size in axes.items()}
 
     @wraps(fun)
-    def make(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: ArrayLike | ShapedArray, **kwargs: PyTree) -> Any:
         outer = ctx.axes
         try:
             if axes:
@@ -250,8 +254,8 @@ class _FoldingTrace(Trace):
         finally:
             leave(outer)
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> object:
         if not any(isinstance(a, Tracer) for a in args):
             return fun(*args)       # it may close over traced values
         outer = enter(self.parent)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.lib import mlir
-from ..base.typing import ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import member, wraps
 from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Primitive
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..lax.queries import KEEP
 from ..lax.sharding import move
+from ..types.avals import ShapedArray
 from ..types.memory import Space
 from ..types.shape import sequence
 from ..types.tree import flatten_axes, tree_flatten, tree_map, tree_unflatten
@@ -32,7 +34,8 @@ class MetadataCall(Call):
 
     called = False
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **meta: str) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **meta: str
+              ) -> list[IrValue]:
         return b.call_marked(olympuspr, args, "xla_metadata_call", meta)
 
 
@@ -41,10 +44,10 @@ class MetadataValue(Primitive):
 
     spread = staticmethod(tags.same)
 
-    def infer(self, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+    def infer(self, x: ShapedArray, *, metadata: tuple[tuple[str, str], ...]) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+    def lower(self, b: Builder, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
         ir, key = mlir.ir, "mhlo.frontend_attributes"
         if isinstance(x.owner, ir.Block):       # an argument
             return x
@@ -55,13 +58,14 @@ class MetadataValue(Primitive):
         attributes[key] = ir.DictAttr.get(told)
         return x
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable) -> Any:
         return self.bind(*primals, **params), tangents[0]
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Cotangent]:
         return [ct if type(x) is Linear else None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(*args, **params), dims[0]
 
 
@@ -101,7 +105,7 @@ class _Decorated:
     def __init__(self, f: Callable[..., Any], within: _Within) -> None:
         self._f, self._within = f, within
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
         with self._within:
             return self._f(*args, **kwargs)
 
@@ -110,7 +114,7 @@ class _Decorated:
         return self._within(found) if callable(found) else found
 
 
-def set_xla_metadata(x: PyTree = None, **kwargs: Any) -> Any:
+def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     """Tell XLA more of operations: attributes that its passes and tools read.
 
     Args:
@@ -191,7 +195,7 @@ def fused(*, out_spaces: PyTree) -> Any:
         called = xla_metadata_call(f, inlineable="false")
 
         @wraps(f)
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: PyTree, **kwargs: PyTree) -> Any:
             leaves, tree = tree_flatten(called(*args, **kwargs))
             spaces = flatten_axes("fused out_spaces", tree, out_spaces)
             return tree_unflatten(tree, [move(x, member(Space, space, "fused: out_spaces"))
@@ -223,13 +227,13 @@ class ControlDep(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, src: Any, dst: Any) -> list[Any]:
+    def infer(self, src: ShapedArray, dst: ShapedArray) -> list[Any]:
         return []
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return KEEP
 
-    def lower(self, b: Any, src: Any, dst: Any) -> list[Any]:
+    def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[Any]:
         manual = b.module.manual
         if manual is None or manual.all_manual:
             op = b.ops("stablehlo.custom_call", [src, dst], {
@@ -239,10 +243,12 @@ class ControlDep(Primitive):
                 b.module.hints.append(op)
         return []
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals), []
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         return self.bind(*args), []
 
 

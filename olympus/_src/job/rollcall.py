@@ -85,14 +85,14 @@ def _listen(address: str) -> socket.socket:
             "this host is required; end what uses it, or choose another port.") from None
 
 
-def _read(connection: socket.socket) -> Any:
+def _read(connection: socket.socket) -> object:
     """One line of JSON; None if something else comes, or nothing."""
     with contextlib.suppress(OSError, ValueError), connection.makefile("rb") as lines:
         return json.loads(lines.readline(1 << 24))
     return None
 
 
-def _say(connection: socket.socket, value: Any) -> None:
+def _say(connection: socket.socket, value: object) -> None:
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps(value).encode() + b"\n")
 

@@ -8,7 +8,7 @@ groups there must be.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
@@ -16,6 +16,7 @@ from ..base.util import real_number
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, extent, is_static, known_less, static_int
@@ -65,9 +66,9 @@ class ApproxTopK(Primitive):
         shape = (*x.shape[:d], size, *x.shape[d + 1:])
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
-    def lower(self, b: Any, x: Any, *, reduction_dimension: int, is_max_k: bool, size: int,
-              **params: Any) -> Any:
-        def best(x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, reduction_dimension: int, is_max_k: bool, size: int,
+              **params: Hashable) -> list[IrValue]:
+        def best(x: ArrayLike) -> Sequence[Array]:
             if is_max_k:
                 return top_k(x, size, axis=reduction_dimension)
             places = broadcasted_iota(INT32, typeof(x).shape, reduction_dimension)
@@ -75,14 +76,14 @@ class ApproxTopK(Primitive):
                     for y in sort((x, places), reduction_dimension)]
         return b.inline(best, x)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, reduction_dimension: int,
-            **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, reduction_dimension: int,
+            **params: Hashable) -> tuple[Sequence[Array], Sequence[Tangent]]:
         values, places = self.bind(*primals, reduction_dimension=reduction_dimension, **params)
         return [values, places], [take_along(tangents[0], places, reduction_dimension),
                                   Zero(typeof(places).to_tangent_aval())]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             reduction_dimension: int, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
+             reduction_dimension: int, **params: Hashable) -> tuple[list[Array], list[int | None]]:
         return self.bind(move_axis(args[0], dims[0], 0),
                          reduction_dimension=reduction_dimension + 1, **params), [0, 0]
 
@@ -145,8 +146,8 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                    reduction_input_size_override, aggregate_to_topk)
 
 
-def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float, override: int,
-            aggregate: bool) -> tuple[Any, Any]:
+def _search(name: str, is_max_k: bool, x: ArrayLike, k: int, axis: int, recall: float,
+            override: int, aggregate: bool) -> tuple[Array, Array]:
     aval = typeof(x)
     check_kind(name, aval, "f")
     axis = canonical_axis(axis, aval.ndim, name)

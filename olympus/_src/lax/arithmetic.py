@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import member
+from ..core.primitive import Linear
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .bits import bitwise_and, bitwise_or
@@ -46,7 +48,8 @@ __all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "compl
 class Product(Elementwise):
     """x * y; the tangent of x * x is one product, twice."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, y), (t, s) = primals, tangents
         if x is not y or t is not s:
             return super().jvp(primals, tangents)
@@ -156,14 +159,14 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 class Square(Elementwise):
     """x * x."""
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.op("stablehlo.multiply", [x, x])
 
 
 class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
 
@@ -176,7 +179,7 @@ class IntegerPow(Elementwise):
                             "powers; convert the operand to a floating dtype.")
         return super().infer(x)
 
-    def lower(self, b: Any, x: Any, *, y: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, y: int) -> Any:
         aval = b.avals_out[0]
         if y == 0:
             return b.full(aval, 1)
@@ -189,7 +192,7 @@ class IntegerPow(Elementwise):
         return b.op("stablehlo.divide", [b.full(aval, 1), result]) if y < 0 else result
 
 
-def _integer_pow_partial(t: Any, z: Any, x: Any, *, y: int) -> Any:
+def _integer_pow_partial(t: Array, z: Array, x: Array, *, y: int) -> Array | None:
     """t · y xʸ⁻¹, without a power where that is constant."""
     if y in (0, 1):
         return None if y == 0 else t
@@ -283,12 +286,12 @@ class Extremum(Elementwise):
                                          lambda t, z, x, y: self._share(t, z, y, x)])
         self.before = before
 
-    def lower(self, b: Any, *xs: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         if b.avals_in[0].dtype.kind == "c":
             return b.inline(self.complex_choice, *xs)
         return b.op(self.op, b.expand(xs))
 
-    def complex_choice(self, x: Any, y: Any) -> Any:
+    def complex_choice(self, x: Array, y: Array) -> Array:
         """The operand that comes first by real, then imaginary part, or is the first NaN."""
         xr, yr = real(x), real(y)
         first = bitwise_or(self.before(xr, yr),
@@ -296,7 +299,7 @@ class Extremum(Elementwise):
         return select(bitwise_or(ne(x, x), bitwise_and(eq(y, y), first)), x, y)
 
 
-    def _share(self, t: Any, z: Any, x: Any, y: Any) -> Any:
+    def _share(self, t: Array, z: Array, x: Array, y: Array) -> Any:
         """t where x is the result z, half of it where y is so too, else 0; NaN where z is NaN."""
         dtype = typeof(z).dtype
         if not dtypes.is_inexact(dtype):
@@ -380,13 +383,13 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 class Sign(Elementwise):
     """-1, 0 or 1; of complex numbers z / |z|."""
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         if dtypes.scalar_kind(b.avals_in[0].dtype) == "u":
             return b.op("stablehlo.minimum", [x, b.full(b.avals_in[0], 1)])
         return b.op("stablehlo.sign", [x])
 
 
-def _sign_partial(t: Any, z: Any, x: Any) -> Any:
+def _sign_partial(t: Array, z: Array, x: Array) -> Array | None:
     """Zero for real x; for complex x the part of t across x, over |x| (0 at 0)."""
     if not dtypes.is_complex(typeof(x).dtype):
         return None
@@ -397,7 +400,7 @@ def _sign_partial(t: Any, z: Any, x: Any) -> Any:
     return div(across, complex(nonzero, zeros_of(typeof(size))))
 
 
-def _abs_partial(t: Any, z: Any, x: Any) -> Any:
+def _abs_partial(t: Array, z: Array, x: Array) -> Any:
     """t with the sign of x: + at 0, NaN of NaN; for complex x the part of t along x, 0 at 0."""
     if dtypes.is_complex(typeof(x).dtype):
         return real(mul(t, conj(sign(x))))
@@ -409,14 +412,14 @@ def _abs_partial(t: Any, z: Any, x: Any) -> Any:
 class Abs(Elementwise):
     """Of complex numbers the size: infinite if a part is, though the other be NaN."""
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         out = super().lower(b, x)
         if not dtypes.is_complex(b.avals_in[0].dtype):
             return out
         return b.by_rule(_size, [x, out], [b.avals_in[0], b.avals_out[0]])[0]
 
 
-def _size(z: Any, found: Any) -> Any:
+def _size(z: Array, found: Array) -> Array:
     infinite = [eq(abs(part), math.inf) for part in (real(z), imag(z))]
     return select(bitwise_or(*infinite), operand(math.inf, found), found)
 
@@ -424,7 +427,7 @@ def _size(z: Any, found: Any) -> Any:
 class Round(Elementwise):
     """To the nearest integer; halves as `rounding_method` says."""
 
-    def lower(self, b: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, rounding_method: RoundingMethod) -> IrValue:
         how = "even" if rounding_method is RoundingMethod.TO_NEAREST_EVEN else "afz"
         return b.op(f"stablehlo.round_nearest_{how}", [x])
 
@@ -543,7 +546,7 @@ def is_finite(x: ArrayLike) -> Array:
     return is_finite_p.bind(x)
 
 
-def round_to_zero(x: Any) -> Any:
+def round_to_zero(x: Array) -> Array:
     """Floats without their fraction."""
     return mul(sign(x), floor(abs(x)))
 
@@ -553,17 +556,17 @@ def round_to_zero(x: Any) -> Any:
 class Conj(Elementwise):
     """The complex conjugate; a real operand becomes complex."""
 
-    def lower(self, b: Any, x: Any, *, input_dtype: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, input_dtype: DType) -> IrValue:
         return b.inline(_conj, x)
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Array) -> Array:
     if dtypes.is_complex(typeof(x).dtype):
         return complex(real(x), neg(imag(x)))
     return complex(x, zeros_of(typeof(x)))
 
 
-def _conj_transpose(ct: Any, z: Any, x: Any, *, input_dtype: Any) -> Any:
+def _conj_transpose(ct: Array, z: Array, x: Linear, *, input_dtype: DType) -> Array:
     ct = conj(ct)
     return ct if dtypes.is_complex(input_dtype) else real(ct)
 
@@ -571,7 +574,7 @@ def _conj_transpose(ct: Any, z: Any, x: Any, *, input_dtype: Any) -> Any:
 class Complex(Elementwise):
     """A complex number from its parts, which are float32 or float64."""
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         check_dtypes(self.name, avals, FLOATING)
         if dtypes.itemsize_bits(avals[0].dtype) < 32:
             raise TypeError(f"complex: operands are {', '.join(map(str, avals))}; float32 or "
@@ -640,7 +643,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(complex_p, x, y)
 
 
-def over_real(x: Any, y: float) -> Any:
+def over_real(x: ArrayLike, y: float) -> Array:
     """x / y, of complex numbers by their parts: an infinite one leaves the other as it is."""
     if dtypes.is_complex(typeof(x).dtype):
         return complex(div(real(x), y), div(imag(x), y))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import T
+from ..base.typing import Array, ArrayLike, T
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
-from ..types.avals import has_tangent
+from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "random_clone_p",
@@ -24,23 +25,24 @@ class Same(Primitive, abstract=True):
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
 
-    def infer(self, x: Any) -> Any:
+    def infer(self, x: ShapedArray) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return x
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int | None]:
         return self.bind(*args), dims[0]
 
 
 class Copy(Same):
     """The same values in a buffer of their own."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
         return self.bind(*primals), self.bind(*tangents)
 
-    def transpose(self, ct: Any, x: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [ct]
 
 
@@ -54,11 +56,11 @@ class Clone(Same):
 class StopGradient(Same):
     """The same values with derivative zero; as a linear map it is the identity."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         out = self.bind(*primals)
         return out, Zero(typeof(out).to_tangent_aval())
 
-    def transpose(self, ct: Any, x: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [ct]
 
 
@@ -70,22 +72,23 @@ class OptimizationBarrier(Primitive):
     cells = staticmethod(reuse.same)
     multiple_results = True
 
-    def infer(self, *avals: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
 
-    def lower(self, b: Any, *xs: Any) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
         return list(b.ops("stablehlo.optimization_barrier", xs).results)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
         made = iter(self.bind(*(t for t in tangents if type(t) is not Zero)))
         return self.bind(*primals), [t if type(t) is Zero else next(made) for t in tangents]
 
-    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Linear) -> Sequence[Cotangent]:
         made = iter(self.bind(*(ct for ct in cts if type(ct) is not Zero)))
         cts = [ct if type(ct) is Zero else next(made) for ct in cts]
         return [ct if type(x) is Linear else None for ct, x in zip(cts, args, strict=True)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         return self.bind(*args), list(dims)
 
 
@@ -95,7 +98,7 @@ stop_gradient_p = StopGradient("stop_gradient")
 optimization_barrier_p = OptimizationBarrier("optimization_barrier")
 
 
-def copy(x: Any) -> Any:
+def copy(x: ArrayLike) -> Array:
     """A copy of an array."""
     return copy_p.bind(x)
 
@@ -115,7 +118,7 @@ def stop_gradient(x: T) -> T:
     return tree_map(_stop, x)
 
 
-def _stop(x: Any) -> Any:
+def _stop(x: Array) -> Array:
     return stop_gradient_p.bind(x) if has_tangent(typeof(x)) else x
 
 

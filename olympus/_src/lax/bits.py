@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base.typing import Array, ArrayLike
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
+
+if TYPE_CHECKING:
+    from .accuracy import AccuracyLike
 
 __all__ = ["and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p",
            "not_p", "or_p", "population_count", "population_count_p", "shift_left",
@@ -28,7 +32,7 @@ population_count_p = elementwise("population_count", "stablehlo.popcnt", INTEGER
 class CountLeadingZeros(Elementwise):
     """Of unsigned integers: XLA folds those of negative constants to negative numbers."""
 
-    def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, accuracy: AccuracyLike = None) -> IrValue:
         (aval,) = b.avals_in
         unsigned = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
         x = b.op("stablehlo.bitcast_convert", xs, None, unsigned)

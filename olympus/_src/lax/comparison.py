@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
@@ -10,6 +10,7 @@ from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from .families import (
@@ -45,7 +46,7 @@ class Equality(Comparison):
             return super().infer(*avals, **params)
         return make_aval(full_shape(self.name, avals), BOOL)
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         dtype = b.avals_in[0].dtype
         if not dtypes.is_extended(dtype):
             return super().lower(b, *xs, **params)
@@ -138,17 +139,17 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(ge_p, x, y)
 
 
-def eq_to(x: Any, y: Any) -> Any:
+def eq_to(x: ArrayLike, y: ArrayLike) -> Array:
     """Equality in the total order of floats, in which NaN equals itself and 0.0 not -0.0."""
     return binary(eq_to_p, x, y)
 
 
-def lt_to(x: Any, y: Any) -> Any:
+def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
     """x before y in the total order of floats, which NaNs and signed zeros take part in."""
     return binary(lt_to_p, x, y)
 
 
-def le_to(x: Any, y: Any) -> Any:
+def le_to(x: ArrayLike, y: ArrayLike) -> Array:
     """x not after y in the total order of floats, which NaNs and signed zeros take part in."""
     return binary(le_to_p, x, y)
 
@@ -179,14 +180,14 @@ class SelectN(Primitive):
                             "shape is required; broadcast it.")
         return make_aval(case.shape, case.dtype, all(c.weak_type for c in cases))
 
-    def lower(self, b: Any, which: Any, *cases: Any) -> Any:
+    def lower(self, b: Builder, which: IrValue, *cases: IrValue) -> IrValue:
         index, physical = b.avals_in[0], physical_aval(b.avals_out[0])
         flags = index.update(dtype=BOOL)
         if index.shape and physical.shape != index.shape:   # elements that are arrays themselves
             which = b.broadcast(which, index.update(shape=physical.shape), range(index.ndim))
             flags = flags.update(shape=physical.shape)
 
-        def choose(low: int, high: int) -> Any:
+        def choose(low: int, high: int) -> IrValue:
             """The right one of cases low … high - 1, by halves."""
             if high - low == 1:
                 return cases[low]
@@ -200,7 +201,7 @@ class SelectN(Primitive):
 
         return choose(0, len(cases))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
         which, *cases = primals
         out = self.bind(*primals)
         if all(type(t) is Zero for t in tangents[1:]):
@@ -208,12 +209,13 @@ class SelectN(Primitive):
         made = list(map(instantiate, tangents[1:]))
         return out, self.bind(which, *made)
 
-    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
+    def transpose(self, ct: Array, which: ArrayLike, *cases: Array | Linear) -> list[Cotangent]:
         zeros = zeros_of(typeof(ct))
         return [None, *(self.bind(which, *(ct if j == i else zeros for j in range(len(cases))))
                         if type(c) is Linear else None for i, c in enumerate(cases))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int | None]:
         which, *cases = args
         cases = [to_front(axis, c, d) for c, d in zip(cases, dims[1:], strict=True)]
         if typeof(which).ndim == 0 and dims[0] is None:
@@ -283,10 +285,10 @@ class Clamp(Primitive):
                             "operand's shape is required; broadcast them.")
         return make_aval(x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
-    def lower(self, b: Any, low: Any, x: Any, high: Any) -> Any:
+    def lower(self, b: Builder, low: IrValue, x: IrValue, high: IrValue) -> IrValue:
         return b.op("stablehlo.clamp", [low, x, high])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
         low, x, high = primals
         out = self.bind(low, x, high)
         shape, total = typeof(x).shape, None
@@ -302,7 +304,8 @@ class Clamp(Primitive):
             total = t if total is None else add(total, t)
         return out, Zero(typeof(out).to_tangent_aval()) if total is None else total
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int | None]:
         low, x, high = args
         if all(d is None and typeof(a).ndim == 0 for a, d in ((low, dims[0]), (high, dims[2]))):
             return self.bind(*args), dims[1]

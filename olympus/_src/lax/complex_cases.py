@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
 from .bits import bitwise_not
@@ -21,6 +23,9 @@ from .bits import bitwise_or as either
 from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type
 from .families import INEXACT, Elementwise, operand
+
+if TYPE_CHECKING:
+    from .accuracy import AccuracyMode
 
 __all__ = ["Mend", "MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh",
            "mend_cos", "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt",
@@ -39,64 +44,64 @@ class MendedElementwise(Elementwise):
         super().__init__(name, op, INEXACT, partials)
         self.mend = mend
 
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
         if aval.dtype.kind != "c":
             return out
         return b.by_rule(self._mended, [x, out], [aval, aval])[0]
 
-    def _mended(self, z: Any, out: Any) -> Any:
+    def _mended(self, z: Array, out: Array) -> Array:
         return complex(*self.mend(real(z), imag(z), real(out), imag(out)))
 
 
 def turned(mend: Mend) -> Mend:
     """For f(z) = -i g(iz): iz is -b + ai, and g there is -q + pi."""
-    def mended(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    def mended(a: Array, b: Array, p: Array, q: Array) -> Parts:
         real_part, imag_part = mend(neg(b), a, neg(q), p)
         return imag_part, neg(real_part)
     return mended
 
 
-def mend_cos(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_cos(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """cos z is cosh iz."""
     return mend_cosh(neg(b), a, p, q)
 
 
-def mended_pow(x: Any, y: Any, out: Any) -> Any:
+def mended_pow(x: ArrayLike, y: ArrayLike, out: ArrayLike) -> Array:
     """0 to a power of positive real part is 0: XLA multiplies log 0 by the imaginary part."""
     return _where(both(_zero(x), gt(real(y), 0)), 0, out)
 
 
 # Questions ---------------------------------------------------------------------------------------
 
-def _infinite(x: Any) -> Any:
+def _infinite(x: ArrayLike) -> Array:
     return eq(abs(x), math.inf)
 
 
-def _unbounded(x: Any) -> Any:
+def _unbounded(x: ArrayLike) -> Array:
     """Infinite or NaN."""
     return bitwise_not(is_finite(x))
 
 
-def _nan(x: Any) -> Any:
+def _nan(x: ArrayLike) -> Array:
     return ne(x, x)
 
 
-def _zero(x: Any) -> Any:
+def _zero(x: ArrayLike) -> Array:
     return eq(x, 0)
 
 
-def _where(condition: Any, value: Any, otherwise: Any) -> Any:
+def _where(condition: Array, value: ArrayLike, otherwise: ArrayLike) -> Array:
     return select(condition, operand(value, otherwise), otherwise)
 
 
-def _below(x: Any) -> Any:
+def _below(x: ArrayLike) -> Array:
     """Whether the sign bit is set."""
     dtype = typeof(x).dtype
     return lt(bitcast_convert_type(x, np.dtype(f"i{dtype.itemsize}")), 0)
 
 
-def _signed(size: Any, like: Any) -> Any:
+def _signed(size: ArrayLike, like: ArrayLike) -> Array:
     """A size (not negative) with the sign of another number."""
     size = operand(size, like)
     return select(_below(like), neg(size), size)
@@ -104,26 +109,26 @@ def _signed(size: Any, like: Any) -> Any:
 
 # Exponential and hyperbolic functions: NaN and infinite b have no angle --------------------------
 
-def mend_exp(a: Any, b: Any, p: Any, q: Any, least: float = 0.0) -> Parts:
+def mend_exp(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike, least: float = 0.0) -> Parts:
     """At -inf the size 0 needs no angle, at inf only the imaginary part does."""
     lost, vanishing = _unbounded(b), eq(a, -math.inf)
     p = _where(both(lost, eq(a, math.inf)), math.inf, _where(both(lost, vanishing), least, p))
     return p, _where(_zero(b), b, _where(both(lost, vanishing), 0.0, q))
 
 
-def mend_expm1(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_expm1(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """As exp, less 1."""
     return mend_exp(a, b, p, q, -1.0)
 
 
-def mend_sinh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_sinh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """0 and infinite real parts stay themselves where the angle is lost."""
     lost, none = _unbounded(b), _zero(b)
     kept = either(both(_zero(a), either(lost, none)), both(_infinite(a), lost))
     return _where(kept, a, p), _where(none, b, q)
 
 
-def mend_cosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_cosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """On the axes the imaginary part is 0, of the sign of ab."""
     lost, none = _unbounded(b), _zero(b)
     p = _where(both(_infinite(a), lost), math.inf, p)
@@ -131,7 +136,7 @@ def mend_cosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
     return p, select(none, select(_below(a), neg(b), b), q)
 
 
-def mend_tanh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_tanh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """At infinity it is ±1, whatever the angle."""
     lost, none, far = _unbounded(b), _zero(b), _infinite(a)
     p = _where(far, sign(a), _where(both(_zero(a), either(lost, none)), a, p))
@@ -140,12 +145,12 @@ def mend_tanh(a: Any, b: Any, p: Any, q: Any) -> Parts:
 
 # Logarithms, roots and inverse functions ---------------------------------------------------------
 
-def mend_log(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_log(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """The size is infinite if a part is, though the other be NaN."""
     return _where(either(_infinite(a), _infinite(b)), math.inf, p), q
 
 
-def mend_sqrt(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_sqrt(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """Infinite if a part is; the imaginary part has the sign of the argument's."""
     far = _infinite(b)
     q = _where(both(_nan(b), eq(a, -math.inf)), math.inf, abs(q))
@@ -153,14 +158,14 @@ def mend_sqrt(a: Any, b: Any, p: Any, q: Any) -> Parts:
     return _where(either(far, both(_nan(b), eq(a, math.inf))), math.inf, p), q
 
 
-def mend_asinh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_asinh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """Each part has the sign of the argument's; what is NaN keeps 0 and infinity alone."""
     lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
     p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), abs(p))
     return _signed(p, a), _where(_zero(b), b, _where(lost, math.nan, q))
 
 
-def mend_acosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_acosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """The imaginary part has the sign of the argument's."""
     lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
     p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), p)
@@ -168,13 +173,13 @@ def mend_acosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
     return p, _signed(q, b)
 
 
-def mend_acos(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_acos(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """acosh z is ±i acos z: the parts are exchanged."""
     q, p = mend_acosh(a, b, abs(q), p)
     return abs(p), _signed(q, neg(b))
 
 
-def mend_atanh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+def mend_atanh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     """Each part has the sign of the argument's; 0 and infinite real parts give a real part 0."""
     lost, far = either(_nan(a), _nan(b)), _infinite(b)
     p = _where(lost, select(either(far, either(_zero(a), _infinite(a))), operand(0.0, p),

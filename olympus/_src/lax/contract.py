@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import memoize, quoted
 from ..core import tags
+from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
@@ -48,7 +50,7 @@ class DotGeneral(Primitive):
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params
         (lc, rc), (lb, rb) = params["dimension_numbers"]
         shown = {"dimension_numbers": ((list(lc), list(rc)), (list(lb), list(rb)))}
@@ -59,7 +61,7 @@ class DotGeneral(Primitive):
             shown["preferred_element_type"] = preferred
         return shown
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         out = super().inferred(avals, params)
         kept = params["out_sharding"]
         if kept is None or not out.explicit:
@@ -69,7 +71,8 @@ class DotGeneral(Primitive):
             spec=spec.update(unreduced=spec.unreduced | kept)))
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
-              precision: Any, preferred_element_type: Any, out_sharding: Any) -> ShapedArray:
+              precision: PrecisionLike, preferred_element_type: DTypeLike | None,
+              out_sharding: ShardingLike) -> ShapedArray:
         (lc, rc), (lb, rb) = dimension_numbers
         for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
             _check_axes(what, lhs, rhs, left, right)
@@ -80,8 +83,9 @@ class DotGeneral(Primitive):
         return make_aval(shape, _sum_dtype("dot_general", lhs, rhs, preferred_element_type),
                          lhs.weak_type and rhs.weak_type)
 
-    def lower(self, b: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
-              precision: Any, preferred_element_type: Any, out_sharding: Any) -> Any:
+    def lower(self, b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: DimensionNumbers,
+              precision: PrecisionLike, preferred_element_type: DTypeLike | None,
+              out_sharding: ShardingLike) -> IrValue:
         lhs, rhs, out = unmixed(b, lhs, rhs)
         attributes = precision_attributes(b, precision)
         wanted = b.avals_out[0]
@@ -90,8 +94,10 @@ class DotGeneral(Primitive):
 
     jvp = product_rule
 
-    def transpose(self, ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
-                  precision: Any, preferred_element_type: Any, out_sharding: Any) -> list[Any]:
+    def transpose(self, ct: Array, lhs: Array | Linear, rhs: Array | Linear, *,
+                  dimension_numbers: DimensionNumbers, precision: PrecisionLike,
+                  preferred_element_type: DTypeLike | None, out_sharding: ShardingLike
+                  ) -> Sequence[Cotangent]:
         (lc, rc), (lb, rb) = dimension_numbers
         params = {"precision": precision, "preferred_element_type": preferred_element_type}
         if type(lhs) is Linear and type(rhs) is Linear:
@@ -100,8 +106,8 @@ class DotGeneral(Primitive):
             return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), True, params), None]
         return [None, self._cotangent(ct, rhs.aval, lhs, ((rc, lc), (rb, lb)), False, params)]
 
-    def _cotangent(self, ct: Any, x: ShapedArray, y: Any, dims: DimensionNumbers, left: bool,
-                   params: dict[str, Any]) -> Any:
+    def _cotangent(self, ct: Array, x: ShapedArray, y: Any, dims: DimensionNumbers, left: bool,
+                   params: Params) -> Array:
         """Cotangent of x, the left operand or the right one, given y: contract y's free axes."""
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
@@ -116,8 +122,8 @@ class DotGeneral(Primitive):
         return as_typed(out if permutation is None else transpose(out, permutation),
                         x.to_cotangent_aval())
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             dimension_numbers: DimensionNumbers, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             dimension_numbers: DimensionNumbers, **params: Hashable) -> tuple[Array, int | None]:
         (x, y), (dx, dy) = args, dims
         (lc, rc), (lb, rb) = dimension_numbers
         if dx is not None:
@@ -175,7 +181,7 @@ def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
                         f"{batch} given; each axis may be named once.")
 
 
-def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
+def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> DType:
     """The dtype of the result: the preferred one, or what the operands' dtypes promote to."""
     if dtypes.is_extended(lhs.dtype) or dtypes.is_extended(rhs.dtype):
         raise TypeError(f"{name}: operands {lhs} and {rhs} given; numeric dtypes are required.")
@@ -191,7 +197,7 @@ def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) ->
                         "one; preferred_element_type is required, or a conversion.") from None
 
 
-def unmixed(b: Any, lhs: Any, rhs: Any) -> tuple[Any, Any, ShapedArray]:
+def unmixed(b: Builder, lhs: IrValue, rhs: IrValue) -> tuple[Any, Any, ShapedArray]:
     """Operands as XLA's products take them: of one dtype, of the kind of the result's.
 
     Returns both MLIR values and the aval in which to compute the result, to convert from then.
@@ -286,7 +292,7 @@ def _terms(lhs: ShapedArray, rhs: ShapedArray, numbers: DimensionNumbers
     return summed if len({*rest}) == len(rest) else None
 
 
-def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,
+def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: ShardingLike,
                 summed: Iterable[Sequence[tuple[ShapedArray, int]]]) -> None:
     """ShardingTypeError unless devices have the terms of the sum that is to be left to them.
 

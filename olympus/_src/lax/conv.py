@@ -8,13 +8,14 @@ Visin, "A guide to convolution arithmetic for deep learning" (2016).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
+from ..core.typing import IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -45,15 +46,15 @@ __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
            "conv_with_general_padding"]
 
 
-def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, params: dict[str, Any]
-                    ) -> Any:
+def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, params: Params
+                    ) -> IrValue:
     """A loop over as many groups as a symbolic size says; XLA takes their number only."""
     spec: ConvDimensionNumbers = params["dimension_numbers"]
     avals, out, count = b.avals_in, b.avals_out[0], groups * batches    # one of them is 1
     at = spec.lhs_spec[1] if definitely_equal(batches, 1) else spec.lhs_spec[0]
 
-    def one(i: Any, lhs: Any, rhs: Any, found: Any) -> Any:
-        def part(x: Any, axis: int) -> Any:
+    def one(i: Any, lhs: Array, rhs: Array, found: Any) -> Any:
+        def part(x: Array, axis: int) -> Any:
             size = floor_div(typeof(x).shape[axis], count)
             return dynamic_slice_in_dim(x, mul(i, size), size, axis)
 
@@ -62,7 +63,7 @@ def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, param
         axis = spec.out_spec[1]
         return dynamic_update_slice_in_dim(found, group, mul(i, typeof(group).shape[axis]), axis)
 
-    def step(i: Any, values: Sequence[Any]) -> list[Any]:
+    def step(i: Any, values: Sequence[Any]) -> list[IrValue]:
         return b.traced(one, [i, lhs, rhs, *values], [make_aval((), dtypes.as_dtype("int32")),
                                                       *avals, out])
 
@@ -75,8 +76,8 @@ def _features_last(ndim: int) -> ConvDimensionNumbers:
     return ConvDimensionNumbers(image, (ndim - 1, ndim - 2, *range(ndim - 2)), image)
 
 
-def _permuted(lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, **params: Any
-              ) -> Any:
+def _permuted(lhs: Array, rhs: Array, *, dimension_numbers: ConvDimensionNumbers, **params: Hashable
+              ) -> Array:
     """A convolution, by one of `_features_last`."""
     ndim, (image, kernel, result) = len(dimension_numbers.lhs_spec), dimension_numbers
     out = conv_general_dilated_p.bind(
@@ -157,10 +158,10 @@ class ConvGeneralDilated(Primitive):
         return make_aval(tuple(sizes[k] for k in range(lhs.ndim)), dtype,
                          lhs.weak_type and rhs.weak_type)
 
-    def lower(self, b: Any, lhs: Any, rhs: Any, *, window_strides: tuple[int, ...],
+    def lower(self, b: Any, lhs: IrValue, rhs: IrValue, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-              batch_group_count: int, precision: Any, **params: Any) -> Any:
+              batch_group_count: int, precision: PrecisionLike, **params: Hashable) -> IrValue:
         wanted = b.avals_out[0]
         if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
             return b.full(wanted, 0)
@@ -190,7 +191,8 @@ class ConvGeneralDilated(Primitive):
 
     jvp = product_rule
 
-    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, lhs: Array | Linear, rhs: Array | Linear, **params: Any
+                  ) -> list[Array | None]:
         if type(lhs) is Linear and type(rhs) is Linear:
             raise not_linear("conv_general_dilated", "both operands")
         if params["preferred_element_type"] is not None:
@@ -207,7 +209,7 @@ class ConvGeneralDilated(Primitive):
         return [None, as_typed(_transpose_rhs(self, ct, lhs, rhs.aval, **params),
                                rhs.aval.to_cotangent_aval())]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
              batch_group_count: int, **params: Any) -> Any:
         (lhs, rhs), (dl, dr) = args, dims
@@ -256,20 +258,20 @@ def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:
     return [roles[axis] for axis in range(len(spec))]
 
 
-def _merge_axis(x: Any, src: Any, into: int) -> Any:
+def _merge_axis(x: Array, src: int | None, into: int) -> Array:
     """Move axis `src` before axis `into` (of the array without it) and merge the two."""
     return merge(move_axis(x, src, into), into)
 
 
-def _split_axis(x: Any, axis: int, outer: int) -> Any:
+def _split_axis(x: Array, axis: int, outer: int) -> Array:
     """Split an axis into (outer, rest), in place."""
     return cut(x, axis, (outer, div(typeof(x).shape[axis], outer)))
 
 
-def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any, *,
+def _transpose_lhs(prim: ConvGeneralDilated, ct: Array, lhs: ShapedArray, rhs: Any, *,
                    window_strides: tuple[int, ...], padding: Pairs, lhs_dilation: tuple[int, ...],
                    rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
-                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+                   feature_group_count: int, batch_group_count: int, **params: Hashable) -> Array:
     """Cotangent of the image: convolve ct, dilated by the strides, with the flipped kernel."""
     spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
     kernel = typeof(rhs).shape
@@ -292,17 +294,17 @@ def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any
     return _regroup(result, batches, spec.lhs_spec[1], spec.lhs_spec[0])
 
 
-def _regroup(x: Any, groups: int, src: int, dst: int) -> Any:
+def _regroup(x: Array, groups: int, src: int, dst: int) -> Array:
     """Move the outer `groups` of axis `src` to the outside of axis `dst`."""
     if groups == 1:
         return x
     return _merge_axis(_split_axis(x, src, groups), src, dst)
 
 
-def _transpose_rhs(prim: ConvGeneralDilated, ct: Any, lhs: Any, rhs: ShapedArray, *,
+def _transpose_rhs(prim: ConvGeneralDilated, ct: Array, lhs: Any, rhs: ShapedArray, *,
                    window_strides: tuple[int, ...], padding: Pairs, lhs_dilation: tuple[int, ...],
                    rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
-                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+                   feature_group_count: int, batch_group_count: int, **params: Hashable) -> Array:
     """Cotangent of the kernel: convolve the image with ct, batches and features exchanged."""
     spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
     image, out = typeof(lhs).shape, typeof(ct).shape
@@ -443,7 +445,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
     return settled("conv_general_dilated", convolved, out_sharding, lhs, rhs)
 
 
-def _check_preferred(preferred: Any, *operands: Any) -> None:
+def _check_preferred(preferred: Any, *operands: DType) -> None:
     """Sums are of the operands' kind and no narrower; those of integers may be floats."""
     to = dtypes.scalar_kind(preferred)
     for dtype in operands:

@@ -37,8 +37,8 @@ Dims = tuple[int, ...]
 # Transposed -------------------------------------------------------------------------------------
 
 
-def _transposed_pads(name: str, padding: Any, sizes: Sequence[int], window: Sequence[int],
-                     strides: Sequence[int], consistent: bool) -> Any:
+def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: Sequence[int],
+                     window: Sequence[int], strides: Sequence[int], consistent: bool) -> Any:
     """Pads of the dilated image, from a spelling of those of the convolution that is transposed."""
     if not isinstance(padding, str):
         pads = canonical_pads(name, padding, window)
@@ -230,7 +230,8 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
 
 
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-           pads: Any, spread: Sequence[int], spec: ConvDimensionNumbers, batches: int = 1) -> Dims:
+           pads: Sequence[Sequence[int]], spread: Sequence[int], spec: ConvDimensionNumbers,
+           batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
     batches = static_int(batches, "conv", "batch_group_count")
     groups, left = divmod(lhs_shape[spec.lhs_spec[1]], max(rhs_shape[spec.rhs_spec[1]], 1))
@@ -244,8 +245,9 @@ def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence
         out_sharding=None).shape
 
 
-def _pads(padding: Any, lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-          strides: Sequence[int], spec: ConvDimensionNumbers) -> Any:
+def _pads(padding: Sequence[Sequence[int]] | str, lhs_shape: Sequence[int],
+          rhs_shape: Sequence[int], strides: Sequence[int], spec: ConvDimensionNumbers
+          ) -> Sequence[tuple[int, int]]:
     window = [rhs_shape[d] for d in spec.rhs_spec[2:]]
     if isinstance(padding, str):
         return padtype_to_pads([lhs_shape[d] for d in spec.lhs_spec[2:]], window, strides, padding)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from ..base import source
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core import reuse, tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.ir import OlympusprEqn
+from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
+from ..core.typing import Builder, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, is_static, static_int
+from ..types.sharding import ShardingLike
 from .bits import shift_left, shift_right_logical
 from .families import FLOATING, Elementwise
 from .families import operand as as_literal
@@ -31,10 +33,10 @@ class ConvertElementType(Primitive):
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
 
-    def infer(self, x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
+    def infer(self, x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: ShardingLike
               ) -> ShapedArray:
         if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
             raise ValueError(f"convert_element_type: {x} to {new_dtype} given; dtypes that NumPy "
@@ -42,7 +44,8 @@ class ConvertElementType(Primitive):
                              "for keys.")
         return make_aval(x.shape, new_dtype, weak_type)
 
-    def lower(self, b: Any, x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, new_dtype: DType, weak_type: bool,
+              sharding: ShardingLike) -> IrValue:
         old, new = b.avals_in[0], b.avals_out[0]
         if new.dtype == old.dtype:
             return x
@@ -57,19 +60,20 @@ class ConvertElementType(Primitive):
             x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, **params)
         if not dtypes.is_inexact(params["new_dtype"]):
             return out, Zero(typeof(out).to_tangent_aval())
         return out, self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, new_dtype: DType, weak_type: bool,
+                  sharding: ShardingLike) -> list[Array | None]:
         return [self.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type,
                           sharding=sharding)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(*args, **params), dims[0]
 
 
@@ -123,7 +127,7 @@ class BitcastConvertType(Primitive):
 
     spread = staticmethod(tags.leading)
 
-    def infer(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
         if new_dtype != x.dtype and not (dtypes.scalar_kind(x.dtype) in "iuf"
                                          and dtypes.scalar_kind(new_dtype) in "iuf"):
             raise TypeError(f"bitcast_convert_type: {x} to {dtypes.long_name(new_dtype)} given; "
@@ -139,23 +143,25 @@ class BitcastConvertType(Primitive):
                              "one; reshape the operand.")
         return make_aval(x.shape[:-1], new_dtype)
 
-    def lower(self, b: Any, x: Any, *, new_dtype: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, new_dtype: DType) -> IrValue:
         if b.avals_in[0].shape != b.avals_out[0].shape and not is_static(b.avals_in[0].shape):
             return b.inline(_by_shifts, x, new_dtype=new_dtype)     # XLA gives this no sizes
         return b.op("stablehlo.bitcast_convert", [x])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, new_dtype: DType
+            ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, new_dtype=new_dtype)
         return out, Zero(typeof(out).to_tangent_aval())
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int], *, new_dtype: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, new_dtype: DType
+             ) -> tuple[Array, int | None]:
         return self.bind(move_axis(args[0], dims[0], 0), new_dtype=new_dtype), 0
 
 
 bitcast_convert_type_p = BitcastConvertType("bitcast_convert_type")
 
 
-def _by_shifts(x: Any, *, new_dtype: Any) -> Any:
+def _by_shifts(x: ArrayLike, *, new_dtype: DTypeLike) -> Array:
     """The bits of elements as others of another width, the lowest bits first."""
     aval = typeof(x)
     old, new = [dtypes.as_dtype(f"uint{dtypes.itemsize_bits(d)}") for d in (aval.dtype, new_dtype)]
@@ -197,7 +203,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 class ReducePrecision(Elementwise):
     """Values rounded to fewer exponent and mantissa bits; linear for the sake of derivatives."""
 
-    def lower(self, b: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, exponent_bits: int, mantissa_bits: int) -> IrValue:
         return b.op("stablehlo.reduce_precision", [x], {
             "exponent_bits": b.attr(f"{exponent_bits} : i32"),
             "mantissa_bits": b.attr(f"{mantissa_bits} : i32")})

@@ -10,6 +10,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import SymbolicDim, canonical_shape, front_axis
@@ -28,13 +29,15 @@ class Iota(Primitive):
     jvp = transpose = vmap = None       # it has no operands
     single = True
 
-    def infer(self, *, dtype: Any, shape: Dims, dimension: int, sharding: Any) -> ShapedArray:
+    def infer(self, *, dtype: Any, shape: Dims, dimension: int, sharding: ShardingLike
+              ) -> ShapedArray:
         if dtypes.scalar_kind(dtype) not in "iufc":
             raise TypeError(f"iota: dtype {dtypes.long_name(dtype)} given; a numeric dtype is "
                             "required; convert the result instead.")
         return make_aval(shape, dtype)
 
-    def lower(self, b: Any, *, dtype: Any, shape: Dims, dimension: int, sharding: Any) -> Any:
+    def lower(self, b: Builder, *, dtype: DTypeLike, shape: Dims, dimension: int,
+              sharding: ShardingLike) -> IrValue:
         return b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{dimension} : i64")})
 
 
@@ -46,10 +49,10 @@ class DimAsValue(Primitive):
 
     jvp = transpose = vmap = None       # it has no operands
 
-    def infer(self, *, dim: Any) -> ShapedArray:
+    def infer(self, *, dim: object) -> ShapedArray:
         return scalar_aval(int)
 
-    def lower(self, b: Any, *, dim: Any) -> Any:
+    def lower(self, b: Builder, *, dim: IrValue) -> IrValue:
         return b.scalar(dim, b.avals_out[0].dtype)
 
 
@@ -131,19 +134,19 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     return constrain("full", out, sharding)
 
 
-def _aval(value: Any) -> Any:
+def _aval(value: ArrayLike) -> ShapedArray:
     """The aval of a fill value; an int may be one that the default dtype does not hold."""
     return scalar_aval(int) if type(value) is int else typeof(value)
 
 
-def _scalar(name: str, value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+def _scalar(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
         return fill_literal(name, value, dtype, weak)
     return value if aval.dtype == dtype else convert_element_type(value, dtype)
 
 
-def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Any:
+def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Array:
     """A user's number as a constant of a dtype; errors for what is no number, or none of it."""
     aval = _aval(value)
     if not is_literal(value):

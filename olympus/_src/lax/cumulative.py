@@ -8,14 +8,15 @@ is right at zeros and ties without division.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, front_axis, is_static, less, maximum
@@ -65,7 +66,7 @@ def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     return tuple([interleave(x, y, axis) for x, y in zip(even, odd, strict=True)])
 
 
-def interleave(even: Any, odd: Any, axis: int) -> Any:
+def interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
     """even[0], odd[0], even[1], odd[1] … along the axis."""
     # Both are spread out with zeros in the places of the other, and added: x + -0.0 is x, even for
     # x = -0.0.
@@ -95,7 +96,7 @@ class Cumulative(Primitive):
         check_kind(self.name, x, self.kinds)
         return x
 
-    def lower(self, b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis: int, reverse: bool) -> IrValue:
         aval = b.avals_in[0]
         n = aval.shape[axis]
         if n in (0, 1):
@@ -110,7 +111,7 @@ class Cumulative(Primitive):
             window_strides=ones, base_dilation=ones, window_dilation=ones,
             padding=inserted(none, axis, (0, n - 1) if reverse else (n - 1, 0)))[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axis: int, reverse: bool
             ) -> Any:
         pair = (primals[0], tangents[0])
         if reverse:
@@ -118,8 +119,8 @@ class Cumulative(Primitive):
         out, tangent = scan_pairs(self.with_tangent, pair, axis)
         return (rev(out, (axis,)), rev(tangent, (axis,))) if reverse else (out, tangent)
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int,
-             reverse: bool) -> Any:
+    def vmap(self, axis_: Axis, args: Sequence[Array], dims: Sequence[int], *, axis: int,
+             reverse: bool) -> tuple[Array, int | None]:
         dim = dims[0]
         return self.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
 
@@ -127,10 +128,11 @@ class Cumulative(Primitive):
 class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axis: int, reverse: bool) -> list[Array | None]:
         return [self.bind(ct, axis=axis, reverse=not reverse)]
 
 
@@ -150,12 +152,12 @@ def _extremum(choose: Callable[[Any, Any], Any]) -> Combine:
     return combine
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
+def _logaddexp(x: Array, y: Array) -> Array:
     """log(exp x + exp y); exact where either is infinite."""
     return _log_pair(x, y)[0]
 
 
-def _log_pair(x: Any, y: Any) -> tuple[Any, Any, Any]:
+def _log_pair(x: Array, y: Array) -> tuple[Array, Array, Array]:
     """log(exp x + exp y) and the derivatives by x and y."""
     aval = typeof(x)
     top = arithmetic.max(x, y)
@@ -186,7 +188,7 @@ cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
                             lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc")
 
 
-def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
+def _cumulative(prim: Cumulative, operand: ArrayLike, axis: int, reverse: bool) -> Array:
     axis = front_axis(axis, typeof(operand).ndim, prim.name)
     return prim.bind(operand, axis=axis, reverse=bool(reverse))
 

@@ -7,7 +7,7 @@ one shape, or are rank-0 literals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -18,9 +18,10 @@ from ..base.util import memoize
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .accuracy import accuracy_attributes, check_accuracy
+from .accuracy import AccuracyMode, accuracy_attributes, check_accuracy
 from .shape import (
     broadcast_axis,
     broadcast_in_dim,
@@ -111,8 +112,8 @@ def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
             for x, d, s in zip(args, dims, stay, strict=True)], dim
 
 
-def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], stay: Sequence[bool],
-               rank: int) -> tuple[list[Any], int]:
+def _map_ranks(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None],
+               stay: Sequence[bool], rank: int) -> tuple[list[Any], int]:
     """`map_elementwise` where rank-0 operands that do not stay meet operands of `rank`."""
     whole = next((x, d) for x, d in zip(args, dims, strict=True)
                  if typeof(x).ndim - (d is not None) == rank)
@@ -129,7 +130,7 @@ def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], stay
     return out, 0
 
 
-def to_front(axis: Axis, x: Any, dim: int | None) -> Any:
+def to_front(axis: Axis, x: ArrayLike, dim: int | None) -> Array:
     """`x` with its mapped axis first; repeated along one if it is not mapped."""
     return broadcast_axis(x, axis.size, 0) if dim is None else move_axis(x, dim, 0)
 
@@ -160,17 +161,17 @@ class Elementwise(Primitive):
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
             self.jvp = None
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         shape = check_operands(self.name, avals, self.kinds)
         dtype = avals[0].dtype if self.result is None else self.result(avals[0].dtype)
         return make_aval(shape, dtype, all(a.weak_type for a in avals))
 
-    def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         # What is alone has the shape of the result.
         return b.op(self.op, b.expand(xs) if len(xs) > 1 else xs,
                     None if accuracy is None else accuracy_attributes(b, accuracy))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         out = self.bind(*primals, **params)
         total = None
         if self.partials is not None:
@@ -183,7 +184,7 @@ class Elementwise(Primitive):
                              add_p.bind(total, term))
         return out, Zero(typeof(out).to_tangent_aval()) if total is None else total
 
-    def transpose(self, ct: Any, *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, *args: Array | Linear, **params: Hashable) -> list[Cotangent]:
         cts: list[Any] = [None] * len(args)
         found = [i for i, x in enumerate(args) if type(x) is Linear]
         assert self.transposes is not None, "a linear operation has partials"
@@ -197,13 +198,13 @@ class Elementwise(Primitive):
             cts[i] = term
         return cts
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Any, int]:
         args, dim = map_elementwise(axis, args, dims, self.scalars)
         return self.bind(*args, **params), dim
 
 
-def _as_wide(t: Any, out: Any) -> Any:
+def _as_wide(t: Array, out: Array) -> Array:
     """The tangent of an operand of rank 0 as one for each element of the result."""
     shape = typeof(out).shape
     return t if typeof(t).shape == shape else broadcast_in_dim(t, shape, ())
@@ -227,7 +228,7 @@ class Comparison(Elementwise):
         return make_aval(check_operands(self.name, avals, self.kinds), BOOL,
                          all(a.weak_type for a in avals))
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         kind = dtypes.scalar_kind(b.avals_in[0].dtype)
         compare = "TOTALORDER" if self.total and kind == "f" else \
             _COMPARE_TYPES.get(kind, "UNSIGNED")
@@ -267,7 +268,7 @@ def _range(dtype: np.dtype) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def operand(x: Any, like: Any) -> Any:
+def operand(x: Any, like: ArrayLike) -> ArrayLike:
     """A Python scalar as a literal of the dtype of the array next to it; anything else as it is.
 
     Only where nothing is lost: 2 becomes 2.0 next to floats, 2.5 next to integers stays, and so
@@ -286,7 +287,7 @@ def operand(x: Any, like: Any) -> Any:
     return x
 
 
-def match_shapes(xs: Sequence[Any]) -> list[Any]:
+def match_shapes(xs: Sequence[ArrayLike]) -> list[ArrayLike]:
     """Operands with rank-0 arrays and axes of size 1 broadcast to the others; literals stay.
 
     Operands that do not fit are left for the primitive to refuse.
@@ -304,7 +305,7 @@ def match_shapes(xs: Sequence[Any]) -> list[Any]:
         if typeof(x).shape else broadcast_scalar(x, shape, arrays[0].memory_space) for x in xs]
 
 
-def binary(prim: Primitive, x: Any, y: Any) -> Any:
+def binary(prim: Primitive, x: Any, y: Any) -> Array:
     """Bind a two-operand primitive; a Python scalar takes the other operand's dtype.
 
     Axes of size 1 are broadcast, and rank-0 arrays if the primitive takes none beside others, which
@@ -323,7 +324,7 @@ def binary(prim: Primitive, x: Any, y: Any) -> Any:
     return prim.bind(x, y)
 
 
-def unary(prim: Primitive, x: Any, accuracy: Any = None) -> Any:
+def unary(prim: Primitive, x: ArrayLike, accuracy: Any = None) -> Array:
     """Bind a one-operand primitive; `accuracy` is a param only where it is asked for."""
     if accuracy is None:
         return prim.bind(x)
@@ -353,8 +354,8 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(add_p, x, y)
 
 
-def product_rule(prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-                 ) -> Any:
+def product_rule(prim: Primitive, primals: Sequence[ArrayLike], tangents: Sequence[Any],
+                 **params: Any) -> Any:
     """The rule `jvp` of a primitive that is linear in each of two operands."""
     (x, y), (tx, ty) = primals, tangents
     out, total = prim.bind(x, y, **params), None

@@ -12,15 +12,16 @@ of a symmetric spectrum, so each transposes to the other with its interior halve
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod, static_int
@@ -51,7 +52,7 @@ class FftType(enum.IntEnum):
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
 
-    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+    def spread(self, operands: Any, outs: Any, params: Params) -> list[Any]:
         if all(a.shape == operands[0].shape for a in outs):     # which XLA may cut
             return tags.same(operands, outs, params)
         return tags.matrix(operands, outs, [len(params["fft_lengths"])])
@@ -84,7 +85,7 @@ class Fft(Primitive):
             return make_aval((*x.shape[:-1], last), dtypes.to_real_dtype(x.dtype))
         return make_aval(x.shape, x.dtype)
 
-    def lower(self, b: Any, x: Any, *, fft_type: FftType, fft_lengths: Dims) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, fft_type: FftType, fft_lengths: Dims) -> IrValue:
         out = b.avals_out[0]
         if 0 in b.avals_in[0].shape or 0 in out.shape:
             return b.full(out, 0)       # sums of nothing
@@ -92,25 +93,27 @@ class Fft(Primitive):
             "fft_type": b.attr(f"#stablehlo<fft_type {fft_type.name}>"),
             "fft_length": b.i64s(fft_lengths)})
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, fft_type: FftType, fft_lengths: Dims
+                  ) -> list[Array | None]:
         if fft_type == FftType.RFFT:
             return [_rfft_transposed(ct, fft_lengths)]
         if fft_type == FftType.IRFFT:
             return [_irfft_transposed(ct, fft_lengths)]
         return [self.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(move_axis(args[0], dims[0], 0), **params), 0
 
 
 fft_p = Fft("fft")
 
 
-def _weighted(x: Any, length: int, interior: float, scale: float) -> Any:
+def _weighted(x: Array, length: int, interior: float, scale: float) -> Array:
     """`x`, half a spectrum of `length`, times `scale`, its interior times `interior` besides.
 
     The interior are the terms that stand for two of the full spectrum: all but the first, and
@@ -127,7 +130,7 @@ def _weighted(x: Any, length: int, interior: float, scale: float) -> Any:
     return mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
 
 
-def _rfft_transposed(ct: Any, lengths: Dims) -> Any:
+def _rfft_transposed(ct: Array, lengths: Dims) -> Array:
     """Re Σ_k ct[k] w^(kn) over the half spectrum: IRFFT counts the interior twice."""
     if 0 in lengths:
         return broadcast_in_dim(literal(0, dtypes.to_real_dtype(typeof(ct).dtype)),
@@ -136,7 +139,7 @@ def _rfft_transposed(ct: Any, lengths: Dims) -> Any:
     return fft_p.bind(half, fft_type=FftType.IRFFT, fft_lengths=lengths)
 
 
-def _irfft_transposed(ct: Any, lengths: Dims) -> Any:
+def _irfft_transposed(ct: Array, lengths: Dims) -> Array:
     """1/N Σ_n ct[n] w^(-kn), the interior doubled: each term is itself and its mirror image."""
     if 0 in lengths:
         aval = typeof(ct)

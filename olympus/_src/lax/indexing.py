@@ -11,17 +11,18 @@ operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Shape
+from ..base.typing import Array, ArrayLike, DType, Shape
 from ..base.util import memoize
 from ..core import tags
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
@@ -140,14 +141,14 @@ def _fields(**dims: Dims) -> str:
     return ", ".join(f"{name} = {list(axes)}" for name, axes in dims.items())
 
 
-def _last_inside(shape: Dims, window: Sequence[int], axes: Dims, dtype: Any) -> Dims:
+def _last_inside(shape: Dims, window: Sequence[int], axes: Dims, dtype: DType) -> Dims:
     """Per index component the largest start whose window is inside, or the dtype's maximum."""
     limit = int(dtypes.iinfo(dtype).max)
     return tuple([limit if exceeds(n, limit) else n
                   for n in (shape[a] - window[a] for a in axes)])
 
 
-def _per_component(b: Any, values: Dims, index: ShapedArray) -> Any:
+def _per_component(b: Builder, values: Dims, index: ShapedArray) -> IrValue:
     """Emit one number per index component, repeated to the shape of the indices."""
     return b.broadcast(b.vector(values, index.dtype), index, (index.ndim - 1,))
 
@@ -163,7 +164,8 @@ class Gather(Physical):
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
-              indices_are_sorted: bool, mode: GatherScatterMode, fill_value: Any) -> ShapedArray:
+              indices_are_sorted: bool, mode: GatherScatterMode, fill_value: ArrayLike | None
+              ) -> ShapedArray:
         dn = dimension_numbers
         if not isinstance(dn, GatherDimensionNumbers):
             raise TypeError(f"gather: dimension_numbers {dn!r} given; GatherDimensionNumbers are "
@@ -199,18 +201,19 @@ class Gather(Physical):
                                     f"index {d} at position {i}.")
         return make_aval(_weave(indices.shape[:-1], window, dn.offset_dims), x.dtype, x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *,
-                 dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, **params: Any
-                 ) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *,
+                 dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, **params: Hashable
+                 ) -> Params:
         dn = dimension_numbers
         ndim = avals[1].ndim - 1 + len(dn.offset_dims)
         offset = (*dn.offset_dims, *range(ndim, ndim + len(element)))
         return {"dimension_numbers": dn._replace(offset_dims=offset),
                 "slice_sizes": (*slice_sizes, *element), **params}
 
-    def emit(self, b: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
-             slice_sizes: Dims, unique_indices: bool, indices_are_sorted: bool,
-             mode: GatherScatterMode, fill_value: Any) -> Any:
+    def emit(self, b: Builder, x: IrValue, indices: IrValue, *,
+             dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
+             indices_are_sorted: bool, mode: GatherScatterMode, fill_value: ArrayLike | None
+             ) -> IrValue:
         dn = dimension_numbers
         fields = _fields(
             offset_dims=dn.offset_dims, collapsed_slice_dims=dn.collapsed_slice_dims,
@@ -228,17 +231,17 @@ class Gather(Physical):
             return out
         return _fill_outside(b, out, indices, b.avals_in[0], dn, slice_sizes, fill_value)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, fill_value: Any,
-            **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
+            fill_value: ArrayLike | None, **params: Hashable) -> tuple[Array, Tangent]:
         x, indices = primals
         zero = 0 if params["mode"] is FILL else None
         return (self.bind(x, indices, fill_value=fill_value, **params),
                 self.bind(tangents[0], indices, fill_value=zero, **params))
 
-    def transpose(self, ct: Any, x: Any, indices: Any, *, fill_value: Any,
+    def transpose(self, ct: Array, x: Linear, indices: ArrayLike, *, fill_value: int | None,
                   dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims,
                   unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode
-                  ) -> list[Any]:
+                  ) -> list[Array | None]:
         dn = dimension_numbers
         numbers = ScatterDimensionNumbers(
             dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
@@ -246,9 +249,9 @@ class Gather(Physical):
         return [bind_scatter(scatter_add_p, zeros_of(x.aval.to_cotangent_aval()), indices, ct,
                              numbers, indices_are_sorted, unique_indices, mode), None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
-             indices_are_sorted: bool, **params: Any) -> Any:
+             indices_are_sorted: bool, **params: Any) -> tuple[Array, int]:
         (x, indices), (dx, di), dn = args, dims, dimension_numbers
         x = x if dx is None else move_axis(x, dx, 0)
         indices = indices if di is None else move_axis(indices, di, 0)
@@ -333,7 +336,7 @@ def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, numbers: dic
     _check_axes(name, mapped, numbers[mapped], x.ndim, False)
 
 
-def _default_fill(dtype: Any) -> Any:
+def _default_fill(dtype: Any) -> float:
     """NaN, the lowest signed integer, the highest unsigned one, or True; for keys, of words."""
     dtype = dtype.physical_dtype if dtypes.is_extended(dtype) else dtype
     kind = dtypes.scalar_kind(dtype)
@@ -343,8 +346,9 @@ def _default_fill(dtype: Any) -> Any:
     return True if kind == "b" else float("nan")
 
 
-def _fill_outside(b: Any, out: Any, indices: Any, x: ShapedArray, dn: GatherDimensionNumbers,
-                  slice_sizes: Dims, fill_value: Any) -> Any:
+def _fill_outside(b: Builder, out: IrValue, indices: IrValue, x: ShapedArray,
+                  dn: GatherDimensionNumbers, slice_sizes: Dims, fill_value: ArrayLike | None
+                  ) -> IrValue:
     """Emit: `out` where the window is inside of the operand, else the fill value."""
     index, result = b.avals_in[1], b.avals_out[0]
     signed = dtypes.scalar_kind(index.dtype) == "i"
@@ -413,7 +417,7 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
                          fill_value=fill_value)
 
 
-def take_along(x: Any, indices: Any, axis: int) -> Any:
+def take_along(x: ArrayLike, indices: Any, axis: int) -> Array:
     """out[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; indices in bounds."""
     ndim = typeof(x).ndim
     others = tuple([d for d in range(ndim) if d != axis])
@@ -477,17 +481,17 @@ class Scatter(Physical):
                             "broadcast the updates.")
         return x
 
-    def physical(self, element: Dims, avals: Sequence[Any], *,
-                 dimension_numbers: ScatterDimensionNumbers, **params: Any) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *,
+                 dimension_numbers: ScatterDimensionNumbers, **params: Hashable) -> Params:
         dn, ndim = dimension_numbers, avals[2].ndim
         window = (*dn.update_window_dims, *range(ndim, ndim + len(element)))
         return {"dimension_numbers": dn._replace(update_window_dims=window), **params}
 
-    def emit(self, b: Any, x: Any, indices: Any, updates: Any, *,
+    def emit(self, b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
              dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
-             unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
-             update_consts: tuple) -> Any:
-        def combine(old: Any, new: Any) -> list[Any]:
+             unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Olympuspr | None,
+             update_consts: tuple) -> IrValue:
+        def combine(old: IrValue, new: IrValue) -> list[IrValue]:
             if update_olympuspr is None:
                 return [new]
             return b.call_inline(ClosedOlympuspr(update_olympuspr), [old, new])
@@ -495,8 +499,8 @@ class Scatter(Physical):
         return emit_scatter(b, [x], indices, [updates], b.avals_in, combine, dimension_numbers,
                             indices_are_sorted, unique_indices, mode)[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
-            unique_indices: bool, **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unique_indices: bool,
+            **params: Any) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         params["unique_indices"] = unique_indices
         if unique_indices or type(tu) is Zero:
@@ -508,14 +512,14 @@ class Scatter(Physical):
         dtype = typeof(x).dtype             # x + -0.0 is x, even for x = -0.0
         hole = literal(complex(-0.0, -0.0) if dtypes.is_complex(dtype) else -0.0, dtype)
 
-        def chosen(base: Any, new: Any) -> Any:
+        def chosen(base: ArrayLike, new: ArrayLike) -> Array:
             return scatter_add_p.bind(where(touched, hole, base), indices,
                                       where(kept, new, hole), **add_params(base, params))
 
         return chosen(x, updates), chosen(instantiate(tx), instantiate(tu))
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, *, unique_indices: bool,
-                  **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Linear, *,
+                  unique_indices: bool, **params: Any) -> Sequence[Cotangent]:
         params["unique_indices"] = unique_indices
         x_ct = u_ct = None
         if type(x) is Linear:
@@ -528,8 +532,9 @@ class Scatter(Physical):
                 u_ct = where(kept, u_ct, literal(0, updates.aval.dtype))
         return [x_ct, None, u_ct]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             dimension_numbers: ScatterDimensionNumbers, **params: Hashable
+             ) -> tuple[Array, int | None]:
         (x, indices, updates), (dx, di, du), dn = args, dims, dimension_numbers
         (x, updates), _ = align(axis, (x, updates), (dx, du), 0)
         indices = indices if di is None else move_axis(indices, di, 0)
@@ -548,10 +553,10 @@ def mapped_scatter(dn: ScatterDimensionNumbers, indices_mapped: bool) -> Scatter
                                    (0, *shifted(dn.scatter_indices_batching_dims)))
 
 
-def emit_scatter(b: Any, xs: Sequence[Any], indices: Any, updates: Sequence[Any],
+def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
                  avals: Sequence[ShapedArray], combine: Any, dn: ScatterDimensionNumbers,
                  indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode
-                 ) -> list[Any]:
+                 ) -> list[IrValue]:
     """Emit stablehlo.scatter into several arrays of one shape.
 
     Args:
@@ -592,14 +597,15 @@ class ScatterAdd(Scatter):
     additive = True
     sign = 1
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         if type(tu) is Zero:
             return out, tx
         return out, self.bind(instantiate(tx), indices, tu, **params)
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Array | Linear, indices: ArrayLike, updates: Linear,
+                  **params: Hashable) -> list[Cotangent]:
         u_ct = None
         if type(updates) is Linear:
             u_ct = read_back(ct, indices, updates.aval, params)
@@ -618,7 +624,8 @@ class ScatterExtremum(Scatter):
 
     transpose: Any = None
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         adding, dtype = add_params(x, params), typeof(x).dtype
@@ -641,7 +648,7 @@ scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: arithmetic.min(x, y)
 scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: arithmetic.max(x, y))
 
 
-def where(mask: Any, x: Any, y: Any) -> Any:
+def where(mask: Array, x: ArrayLike, y: ArrayLike) -> Any:
     """x where the mask is set, else y; either may be a literal."""
     shape = typeof(mask).shape
     x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
@@ -659,7 +666,7 @@ def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) 
 
 
 @memoize(256)
-def _update_body(prim: Scatter, dtype: Any) -> Any:
+def _update_body(prim: Scatter, dtype: DType) -> Olympuspr | None:
     """The scalar program (old, new) -> element; None keeps the new."""
     if prim.combine is None:
         return None
@@ -668,9 +675,9 @@ def _update_body(prim: Scatter, dtype: Any) -> Any:
         return stage(lambda x, y: [prim.combine(x, y)], [scalar, scalar]).olympuspr
 
 
-def bind_scatter(prim: Scatter, x: Any, indices: Any, updates: Any,
+def bind_scatter(prim: Scatter, x: ArrayLike, indices: ArrayLike, updates: ArrayLike,
                  numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool,
-                 mode: Any) -> Any:
+                 mode: GatherScatterMode | str | None) -> Array:
     """Bind what the public function is given."""
     return prim.bind(
         x, indices, updates, dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
@@ -678,12 +685,13 @@ def bind_scatter(prim: Scatter, x: Any, indices: Any, updates: Any,
         update_olympuspr=_update_body(prim, typeof(x).dtype), update_consts=())
 
 
-def add_params(x: Any, params: dict[str, Any]) -> dict[str, Any]:
+def add_params(x: ArrayLike, params: Params) -> dict[str, Any]:
     """A scatter's params, for scatter_add on operands of x's dtype."""
     return {**params, "update_olympuspr": _update_body(scatter_add_p, typeof(x).dtype)}
 
 
-def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Params
+             ) -> tuple[Array, Array]:
     """Masks: which elements of the updates stay in the result, and which of `x` they replace."""
     shape = typeof(updates).shape
     numbers = add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
@@ -693,7 +701,7 @@ def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tupl
     return kept, ne(written, literal(0, _U32))
 
 
-def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:
+def read_back(x: Any, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
     """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import wraps
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..types.avals import ShapedArray
 from ..types.layout import Layout
 from ..types.tree import flatten_axes, tree_flatten
 
@@ -23,24 +25,25 @@ class LayoutConstraint(Primitive):
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
-    def infer(self, x: Any, *, layout: Layout) -> Any:
+    def infer(self, x: ShapedArray, *, layout: Layout) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *, layout: Layout) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, layout: Layout) -> IrValue:
         order = layout.major_to_minor[::-1]
         out = b.custom_call("LayoutConstraint", [x], [x.type], {"api_version": b.attr("1 : i32")},
                             layouts=([sorted(order)], [order]))[0]
         b.module.laid_out[out] = layout.text()
         return out
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, layout: Layout) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, layout: Layout
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, layout=layout), self.bind(*tangents, layout=layout)
 
-    def transpose(self, ct: Any, x: Any, *, layout: Layout) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, layout: Layout) -> list[Cotangent]:
         return [self.bind(ct, layout=layout) if type(x) is Linear else None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, layout: Layout
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, layout: Layout
+             ) -> tuple[Array, int | None]:
         (dim,) = dims
         assert dim is not None      # or there would be nothing to map
         return self.bind(*args, layout=layout.under_vmap(dim)), dim
@@ -49,7 +52,7 @@ class LayoutConstraint(Primitive):
 layout_constraint_p = LayoutConstraint("layout_constraint")
 
 
-def lay_out(what: str, x: Any, layout: Layout) -> Any:
+def lay_out(what: str, x: ArrayLike, layout: Layout) -> Array:
     """`x`, lying in memory as demanded; ValueError for another number of axes."""
     try:
         layout.check_compatible_aval(typeof(x).shape)
@@ -111,7 +114,7 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTre
                         "is required.")
 
     @wraps(f)
-    def laid_out(*args: Any, **kwargs: Any) -> Any:
+    def laid_out(*args: object, **kwargs: object) -> Any:
         leaves, tree = tree_flatten(args)
         wanted = flatten_axes("explicit_layout in_layouts", tree, in_layouts)
         return f(*tree.unflatten([x if layout is None else with_layout_constraint(x, layout)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config
+from ..base.typing import DTypeLike
+from ..core.typing import Builder
 from ..types import dtypes
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
@@ -152,7 +154,7 @@ def _spell(lhs: str, rhs: str, acc: str, n_lhs: int, n_rhs: int, passes: int, lo
             f"{str(loose).lower()}>")
 
 
-def _mlir_name(b: Any, dtype: Any) -> str:
+def _mlir_name(b: Builder, dtype: DTypeLike) -> str:
     return str(b.element_type(np.dtype(dtypes.as_dtype(dtype))))
 
 

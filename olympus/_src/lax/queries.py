@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from ..base.typing import Array, ArrayLike, DuckTypedArray, PyTree, Shape
 from ..core.effects import Effect
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Params, Tangent
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import canonical_shape
 from ..types.tree import tree_leaves
 from .creation import full
@@ -38,13 +40,13 @@ class DceSink(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, *avals: Any, prevent_mlir_dce: bool) -> list[Any]:
+    def infer(self, *avals: ShapedArray, prevent_mlir_dce: bool) -> list[Any]:
         return []
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
         return KEEP
 
-    def lower(self, b: Any, *xs: Any, prevent_mlir_dce: bool) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue, prevent_mlir_dce: bool) -> list[Any]:
         if not prevent_mlir_dce:
             return []
         manual = b.module.manual
@@ -57,10 +59,12 @@ class DceSink(Primitive):
             b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
         return []
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals, **params), []
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         return self.bind(*args, **params), []
 
 

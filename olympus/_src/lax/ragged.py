@@ -75,7 +75,8 @@ class RaggedDotDimensionNumbers:
 BASIC = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
-def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, numbers: Any) -> None:
+def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray,
+           numbers: RaggedDotDimensionNumbers) -> None:
     if not isinstance(numbers, RaggedDotDimensionNumbers):
         raise TypeError(f"{NAME}: ragged_dot_dimension_numbers {numbers!r} given; "
                         "RaggedDotDimensionNumbers are required.")
@@ -106,8 +107,8 @@ def _outer_axes(ndim: int, ragged: int, contracting: Dims, batch: Dims) -> Dims:
     return (*batch, *free[:free.index(ragged)])
 
 
-def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: Any, count: int
-                ) -> Any:
+def _group_mask(lhs: ShapedArray, sizes: ArrayLike, ragged: int, outer: Dims, offset: Array | None,
+                count: int) -> Array:
     """bool[group, *lhs.shape]: whether a place along the ragged axis is in the group."""
     aval = typeof(sizes)
     total = aval.shape[-1]

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, less, prod
@@ -41,7 +42,7 @@ def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
                         "with astype.")
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: DType) -> float:
     """The identity of max: -inf, the least integer or False."""
     kind = dtypes.scalar_kind(dtype)
     if kind in "iu":
@@ -49,7 +50,7 @@ def lowest(dtype: Any) -> Any:
     return {"b": False, "c": complex(float("-inf"), float("-inf"))}.get(kind, _infinity(dtype, -1))
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: DType) -> float:
     """The identity of min: inf, the largest integer or True."""
     kind = dtypes.scalar_kind(dtype)
     if kind in "iu":
@@ -57,7 +58,7 @@ def highest(dtype: Any) -> Any:
     return {"b": True, "c": complex(float("inf"), float("inf"))}.get(kind, _infinity(dtype, 1))
 
 
-def _infinity(dtype: Any, sign: int) -> float:
+def _infinity(dtype: DTypeLike, sign: int) -> float:
     """±inf, or the extreme value of a dtype without infinities."""
     if dtypes.scalar_kind(dtype) != "f" or dtypes.as_dtype(dtype).type(sign * float("inf")) == (
             sign * float("inf")):
@@ -82,14 +83,14 @@ class Reduction(Primitive, abstract=True):
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype,
                          x.weak_type)
 
-    def lower(self, b: Any, x: Any, *, axes: Dims) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
         scalar = make_aval((), b.avals_in[0].dtype)
         body = b.module.combiner(self.combine, scalar)
         return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, scalar,
                            lambda p, q: b.call_inline(body, [p, q]))
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axes: Dims
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims
+             ) -> tuple[Array, int | None]:
         dim = dims[0]
         gone = shifted(axes, dim)
         return self.bind(args[0], axes=gone), dim - sum(a < dim for a in gone)
@@ -109,7 +110,7 @@ class Extremum(Reduction):
         super().__init__(name, combine, identity, "biufc")
         self.before = before    # whether a real number is passed over for another
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims) -> Any:
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
         kept = tuple([d for d in range(aval.ndim) if d not in axes])
@@ -130,7 +131,7 @@ class Extremum(Reduction):
 class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims) -> Any:
         # The product rule along a binary tree: the sum of t_i times the product of the others,
         # without division.
         x, t = [_reduced_first(v, axes) for v in (primals[0], tangents[0])]
@@ -143,7 +144,7 @@ class Product(Reduction):
         return out, tangent
 
 
-def _reduced_first(x: Any, axes: Dims) -> Any:
+def _reduced_first(x: Any, axes: Dims) -> Array:
     """The reduced axes as one, at the front."""
     shape = typeof(x).shape
     kept = tuple([d for d in range(len(shape)) if d not in axes])
@@ -151,7 +152,7 @@ def _reduced_first(x: Any, axes: Dims) -> Any:
     return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
 
 
-def _halves(x: Any, half: int, fill: int) -> tuple[Any, Any]:
+def _halves(x: Array, half: int, fill: int) -> tuple[Array, Array]:
     """The first and second half along axis 0, the second filled up to the first's size."""
     aval = typeof(x)
     n = aval.shape[0]
@@ -171,7 +172,7 @@ reduce_or_p = Bitwise("reduce_or", lambda x, y: bitwise_or(x, y), lambda dtype: 
 reduce_xor_p = Bitwise("reduce_xor", lambda x, y: bitwise_xor(x, y), lambda dtype: 0, "biu")
 
 
-def _all_bits(dtype: Any) -> int:
+def _all_bits(dtype: DTypeLike) -> int:
     return -1 if dtypes.scalar_kind(dtype) == "i" else int(dtypes.iinfo(dtype).max)
 
 
@@ -185,7 +186,7 @@ class ArgExtremum(Primitive):
         super().__init__(name)
         self.better, self.identity = better, identity
 
-    def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: DType) -> ShapedArray:
         check_kind(self.name, x, "biuf")
         if dtypes.scalar_kind(index_dtype) not in "iu":
             raise TypeError(f"{self.name}: index_dtype must be an integer type; "
@@ -195,7 +196,7 @@ class ArgExtremum(Primitive):
                              "require non-empty reduced dimension: at least one element.")
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), index_dtype)
 
-    def lower(self, b: Any, x: Any, *, axes: Dims, index_dtype: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> IrValue:
         aval, out = b.avals_in[0], b.avals_out[0]
         value, index = make_aval((), aval.dtype), make_aval((), index_dtype)
         body = stage(self._pick, [value, index, value, index])
@@ -208,7 +209,7 @@ class ArgExtremum(Primitive):
         b.region(op, 0, [b.type(value), b.type(index)] * 2, lambda *args: b.call_inline(body, args))
         return op.results[1]
 
-    def _pick(self, x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+    def _pick(self, x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         """The better of two (value, index): NaN beats all, then the lower index."""
         x_nan, y_nan = ne(x, x), ne(y, y)
         better = bitwise_or(self.better(x, y), bitwise_and(x_nan, bitwise_not(y_nan)))
@@ -216,12 +217,13 @@ class ArgExtremum(Primitive):
         first = bitwise_or(better, bitwise_and(tie, lt(i, j)))
         return [select_n(first, y, x), select_n(first, j, i)]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, **params)
         return out, Zero(typeof(out).to_tangent_aval())
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axes: Dims,
-             index_dtype: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims,
+             index_dtype: DType) -> tuple[Array, int | None]:
         dim = dims[0]
         gone = shifted(axes, dim)
         out = self.bind(args[0], axes=gone, index_dtype=index_dtype)
@@ -232,7 +234,8 @@ argmax_p = ArgExtremum("argmax", lambda x, y: gt(x, y), lowest)
 argmin_p = ArgExtremum("argmin", lambda x, y: lt(x, y), highest)
 
 
-def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
+def _reduce(prim: Reduction, operand: ArrayLike, axes: Sequence[int],
+            out_sharding: ShardingLike = None) -> Array:
     axes = front_axes(axes, typeof(operand).ndim, prim.name)
     if not axes and is_array(operand):
         check_kind(prim.name, typeof(operand), prim.kinds)
@@ -350,7 +353,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce(reduce_xor_p, operand, axes)
 
 
-def _arg_reduce(prim: ArgExtremum, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _arg_reduce(prim: ArgExtremum, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     axis = front_axis(axis, typeof(operand).ndim, prim.name)
     return prim.bind(operand, axes=(axis,),
                      index_dtype=dtypes.requested_dtype(prim.name, index_dtype))

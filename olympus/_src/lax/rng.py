@@ -7,14 +7,15 @@ its state in the device. Under vmap each element gets what a loop would give it.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod
@@ -48,22 +49,22 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
-def _looped(b: Any, batch: Dims, xs: Sequence[Any], avals: Sequence[ShapedArray],
+def _looped(b: Builder, batch: Dims, xs: Sequence[IrValue], avals: Sequence[ShapedArray],
             outs: Sequence[ShapedArray], emit: Callable[[Sequence[Any]], Sequence[Any]]
-            ) -> list[Any]:
+            ) -> list[IrValue]:
     """`emit` for each row of operands with leading axes `batch`; directly if there are none."""
     if not batch:
         return list(emit(xs))
     n = prod(batch)
 
-    def flat(x: Any, aval: ShapedArray, lead: Dims) -> Any:
+    def flat(x: IrValue, aval: ShapedArray, lead: Dims) -> Any:
         return b.op("stablehlo.reshape", [x], None,
                     aval.update(shape=(*lead, *aval.shape[len(batch):])))
 
     rows = [flat(x, a, (n,)) for x, a in zip(xs, avals, strict=True)]
     init = [b.full(a.update(shape=(n, *a.shape[len(batch):])), 0) for a in outs]
 
-    def body(i: Any, values: Sequence[Any]) -> list[Any]:
+    def body(i: IrValue, values: Sequence[IrValue]) -> Sequence[IrValue]:
         made = emit([b.slice_at(row, i) for row in rows])
         return [b.update_at(v, i, m) for v, m in zip(values, made, strict=True)]
 
@@ -77,7 +78,7 @@ class RngBitGenerator(Primitive):
     jvp = transpose = None      # integers have no derivative
 
     def infer(self, key: ShapedArray, *, shape: Dims, dtype: Any, algorithm: RandomAlgorithm,
-              out_sharding: Any) -> list[ShapedArray]:
+              out_sharding: ShardingLike) -> list[ShapedArray]:
         words = {U32: 4, U64: 2}.get(key.dtype)
         if words is None or key.shape[-1:] != (words,):
             raise TypeError(f"rng_bit_generator: key {key} given; uint32[4] or uint64[2] is "
@@ -88,15 +89,15 @@ class RngBitGenerator(Primitive):
                             "lax.bitcast_convert_type.")
         return [key, make_aval((*key.shape[:-1], *shape), dtype)]
 
-    def lower(self, b: Any, key: Any, *, shape: Dims, dtype: Any, algorithm: RandomAlgorithm,
-              out_sharding: Any) -> list[Any]:
+    def lower(self, b: Builder, key: IrValue, *, shape: Dims, dtype: DType,
+              algorithm: RandomAlgorithm, out_sharding: ShardingLike) -> list[IrValue]:
         (aval,), outs = b.avals_in, b.avals_out
         name = algorithm.name.removeprefix("RNG_")
         attributes = {"rng_algorithm": b.attr(f"#stablehlo<rng_algorithm {name}>")}
         # Narrow bits are the low ones of 32: XLA's own narrow ones differ between platforms.
         made = make_aval(shape, U64 if dtype == U64 else U32)
 
-        def emit(rows: Sequence[Any]) -> list[Any]:
+        def emit(rows: Sequence[IrValue]) -> Sequence[IrValue]:
             state = rows[0] if aval.dtype == U64 else _bitcast(b, rows[0], (2, 2), _STATE)
             op = b.ops("stablehlo.rng_bit_generator", [state], attributes,
                        avals=[_STATE, made])
@@ -109,12 +110,12 @@ class RngBitGenerator(Primitive):
 
         return _looped(b, aval.shape[:-1], [key], [aval], outs, emit)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[list[Array], list[int | None]]:
         return self.bind(move_axis(args[0], dims[0], 0), **params), [0, 0]
 
 
-def _bitcast(b: Any, words: Any, shape: Dims, aval: ShapedArray) -> Any:
+def _bitcast(b: Builder, words: IrValue, shape: Dims, aval: ShapedArray) -> IrValue:
     """uint32 words, low one first, as 64-bit ones."""
     pairs = b.op("stablehlo.reshape", [words], None, make_aval(shape, U32))
     return b.op("stablehlo.bitcast_convert", [pairs], None, aval)
@@ -135,10 +136,10 @@ class RngUniform(Primitive):
                             "abort XLA's CPU compiler); convert the result with astype.")
         return make_aval((*a.shape, *shape), a.dtype, a.weak_type and b.weak_type)
 
-    def lower(self, b: Any, low: Any, high: Any, *, shape: Dims) -> Any:
+    def lower(self, b: Builder, low: IrValue, high: IrValue, *, shape: Dims) -> IrValue:
         out, sizes = b.avals_out[0], np.asarray(shape, np.int64)
 
-        def emit(rows: Sequence[Any]) -> list[Any]:
+        def emit(rows: Sequence[IrValue]) -> list[IrValue]:
             lengths = b.constant(sizes, make_aval((len(shape),), dtypes.as_dtype("int64")))
             return [b.op("stablehlo.rng", [*rows, lengths], {
                 "rng_distribution": b.attr("#stablehlo<rng_distribution UNIFORM>")},
@@ -146,8 +147,8 @@ class RngUniform(Primitive):
 
         return _looped(b, b.avals_in[0].shape, [low, high], b.avals_in, [out], emit)[0]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, shape: Dims
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, shape: Dims
+             ) -> tuple[Array, int | None]:
         return self.bind(*align(axis, args, dims, 0)[0], shape=shape), 0
 
 

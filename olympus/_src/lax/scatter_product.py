@@ -7,12 +7,13 @@ those before and those after each are multiplied: two segmented scans, of linear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Linear, Zero, not_linear
 from ..core.trace import literal, typeof
+from ..core.typing import Cotangent, Params
 from ..types import dtypes
 from ..types.shape import prod
 from .arithmetic import mul
@@ -46,7 +47,7 @@ class ScatterMul(Scatter):
     """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
     """
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
@@ -58,7 +59,8 @@ class ScatterMul(Scatter):
         base = zeros_of(typeof(x)) if tangent is None else tangent
         return out, scatter_add_p.bind(base, indices, mul(tu, others), **add_params(x, params))
 
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Any, **params: Hashable
+                  ) -> list[Cotangent]:
         if type(updates) is not Linear:
             return [self.bind(ct, indices, updates, **params), None, None]
         if type(x) is Linear or not params["unique_indices"]:
@@ -70,7 +72,8 @@ class ScatterMul(Scatter):
         return [None, None, u_ct]
 
 
-def _products_of_others(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+def _products_of_others(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Params
+                        ) -> Array:
     """For each update the product of all others that meet it in its element of `x`."""
     aval, updates_aval = typeof(x), typeof(updates)
     n, one = prod(updates_aval.shape), literal(1, updates_aval.dtype)
@@ -92,17 +95,17 @@ def _products_of_others(x: Any, indices: Any, updates: Any, params: dict[str, An
     return reshape(take_along(products, back, 0), updates_aval.shape)
 
 
-def _sorted(keys: Any, values: Any) -> list[Any]:
+def _sorted(keys: Array, values: Array) -> list[Array]:
     return sort_p.bind(keys, values, dimension=0, is_stable=True, num_keys=1)
 
 
-def _segment_products(factors: Any, starts: Any) -> Any:
+def _segment_products(factors: ArrayLike, starts: ArrayLike) -> Array:
     """The product of the factors before each one since the last start (1, else 0) at or before."""
     n, one = typeof(factors).shape[0], literal(1, typeof(factors).dtype)
     first = broadcast_in_dim(one, (1,), ())
     shifted = concatenate([first, slice_in_dim(factors, 0, n - 1)], 0)
 
-    def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+    def combine(p: tuple[ArrayLike, ...], q: tuple[ArrayLike, ...]) -> tuple[Array, ...]:
         (begun, x), (begins, y) = p, q
         fresh = ne(begins, literal(0, UINT32))
         return bitwise_or(begun, begins), select_n(fresh, mul(x, y), y)

@@ -7,7 +7,7 @@ whose trailing axes it leaves alone (`Structural.lower`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,8 +16,10 @@ import numpy as np
 from ..base.config import allow_f16_reductions
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.ir import OlympusprEqn
+from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import is_array, is_literal, literal, typeof
+from ..core.typing import Builder, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval
 from ..types.memory import Space
@@ -46,7 +48,8 @@ def shifted(axes: Sequence[int], dim: int = 0) -> Dims:
     return tuple([a + (a >= dim) for a in axes])
 
 
-def inserted(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+def inserted(values: Sequence[ArrayLike | Sequence[int]], dim: int, value: ArrayLike | Sequence[int]
+             ) -> tuple[Any, ...]:
     """A per-axis tuple after a new axis, whose entry is `value`, is inserted at `dim`."""
     return (*values[:dim], value, *values[dim:])
 
@@ -61,10 +64,10 @@ class Physical(Primitive, abstract=True):
     emit: Any
     cells = staticmethod(reuse.chosen)
 
-    def physical(self, element: Dims, avals: Sequence[Any], **params: Any) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], **params: Hashable) -> Params:
         return params
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue] | IrValue:
         dtype = b.avals_out[0].dtype
         if isinstance(dtype, dtypes.ExtendedDType):
             params = self.physical(dtype.physical_shape, b.avals_in, **params)
@@ -77,7 +80,8 @@ class Structural(Physical, abstract=True):
 
     additive = single = True
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
@@ -88,12 +92,12 @@ class BroadcastInDim(Structural):
     memory = staticmethod(tags.in_memory_of_first)
     cells = staticmethod(reuse.broadcast)
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         dims = eqn.params["broadcast_dimensions"]
         return {"broadcast_dimensions": dims} if dims else {}
 
     def infer(self, x: ShapedArray, *, shape: Dims, broadcast_dimensions: Dims,
-              sharding: Any) -> ShapedArray:
+              sharding: ShardingLike) -> ShapedArray:
         dims = broadcast_dimensions
         ok = (len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims)
               and all(d < e for d, e in pairwise(dims)))
@@ -104,18 +108,18 @@ class BroadcastInDim(Structural):
                             "or name other axes.")
         return make_aval(shape, x.dtype, x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *, shape: Dims,
-                 broadcast_dimensions: Dims, sharding: Any) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *, shape: Dims,
+                 broadcast_dimensions: Dims, sharding: ShardingLike) -> Params:
         more = tuple(range(len(shape), len(shape) + len(element)))
         return {"shape": (*shape, *element), "sharding": None,
                 "broadcast_dimensions": (*broadcast_dimensions, *more)}
 
-    def emit(self, b: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
-             sharding: Any) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, shape: Dims, broadcast_dimensions: Dims,
+             sharding: ShardingLike) -> IrValue:
         return b.broadcast(x, b.avals_out[0], broadcast_dimensions)
 
-    def transpose(self, ct: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
-                  sharding: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, shape: Dims, broadcast_dimensions: Dims,
+                  sharding: ShardingLike) -> list[Array | None]:
         # What is repeated once needs no sum.
         sizes: list[Any] = [1] * len(shape)
         for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True):
@@ -125,8 +129,8 @@ class BroadcastInDim(Structural):
             ct = reduce_sum_p.bind(ct, axes=axes, out_sharding=None)
         return [reshape(ct, x.aval.shape)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             shape: Dims, broadcast_dimensions: Dims, sharding: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, shape: Dims,
+             broadcast_dimensions: Dims, sharding: ShardingLike) -> tuple[Array, int | None]:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, shape=(axis.size, *shape), sharding=None,
                          broadcast_dimensions=(0, *shifted(broadcast_dimensions))), 0
@@ -144,19 +148,18 @@ class Transpose(Structural):
                             f"permutation of range({x.ndim}) is required; name each axis once.")
         return make_aval(tuple([x.shape[p] for p in permutation]), x.dtype, x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *, permutation: Dims
-                 ) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *, permutation: Dims) -> Params:
         n = len(permutation)
         return {"permutation": (*permutation, *range(n, n + len(element)))}
 
-    def emit(self, b: Any, x: Any, *, permutation: Dims) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, permutation: Dims) -> IrValue:
         return b.op("stablehlo.transpose", [x], {"permutation": b.i64s(permutation)})
 
-    def transpose(self, ct: Any, x: Any, *, permutation: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, permutation: Dims) -> list[Array | None]:
         return [self.bind(ct, permutation=_inverse(permutation))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             permutation: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, permutation: Dims
+             ) -> tuple[Array, int | None]:
         dim = dims[0]
         return self.bind(args[0], permutation=(dim, *shifted(permutation, dim))), 0
 
@@ -168,21 +171,21 @@ class Reshape(Structural):
     settled_by = "reshape(…, out_sharding=…)"
     cells = staticmethod(reuse.reshaped)
 
-    def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None,
-              sharding: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None, sharding: ShardingLike
+              ) -> ShapedArray:
         if prod(new_sizes) != x.size:
             raise TypeError(f"reshape: {x} given, of {x.size} elements; the new shape {new_sizes} "
                             f"has {prod(new_sizes)}; the numbers must be equal; change a size.")
         return make_aval(new_sizes, x.dtype, x.weak_type)
 
-    def emit(self, b: Any, x: Any, **params: Any) -> Any:
+    def emit(self, b: Builder, x: IrValue, **params: Hashable) -> IrValue:
         return b.op("stablehlo.reshape", [x])
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [self.bind(ct, new_sizes=x.aval.shape, dimensions=None, sharding=None)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             new_sizes: Dims, dimensions: None, sharding: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, new_sizes: Dims,
+             dimensions: None, sharding: ShardingLike) -> tuple[Array, int | None]:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=None, sharding=None), 0
 
@@ -201,14 +204,14 @@ class Squeeze(Structural):
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in dimensions]), x.dtype,
                          x.weak_type)
 
-    def emit(self, b: Any, x: Any, *, dimensions: Dims) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, dimensions: Dims) -> IrValue:
         return b.op("stablehlo.reshape", [x])
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, dimensions: Dims) -> list[Array | None]:
         return [reshape(ct, x.aval.shape)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             dimensions: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, dimensions: Dims
+             ) -> tuple[Array, int | None]:
         dim = dims[0]
         gone = shifted(dimensions, dim)
         return self.bind(args[0], dimensions=gone), dim - sum(d < dim for d in gone)
@@ -223,14 +226,14 @@ class Rev(Structural):
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         return x
 
-    def emit(self, b: Any, x: Any, *, dimensions: Dims) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, dimensions: Dims) -> IrValue:
         return b.op("stablehlo.reverse", [x], {"dimensions": b.i64s(dimensions)})
 
-    def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, dimensions: Dims) -> list[Array | None]:
         return [self.bind(ct, dimensions=dimensions)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             dimensions: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, dimensions: Dims
+             ) -> tuple[Array, int | None]:
         return self.bind(args[0], dimensions=shifted(dimensions, dims[0])), dims[0]
 
 
@@ -247,20 +250,20 @@ class Tile(Structural):
         return make_aval(tuple([n * r for n, r in zip(x.shape, reps, strict=True)]), x.dtype,
                          x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *, reps: Dims) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *, reps: Dims) -> Params:
         return {"reps": (*reps, *[1] * len(element))}
 
-    def emit(self, b: Any, x: Any, *, reps: Dims) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, reps: Dims) -> IrValue:
         aval = b.avals_in[0]
         pairs = make_aval(_interleaved(reps, aval.shape), aval.dtype)
         return b.op("stablehlo.reshape", [b.broadcast(x, pairs, range(1, 2 * aval.ndim, 2))])
 
-    def transpose(self, ct: Any, x: Any, *, reps: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, reps: Dims) -> list[Array | None]:
         pairs = reshape(ct, _interleaved(reps, x.aval.shape))
         return [reduce_sum(pairs, range(0, 2 * len(reps), 2))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             reps: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, reps: Dims
+             ) -> tuple[Array, int | None]:
         return self.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]
 
 
@@ -269,22 +272,23 @@ class ReduceSum(Structural):
 
     spread = staticmethod(tags.reduce)
 
-    def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":
             raise TypeError(f"reduce_sum: operand {x} given; a numeric dtype is required; convert "
                             "it with astype.")
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype,
                          x.weak_type)
 
-    def lower(self, b: Any, x: Any, *, axes: Dims, out_sharding: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Dims, out_sharding: ShardingLike) -> IrValue:
         return b.reduce("stablehlo.add", x, 0, axes)    # of numbers: there are no sums of keys
 
-    def transpose(self, ct: Any, x: Any, *, axes: Dims, out_sharding: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axes: Dims, out_sharding: ShardingLike
+                  ) -> list[Array | None]:
         kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             axes: Dims, out_sharding: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims,
+             out_sharding: ShardingLike) -> tuple[Array, int | None]:
         dim = dims[0]
         gone = shifted(axes, dim)
         return (self.bind(args[0], axes=gone, out_sharding=None),
@@ -517,13 +521,13 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
 
 
-def merge(x: Any, at: int) -> Any:
+def merge(x: ArrayLike, at: int) -> Array:
     """Axes `at` and `at + 1` as one."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:at], prod(shape[at:at + 2]), *shape[at + 2:]))
 
 
-def cut(x: Any, at: int, sizes: Sequence[int]) -> Any:
+def cut(x: ArrayLike, at: int, sizes: Sequence[int]) -> Array:
     """Axis `at` as several of these sizes."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:at], *sizes, *shape[at + 1:]))
@@ -596,13 +600,13 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     return constrain("reduce_sum", out, out_sharding)
 
 
-def broadcast_scalar(x: Any, shape: tuple[int, ...], space: Space) -> Any:
+def broadcast_scalar(x: Any, shape: tuple[int, ...], space: Space) -> Array:
     """A scalar repeated, in the memory of what it meets."""
     out = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
     return out if space is Space.Device else move(out, space)
 
 
-def broadcast_axis(x: Any, size: int, dim: int) -> Any:
+def broadcast_axis(x: ArrayLike, size: int, dim: int) -> Array:
     """`x` repeated `size` times along a new axis at `dim`."""
     shape = typeof(x).shape
     kept = tuple(i for i in range(len(shape) + 1) if i != dim)
@@ -610,7 +614,7 @@ def broadcast_axis(x: Any, size: int, dim: int) -> Any:
                                    broadcast_dimensions=kept)
 
 
-def move_axis(x: Any, src: Any, dst: int) -> Any:
+def move_axis(x: ArrayLike, src: Any, dst: int) -> Any:
     """`x` with axis `src` at `dst`, the others in order."""
     if src == dst:
         return x
@@ -619,7 +623,7 @@ def move_axis(x: Any, src: Any, dst: int) -> Any:
     return transpose_p.bind(x, permutation=tuple(permutation))
 
 
-def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None = None
+def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst: int | None = None
           ) -> tuple[list[Any], int]:
     """Every operand with the mapped axis at `dst` (else where the first mapped one has it)."""
     dim = next(d for d in dims if d is not None) if dst is None else dst
@@ -627,7 +631,7 @@ def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None 
             for x, d in zip(args, dims, strict=True)], dim
 
 
-def zeros_of(aval: ShapedArray) -> Any:
+def zeros_of(aval: ShapedArray) -> ArrayLike:
     """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
     device does."""
     if is_float0(aval) and is_static(aval.shape):
@@ -640,12 +644,12 @@ def zeros_of(aval: ShapedArray) -> Any:
     return as_typed(tags.pvary(out, aval.vma), aval) if aval.tagged else out
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: Array) -> Array:
     """A number, or a program's constant, as an array; anything else as it is."""
     return broadcast_in_dim_p.bind(
         x, shape=(), broadcast_dimensions=(), sharding=None) if is_literal(x) else x
 
 
-def instantiate(tangent: Any) -> Any:
+def instantiate(tangent: ArrayLike | Zero) -> Any:
     """The tangent or cotangent as an array: zeros are made if it is symbolic."""
     return zeros_of(tangent.aval) if type(tangent) is Zero else tangent

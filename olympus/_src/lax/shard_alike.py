@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import T
+from ..base.typing import Array, T
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal
 from ..types.tree import explain_mismatch, tree_flatten
 from .shape import broadcast_axis, move_axis
@@ -24,21 +26,23 @@ class ShardAlike(Primitive):
     cells = staticmethod(reuse.same)
     multiple_results = True
 
-    def infer(self, x: Any, y: Any) -> list[Any]:
+    def infer(self, x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
         return [x, y]
 
-    def lower(self, b: Any, x: Any, y: Any) -> list[Any]:
+    def lower(self, b: Builder, x: IrValue, y: IrValue) -> list[IrValue]:
         b.group([x, y])
         return [x, y]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         return self.bind(*primals), _grouped(tangents)
 
-    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Array], *args: Linear) -> list[Cotangent]:
         return [ct if type(x) is Linear else None
                 for ct, x in zip(_grouped(cts), args, strict=True)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         dim = dims[1] if dims[0] is None else dims[0]
         assert dim is not None      # or there would be nothing to map
         return self.bind(*[

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base import lib
 from ..base.errors import ShardingTypeError
-from ..base.typing import PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
+from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import Tracer, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
 from ..types.memory import Space
@@ -29,6 +31,7 @@ from ..types.mesh import (
 from ..types.sharding import (
     NamedSharding,
     PartitionSpec,
+    ShardingLike,
     axes_of,
     entry_of,
     over_mesh_around,
@@ -49,14 +52,14 @@ class ShardingConstraint(Primitive):
 
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         demanded = sharding_in_types(params["sharding"], avals[0].ndim)
         return avals[0] if demanded is None else avals[0].update(sharding=demanded)
 
-    def infer(self, x: Any, *, sharding: Any) -> Any:
+    def infer(self, x: ShapedArray, *, sharding: object) -> Any:
         return x
 
-    def lower(self, b: Any, x: Any, *, sharding: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, sharding: Any) -> IrValue:
         if type(sharding) is lib.SingleDeviceSharding:
             b.module.use_devices((sharding._device,))
             return x
@@ -71,14 +74,15 @@ class ShardingConstraint(Primitive):
             b.module.constrained[out] = sharding
         return out
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, sharding: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, sharding: ShardingLike
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
 
-    def transpose(self, ct: Any, x: Any, *, sharding: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, sharding: ShardingLike) -> list[Cotangent]:
         return [self.bind(ct, sharding=sharding) if type(x) is Linear else None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, sharding: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             sharding: ShardingLike) -> tuple[Array, int | None]:
         (dim,) = dims
         assert dim is not None      # or there would be nothing to map
         if type(sharding) is not NamedSharding and axis.mesh_axis is not None:
@@ -99,7 +103,7 @@ class ShardingConstraint(Primitive):
         return self.bind(*args, sharding=sharding), dim
 
 
-def _divides(sharding: NamedSharding, aval: Any) -> bool:
+def _divides(sharding: NamedSharding, aval: ShapedArray) -> bool:
     """Whether all devices hold parts of one size."""
     try:
         sharding.check_compatible_aval(aval.shape)
@@ -122,7 +126,7 @@ class Deal(ShardingConstraint):
     transpose: Any = None
     vmap: Any = None
 
-    def lower(self, b: Any, x: Any, *, sharding: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, sharding: object) -> IrValue:
         b.module.reordered = True
         return super().lower(b, x, sharding=sharding)
 
@@ -138,13 +142,13 @@ class Reshard(Primitive):
 
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return avals[0].update(sharding=params["sharding"])
 
-    def infer(self, x: Any, *, sharding: NamedSharding) -> Any:
+    def infer(self, x: ShapedArray, *, sharding: NamedSharding) -> Any:
         return x
 
-    def lower(self, b: Any, x: Any, *, sharding: NamedSharding) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, sharding: NamedSharding) -> IrValue:
         if isinstance(sharding.mesh, Mesh):     # the type names it without its devices
             b.module.given.append(sharding.mesh)
         before, after = b.avals_in[0].sums[0], sharding.spec.unreduced
@@ -155,18 +159,18 @@ class Reshard(Primitive):
             x = b.spread(x, b.avals_out[0].update(sharding=whole))
         return x    # every result is cut as its type says
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, sharding: NamedSharding
-            ) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, sharding: NamedSharding
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
 
-    def transpose(self, ct: Any, x: Any, *, sharding: NamedSharding) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, sharding: NamedSharding) -> list[Array | None]:
         back = x.aval.sharding.of_cotangent()
         if isinstance(sharding.mesh, Mesh) and back.mesh == sharding.mesh.abstract_mesh:
             back = back.update(mesh=sharding.mesh)
         return [self.bind(ct, sharding=back)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             sharding: NamedSharding) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             sharding: NamedSharding) -> tuple[Array, int | None]:
         (x,), (dim,) = args, dims
         assert dim is not None      # or there would be nothing to map
         spec = [*sharding.spec] + [None] * (dim - len(sharding.spec))
@@ -175,7 +179,7 @@ class Reshard(Primitive):
         new = sharding.update(spec=sharding.spec.update(partitions=spec))
         return self.bind(x, sharding=new), dim
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         return {}
 
 
@@ -188,30 +192,31 @@ class DevicePut(Primitive):
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return super().inferred(avals, params).update(memory_space=params["target"])
 
-    def infer(self, x: Any, *, target: Space) -> Any:
+    def infer(self, x: ShapedArray, *, target: Space) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *, target: Space) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, target: Space) -> IrValue:
         return b.put_in_memory(x, target.value)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, target: Space) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, target: Space) -> list[Cotangent]:
         return [self.bind(ct, target=x.aval.memory_space) if type(x) is Linear else None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(*args, **params), dims[0]
 
 
 device_put_p = DevicePut("device_put")
 
 
-def move(x: Any, target: Space) -> Any:
+def move(x: Any, target: Space) -> Array:
     """`x`, in the memory space `target`."""
     return x if typeof(x).memory_space is target else device_put_p.bind(x, target=target)
 
@@ -247,7 +252,7 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
                            for leaf, entry in zip(leaves, entries, strict=True)])
 
 
-def _asserted(x: Any, sharding: Any) -> Any:
+def _asserted(x: Array, sharding: ShardingLike) -> Array:
     """`x`, constrained; along a mesh of explicit axes, whose types say it, it must be so already.
     """
     what = "with_sharding_constraint"
@@ -271,7 +276,7 @@ def _asserted(x: Any, sharding: Any) -> Any:
     return x
 
 
-def _cut_further(what: str, x: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
+def _cut_further(what: str, x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:
     """`x`, which explicit axes cut as its type says, cut along Auto axes of the same mesh, too."""
     entries = [*sharding.spec] + [None] * (aval.ndim - len(sharding.spec))
     merged = [entry if entry is PartitionSpec.UNCONSTRAINED and own is None else
@@ -313,7 +318,7 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
     return tree.unflatten([_resharded(x, s) for x, s in zip(leaves, entries, strict=True)])
 
 
-def _resharded(x: Any, given: Any) -> Any:
+def _resharded(x: Array, given: ShardingLike) -> Array:
     sharding, aval = given, typeof(x)
     if isinstance(given, PartitionSpec):
         sharding = over_mesh_around("reshard", given)
@@ -342,7 +347,7 @@ def _left_to_xla(mesh: Any) -> AbstractMesh:
     return _with_types(mesh, mesh.explicit_axes, AxisType.Auto)
 
 
-def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: Any) -> Any:
+def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: ArrayLike) -> Array:
     """`f(*operands)`, cut as demanded where types alone would leave it open.
 
     Operands that are cut are left to XLA within `f`: its operations are not asked.
@@ -378,7 +383,7 @@ def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: Any)
     return constrain(what, out, out_sharding)
 
 
-def as_typed(x: Any, aval: Any) -> Any:
+def as_typed(x: ArrayLike, aval: Any) -> Any:
     """`x`, where a type says, and cut so: a cotangent as its value."""
     if not aval.tagged:
         return x
@@ -391,7 +396,7 @@ def as_typed(x: Any, aval: Any) -> Any:
     return reshard_p.bind(x, sharding=aval.sharding)
 
 
-def _retyped(x: Any, mesh: AbstractMesh) -> Any:
+def _retyped(x: ArrayLike, mesh: AbstractMesh) -> Any:
     """`x` over a mesh of other axis types; cut as before along the axes that are explicit there."""
     aval = typeof(x)
     if not isinstance(aval, ShapedArray) or not aval.sharded or aval.sharding.mesh == mesh:
@@ -434,7 +439,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
 
     @wraps(f)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         where = kwargs.pop("out_sharding", None) if out_sharding is None else out_sharding
         if where is None:
             raise TypeError("auto_axes: out_sharding is None; a NamedSharding or a PartitionSpec "
@@ -478,7 +483,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
     @wraps(f)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         where = kwargs.pop("in_sharding", None) if in_sharding is None else in_sharding
         if where is None:
             raise TypeError("explicit_axes: in_sharding is None; a PartitionSpec or a NamedSharding"
@@ -494,7 +499,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
     return run
 
 
-def constrain(what: str, x: Any, sharding: Any, *, padded: bool = False) -> Any:
+def constrain(what: str, x: Any, sharding: ShardingLike, *, padded: bool = False) -> Any:
     """One array, spread as demanded; itself if `sharding` is None, or of an array of no mesh.
 
     `padded`: within programs XLA pads what Auto axes do not divide.
@@ -524,7 +529,7 @@ def constrain(what: str, x: Any, sharding: Any, *, padded: bool = False) -> Any:
     return move(x, space_of(sharding))
 
 
-def _over_devices(what: str, x: Any, sharding: Any) -> Any:
+def _over_devices(what: str, x: Any, sharding: ShardingLike) -> Any:
     """A sharding of a mesh without devices over the devices of an array's, unless one is around.
     """
     if not (type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)) or (
@@ -545,7 +550,7 @@ def _over_devices(what: str, x: Any, sharding: Any) -> Any:
     return sharding.update(mesh=x._sharding.mesh)
 
 
-def _check_shape(what: str, x: Any, sharding: Any, padded: bool) -> None:
+def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
     """ValueError unless a sharding fits, or what does not fit is padded."""
     padded = padded and type(sharding) is NamedSharding and (
         ctx.trace is not ThreadState.trace and not sharding.mesh.explicit_axes)

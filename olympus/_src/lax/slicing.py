@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
@@ -11,6 +11,7 @@ from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import is_array, is_literal, literal, typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -96,20 +97,20 @@ class Slice(Structural):
             sizes.append(strided_size(start, limit, step))
         return make_aval(tuple(sizes), x.dtype, x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *, start_indices: Dims,
-                 limit_indices: Dims, strides: Dims | None) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *, start_indices: Dims,
+                 limit_indices: Dims, strides: Dims | None) -> Params:
         return {"start_indices": (*start_indices, *[0] * len(element)),
                 "limit_indices": (*limit_indices, *element),
                 "strides": strides and (*strides, *[1] * len(element))}
 
-    def emit(self, b: Any, x: Any, *, start_indices: Dims, limit_indices: Dims,
-             strides: Dims | None) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, start_indices: Dims, limit_indices: Dims,
+             strides: Dims | None) -> IrValue:
         return b.op("stablehlo.slice", [x], {
             "start_indices": b.i64s(start_indices), "limit_indices": b.i64s(limit_indices),
             "strides": b.i64s(strides or (1,) * len(start_indices))})
 
-    def transpose(self, ct: Any, x: Any, *, start_indices: Dims, limit_indices: Dims,
-                  strides: Dims | None) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, start_indices: Dims, limit_indices: Dims,
+                  strides: Dims | None) -> list[Array | None]:
         shape, sizes = x.aval.shape, typeof(ct).shape
         steps = strides or (1,) * len(shape)
         config = tuple([
@@ -117,8 +118,8 @@ class Slice(Structural):
             for n, m, start, step in zip(shape, sizes, start_indices, steps, strict=True)])
         return [pad_p.bind(ct, literal(0, x.aval.dtype), padding_config=config)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             start_indices: Dims, limit_indices: Dims, strides: Dims | None) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, start_indices: Dims,
+             limit_indices: Dims, strides: Dims | None) -> tuple[Array, int | None]:
         dim = dims[0]
         return self.bind(args[0], start_indices=inserted(start_indices, dim, 0),
                          limit_indices=inserted(limit_indices, dim, axis.size),
@@ -225,19 +226,20 @@ class Pad(Primitive):
                              "required.")
         return make_aval(shape, x.dtype, x.weak_type and value.weak_type)
 
-    def lower(self, b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
+    def lower(self, b: Builder, x: IrValue, value: IrValue, *, padding_config: PaddingConfig
+              ) -> IrValue:
         low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return b.op("stablehlo.pad", [x, value], {
             "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
             "interior_padding": b.i64s(interior)})
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
-            padding_config: PaddingConfig) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
+            padding_config: PaddingConfig) -> tuple[Array, Tangent]:
         return (self.bind(*primals, padding_config=padding_config),
                 self.bind(*map(instantiate, tangents), padding_config=padding_config))
 
-    def transpose(self, ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, value: Array | Linear, *,
+                  padding_config: PaddingConfig) -> list[Cotangent]:
         x_ct = v_ct = None
         if type(x) is Linear:
             back = tuple([(-lo, -hi, 0) for lo, hi, _ in padding_config])
@@ -251,12 +253,12 @@ class Pad(Primitive):
             v_ct = reduce_sum(only, range(typeof(ct).ndim))
         return [x_ct, v_ct]
 
-    def _padded(self, shape: Dims, config: PaddingConfig) -> Any:
+    def _padded(self, shape: Dims, config: PaddingConfig) -> Array:
         """Mask of the elements that are padding."""
         inside = zeros_of(make_aval(shape, dtypes.as_dtype(bool)))
         return self.bind(inside, literal(True, dtypes.as_dtype(bool)), padding_config=config)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], *,
              padding_config: PaddingConfig) -> Any:
         (x, value), (dx, dv) = args, dims
         if dv is None:
@@ -292,7 +294,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     return pad_p.bind(operand, families.operand(padding_value, operand), padding_config=config)
 
 
-def _triple(axis: Any) -> tuple[Any, ...]:
+def _triple(axis: Sequence[int]) -> tuple[int, ...]:
     found = sequence(axis, "pad", "an entry of padding_config")
     if len(found) != 3:
         raise ValueError(f"pad: {axis!r} given as an entry of padding_config; (low, high, "
@@ -330,7 +332,7 @@ class Concatenate(Physical):
         shape = (*first.shape[:dimension], size, *first.shape[dimension + 1:])
         return make_aval(shape, first.dtype, all(a.weak_type for a in avals))
 
-    def emit(self, b: Any, *xs: Any, dimension: int) -> Any:
+    def emit(self, b: Builder, *xs: IrValue, dimension: int) -> IrValue:
         dtype = b.avals_out[0].dtype
         if b.platform == "cpu" and dtype in _TWO_BITS:
             raise TypeError(f"concatenate: operands of dtype {dtype} given on a CPU; 4 bits or "
@@ -338,11 +340,12 @@ class Concatenate(Physical):
                             "with astype.")
         return b.op("stablehlo.concatenate", xs, {"dimension": b.attr(f"{dimension} : i64")})
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, dimension: int
+            ) -> tuple[Array, Tangent]:
         return (self.bind(*primals, dimension=dimension),
                 self.bind(*map(instantiate, tangents), dimension=dimension))
 
-    def transpose(self, ct: Any, *xs: Any, dimension: int) -> list[Any]:
+    def transpose(self, ct: Array, *xs: Array | Linear, dimension: int) -> list[Cotangent]:
         cts, start = [], 0
         for x in xs:
             linear = type(x) is Linear
@@ -351,12 +354,12 @@ class Concatenate(Physical):
             start = stop
         return cts
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, dimension: int
+             ) -> tuple[Array, int | None]:
         xs, dim = align(axis, args, dims)
         return self.bind(*xs, dimension=dimension + (dimension >= dim)), dim
 
-    def by_groups(self, groups: Sequence[Sequence[Any]], *, dimension: int) -> Any:
+    def by_groups(self, groups: Sequence[Sequence[Any]], *, dimension: int) -> Array:
         return self.bind(*[self.bind(*xs, dimension=dimension) for xs in groups],
                          dimension=dimension)
 
@@ -380,7 +383,7 @@ class Split(Physical):
         return [make_aval((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type)
                 for n in sizes]
 
-    def emit(self, b: Any, x: Any, *, sizes: Dims, axis: int) -> Any:
+    def emit(self, b: Builder, x: IrValue, *, sizes: Dims, axis: int) -> list[IrValue]:
         shape, outs, at = b.avals_in[0].shape, [], 0
         for n, aval in zip(sizes, b.avals_out, strict=True):
             starts, limits = [0] * len(shape), list(shape)
@@ -391,14 +394,16 @@ class Split(Physical):
                 "strides": b.i64s((1,) * len(shape))}, aval))
         return outs
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Dims, axis: int) -> list[Any]:
+    def transpose(self, cts: Sequence[Array], x: Linear, *, sizes: Dims, axis: int
+                  ) -> list[Array | None]:
         return [concatenate_p.bind(*map(instantiate, cts), dimension=axis)]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: Dims,
-             axis: int) -> Any:
+    def vmap(self, axis_: Axis, args: Sequence[Array], dims: Sequence[int], *, sizes: Dims,
+             axis: int) -> tuple[list[Array], list[int | None]]:
         dim = dims[0]
         return self.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)
 
@@ -468,24 +473,24 @@ class DynamicSlice(Physical):
                             "smaller ones, or pad the operand.")
         return make_aval(slice_sizes, x.dtype, x.weak_type)
 
-    def physical(self, element: Dims, avals: Sequence[Any], *, slice_sizes: Dims
-                 ) -> dict[str, Any]:
+    def physical(self, element: Dims, avals: Sequence[ShapedArray], *, slice_sizes: Dims) -> Params:
         return {"slice_sizes": (*slice_sizes, *element)}
 
-    def emit(self, b: Any, x: Any, *starts: Any, slice_sizes: Dims) -> Any:
+    def emit(self, b: Builder, x: IrValue, *starts: IrValue, slice_sizes: Dims) -> IrValue:
         return b.op("stablehlo.dynamic_slice", [x, *_padded_starts(b, starts, len(slice_sizes), 1)],
                     {"slice_sizes": b.i64s(slice_sizes)})
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, slice_sizes: Dims
+            ) -> tuple[Array, Tangent]:
         x, *starts = primals
         return (self.bind(x, *starts, slice_sizes=slice_sizes),
                 self.bind(tangents[0], *starts, slice_sizes=slice_sizes))
 
-    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *starts: Array, slice_sizes: Dims) -> list[Cotangent]:
         return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], *,
              slice_sizes: Dims) -> Any:
         (x, *starts), (dx, *ds) = args, dims
         if all(d is None for d in ds):
@@ -515,16 +520,17 @@ class DynamicUpdateSlice(Physical):
                             "of the operand's dtype and rank, not larger on any axis, is required.")
         return x.update(weak_type=False)
 
-    def emit(self, b: Any, x: Any, update: Any, *starts: Any) -> Any:
+    def emit(self, b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> IrValue:
         padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
         return b.op("stablehlo.dynamic_update_slice", [x, update, *padded])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         x, update, *starts = primals
         return (self.bind(x, update, *starts),
                 self.bind(instantiate(tangents[0]), instantiate(tangents[1]), *starts))
 
-    def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Array | Linear, update: Linear, *starts: ArrayLike
+                  ) -> Sequence[Cotangent]:
         aval = update.aval if type(update) is Linear else typeof(update)
         zeros = zeros_of(aval.to_cotangent_aval()) if type(x) is Linear else None
         return [
@@ -532,7 +538,8 @@ class DynamicUpdateSlice(Physical):
             dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
             if type(update) is Linear else None, *[None] * len(starts)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int | None]:
         (x, update, *starts), (dx, du, *ds) = args, dims
         if all(d is None for d in ds):
             (x, update), _ = align(axis, (x, update), (dx, du), 0)
@@ -558,25 +565,26 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
                         "scalars of one dtype are required; convert them with astype.")
 
 
-def _padded_starts(b: Any, starts: Sequence[Any], ndim: int, first: int) -> list[Any]:
+def _padded_starts(b: Builder, starts: Sequence[IrValue], ndim: int, first: int) -> list[IrValue]:
     """The starts, and zeros for the trailing axes of typed keys."""
     more = ndim - len(starts)
     return [*starts, *[b.scalar(0, b.avals_in[first].dtype) if starts else
                        b.scalar(0, dtypes.as_dtype("int32"))] * more]
 
 
-def _zero_like(starts: Sequence[Any]) -> Any:
+def _zero_like(starts: Sequence[ArrayLike]) -> Array:
     return literal(0, typeof(starts[0]).dtype if starts else dtypes.as_dtype("int32"))
 
 
-def _stack_starts(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _stack_starts(axis: Axis, starts: Sequence[Array], dims: Sequence[int | None]) -> Array:
     """The starts of all mapped elements: integers[axis.size, len(starts)]."""
     columns = [reshape(broadcast_axis(s, axis.size, 0) if d is None else s, (axis.size, 1))
                for s, d in zip(starts, dims, strict=True)]
     return concatenate(columns, 1)
 
 
-def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[bool]) -> list[Any]:
+def _starts(name: str, operand: ArrayLike, indices: Any, negative: bool | Sequence[bool]
+            ) -> list[Array]:
     """Start indices as scalars of one integer dtype, negative ones counted from the end."""
     shape = typeof(operand).shape
     if not isinstance(indices, (list, tuple)):
@@ -609,7 +617,7 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives, strict=True)]
 
 
-def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
+def _start(index: ArrayLike, size: int, dtype: Any, wrap: bool) -> Any:
     if is_literal(index):
         given: Any = getattr(index, "val", index)
         limits = dtypes.iinfo(dtype)
@@ -651,7 +659,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
                                 slice_sizes=canonical_shape(slice_sizes, "dynamic_slice"))
 
 
-def _along(ndim: int, axis: int, index: Any) -> list[Any]:
+def _along(ndim: int, axis: int, index: ArrayLike) -> list[ArrayLike]:
     starts: list[Any] = [0] * ndim
     starts[axis] = index
     return starts
@@ -804,7 +812,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     return gather(src, indices, numbers, sizes)
 
 
-def _wrapped(index: Any, size: int) -> Any:
+def _wrapped(index: ArrayLike, size: int) -> Array:
     """The index modulo the size, as Python's % has it."""
     dtype = typeof(index).dtype
     rest = rem(index, literal(size, dtype))

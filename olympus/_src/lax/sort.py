@@ -16,6 +16,7 @@ from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.memory import Space
@@ -95,7 +96,7 @@ class Sort(Primitive):
             "dimension": b.attr(f"{dimension} : i64"),
             "is_stable": b.attr("true" if is_stable else "false")}, regions=1)
 
-        def less(*args: Any) -> list[Any]:
+        def less(*args: IrValue) -> list[IrValue]:
             pairs = [pair for i in range(num_keys)
                      for pair in _parts(b, args[2 * i], args[2 * i + 1], scalars[i])]
             return [_lexicographic(b, pairs)]
@@ -103,7 +104,7 @@ class Sort(Primitive):
         b.region(op, 0, [b.type(a) for a in scalars for _ in range(2)], less)
         return list(op.results)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, dimension: int,
             is_stable: bool, num_keys: int) -> Any:
         places = broadcasted_iota(UINT32, typeof(primals[0]).shape, dimension)
         *outs, order = self.bind(*primals, places, dimension=dimension, is_stable=is_stable,
@@ -112,15 +113,15 @@ class Sort(Primitive):
         return outs, [t if type(t) is Zero or empty else take_along(t, order, dimension)
                       for t in tangents]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int,
-             is_stable: bool, num_keys: int) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, dimension: int,
+             is_stable: bool, num_keys: int) -> tuple[list[Array], list[int | None]]:
         xs, dim = align(axis, args, dims)
         outs = self.bind(*xs, dimension=dimension + (dimension >= dim), is_stable=is_stable,
                          num_keys=num_keys)
         return outs, [dim] * len(outs)
 
 
-def _parts(b: Any, x: Any, y: Any, aval: ShapedArray) -> list[tuple[Any, Any, str]]:
+def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[Any, Any, str]]:
     """The real pairs to compare for one pair of keys, with the comparison's kind."""
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "c":
@@ -132,7 +133,7 @@ def _parts(b: Any, x: Any, y: Any, aval: ShapedArray) -> list[tuple[Any, Any, st
     return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
 
 
-def _canonical(b: Any, x: Any, aval: ShapedArray) -> Any:
+def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
     """One zero and one NaN, so that the total order of floats has them where they belong."""
     flag = make_aval((), BOOL)
     zero, nan = b.scalar(0.0, aval.dtype), b.scalar(float("nan"), aval.dtype)
@@ -140,7 +141,7 @@ def _canonical(b: Any, x: Any, aval: ShapedArray) -> Any:
     return b.op("stablehlo.select", [b.compare("NE", x, x, "FLOAT", flag), nan, x], None, aval)
 
 
-def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+def _lexicographic(b: Builder, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
     """x1 < y1, or equal and x2 < y2, or …"""
     flag = make_aval((), BOOL)
     result = None
@@ -164,7 +165,7 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
 _WORD = 64
 
 
-def _may_sort_words(b: Any, axis: int) -> bool:
+def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
     return (b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
@@ -175,7 +176,7 @@ def _key_bits(dtype: np.dtype) -> int:
     return 1 if kind == "b" else max(bits, 32) if kind == "f" else bits
 
 
-def _by_words(*xs: Any, dimension: int, num_keys: int) -> list[Any]:
+def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     """The operands in the order of the keys, sorted word by word from the lowest on."""
     shape = typeof(xs[0]).shape
     below, order = bit_length(shape[dimension]), None
@@ -190,7 +191,7 @@ def _by_words(*xs: Any, dimension: int, num_keys: int) -> list[Any]:
     return [take_along(x, order, dimension) for x in xs]
 
 
-def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Any]:
+def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Array]:
     """The bits of all keys as words of `room` bits, the lowest first."""
     words: list[Any] = []
     used = room
@@ -204,7 +205,7 @@ def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Any]:
     return words
 
 
-def _keys(x: Any) -> list[tuple[Any, int]]:
+def _keys(x: ArrayLike) -> list[tuple[Any, int]]:
     """Unsigned integers that are in the order of the elements, with their numbers of bits."""
     dtype = typeof(x).dtype
     kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
@@ -217,7 +218,7 @@ def _keys(x: Any) -> list[tuple[Any, int]]:
     return [(_converted(x, UINT64), bits)]
 
 
-def _float_key(x: Any) -> Any:
+def _float_key(x: ArrayLike) -> Array:
     """By the bits: arithmetic would take subnormal numbers for zeros. Both zeros have one key."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)
@@ -284,7 +285,7 @@ class TopK(Primitive):
         shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
-    def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
         aval = b.avals_in[0]
         if aval.dtype != FLOAT32 and _may_sort_words(b, axis):  # XLA:CPU sorts all of others
             return b.by_rule(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
@@ -299,17 +300,18 @@ class TopK(Primitive):
                             avals=[values.update(dtype=FLOAT32), indices]).results
         return [b.convert(out, values), places]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, k: int, axis: int
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         values, indices = self.bind(*primals, k=k, axis=axis)
         return [values, indices], [take_along(tangents[0], indices, axis),
                                    Zero(typeof(indices).to_tangent_aval())]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, k: int,
-             axis: int) -> Any:
+    def vmap(self, axis_: Axis, args: Sequence[Array], dims: Sequence[int], *, k: int, axis: int
+             ) -> tuple[list[Array], list[int | None]]:
         return self.bind(move_axis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
 
 
-def _by_rank(x: Any, *, k: int, axis: int) -> list[Any]:
+def _by_rank(x: ArrayLike, *, k: int, axis: int) -> Sequence[Array]:
     """`top_k` of what float32 holds as float32, and of the rest by sorting."""
     rank, shape = _rank(x), typeof(x).shape
     if dtypes.itemsize_bits(typeof(x).dtype) < 32:
@@ -321,7 +323,7 @@ def _by_rank(x: Any, *, k: int, axis: int) -> list[Any]:
     return [take_along(x, order, axis), order]
 
 
-def _rank(x: Any) -> Any:
+def _rank(x: ArrayLike) -> Any:
     """Numbers in the total order of the elements: those themselves, or the bits of floats."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)

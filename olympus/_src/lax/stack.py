@@ -9,6 +9,7 @@ from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Tangent
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
 from .shape import align, expand_dims, inserted, instantiate, shifted
@@ -31,22 +32,24 @@ class Stack(Primitive):
         return make_aval(inserted(first.shape, axis, len(avals)), first.dtype,
                          all(a.weak_type for a in avals))
 
-    def lower(self, b: Any, *xs: Any, axis: int) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, axis: int) -> IrValue:
         return b.inline(lambda *ys: concatenate([expand_dims(y, (axis,)) for y in ys], axis), *xs)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axis: int
+            ) -> tuple[Array, Tangent]:
         return (self.bind(*primals, axis=axis),
                 self.bind(*map(instantiate, tangents), axis=axis))
 
-    def transpose(self, ct: Any, *xs: Any, axis: int) -> list[Any]:
+    def transpose(self, ct: Array, *xs: Linear, axis: int) -> list[Cotangent]:
         return [y if type(x) is Linear else None
                 for x, y in zip(xs, unstack_p.bind(ct, axis=axis), strict=True)]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
+    def vmap(self, axis_: Axis, args: Sequence[Array], dims: Sequence[int], *, axis: int
+             ) -> tuple[Array, int | None]:
         xs, _ = align(axis_, args, dims, 0)
         return self.bind(*xs, axis=axis + 1), 0
 
-    def by_groups(self, groups: Sequence[Sequence[Any]], *, axis: int) -> Any:
+    def by_groups(self, groups: Sequence[Sequence[Any]], *, axis: int) -> Array:
         return concatenate([self.bind(*xs, axis=axis) for xs in groups], axis)
 
 
@@ -62,17 +65,19 @@ class Unstack(Primitive):
         count = static_int(x.shape[axis], "unstack", "size")
         return [make_aval(shape, x.dtype, x.weak_type)] * count
 
-    def lower(self, b: Any, x: Any, *, axis: int) -> list[Any]:
+    def lower(self, b: Builder, x: IrValue, *, axis: int) -> list[IrValue]:
         return b.inline(lambda y: [index_in_dim(y, i, axis, False)
                                    for i in range(len(b.avals_out))], x)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, axis: int
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)
 
-    def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], x: Linear, *, axis: int) -> list[Array | None]:
         return [stack_p.bind(*map(instantiate, cts), axis=axis)]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
+    def vmap(self, axis_: Axis, args: Sequence[Array], dims: Sequence[int], *, axis: int
+             ) -> tuple[list[Array], list[int | None]]:
         dim = dims[0]
         moved, = shifted((axis,), dim)
         outs = self.bind(args[0], axis=moved)

@@ -7,7 +7,7 @@ implementation ignore it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from . import arithmetic
-from .accuracy import AccuracyLike
+from .accuracy import AccuracyLike, AccuracyMode
 from .arithmetic import div, integer_pow, mul, neg, over_real, sign, square, sub
 from .bits import bitwise_or
 from .comparison import eq, select
@@ -77,14 +78,14 @@ cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
 class Pow(Elementwise):
     """x to the power y, which has the dtype of x or is an integer."""
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         x, y = avals
         check_dtypes(self.name, (x,), INEXACT)
         if not dtypes.is_integer(y.dtype):
             check_dtypes(self.name, avals, INEXACT)
         return make_aval(full_shape(self.name, avals), x.dtype, x.weak_type and y.weak_type)
 
-    def lower(self, b: Any, *xs: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         x, y = b.expand(xs)
         if b.avals_in[1].dtype != b.avals_in[0].dtype:
             y = b.convert(y, b.avals_out[0])
@@ -93,7 +94,7 @@ class Pow(Elementwise):
             aval.dtype) else out
 
 
-def _pow_base(t: Any, z: Any, x: Any, y: Any) -> Any:
+def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array:
     """t · y xʸ⁻¹, which is 0 where y is 0, also at x = 0."""
     base = typeof(x)
     exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
@@ -103,7 +104,7 @@ def _pow_base(t: Any, z: Any, x: Any, y: Any) -> Any:
     return mul(t, mul(exponent, pow(x, lower)))
 
 
-def _pow_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
+def _pow_exponent(t: Array, z: Array, x: Array, y: Array) -> Array:
     """t · xʸ log x, which is 0 at x = 0."""
     return mul(t, mul(log(select(eq(x, 0), operand(1, x), x)), z))
 
@@ -180,7 +181,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 class Exp2(Elementwise):
     """2 to the power x, exact for integers; a wanted accuracy is that of `exponential`."""
 
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         aval = b.avals_out[0]
         if accuracy is None and not dtypes.is_complex(aval.dtype):
             return b.op("stablehlo.power", [b.full(aval, 2), x])
@@ -190,7 +191,7 @@ class Exp2(Elementwise):
 class Log2(Elementwise):
     """log(x) / log(2)."""
 
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         return b.inline(lambda x: over_real(log(x, accuracy=accuracy), _LN2), x)
 
 
@@ -202,13 +203,13 @@ class Log1p(MendedElementwise):
         super().__init__(name, op, mend, *partials)
         self.double = double
 
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+    def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         if b.platform == "cpu" and accuracy is None and b.avals_out[0].dtype == np.float64:
             return b.inline(self.double, x)
         return super().lower(b, x, accuracy=accuracy)
 
 
-def _log1p(x: Any) -> Any:
+def _log1p(x: Array) -> Array:
     """Kahan's log(u) x / (u - 1) with u = 1 + x rounded: both quotients err alike.
 
     Goldberg (1991), What every computer scientist should know about floating-point arithmetic, ACM
@@ -220,7 +221,7 @@ def _log1p(x: Any) -> Any:
     return select(whole, x, mul(log(u), div(x, d)))
 
 
-def _atanh(x: Any) -> Any:
+def _atanh(x: Array) -> Array:
     """sign(x) log1p(2|x| / (1 - |x|)) / 2."""
     y = arithmetic.abs(x)
     return mul(mul(0.5, sign(x)), _log1p(div(mul(2.0, y), sub(1.0, y))))
@@ -337,12 +338,12 @@ def logistic(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
 # Trigonometric and hyperbolic functions ----------------------------------------------------------
 
-def _rsqrt_product(x: Any, a: float, b: float) -> Any:
+def _rsqrt_product(x: Array, a: float, b: float) -> Array:
     """1 / (sqrt(a + x) sqrt(b + x)) on the principal branches."""
     return mul(rsqrt(add(x, a)), rsqrt(add(x, b)))
 
 
-def _asin_slope(x: Any) -> Any:
+def _asin_slope(x: Array) -> Array:
     """1 / (sqrt(1 - x) sqrt(1 + x)): no cancellation near 1, right on the branch cuts."""
     if dtypes.is_complex(typeof(x).dtype):      # 1 - x has the imaginary part 0 on both sides
         return mul(rsqrt(neg(sub(x, 1.0))), rsqrt(sub(x, -1.0)))

@@ -9,13 +9,15 @@ work, and padding is chosen by no window that holds an element.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ..base.typing import Array, DType
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
@@ -42,7 +44,8 @@ class WindowExtremum(WindowReduction):
         super().__init__(name, choose, identity, "biufc")
         self.select = select
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x,), (t,) = primals, tangents
         return self.bind(x, **params), select_and_gather_add_p.bind(
             t, x, select_prim=self.select, **params)
@@ -54,15 +57,15 @@ class WindowPlace(Primitive):
     # Lowering alone makes it; flat indices count all elements: the selections are mapped before.
     jvp = transpose = vmap = None
 
-    def infer(self, x: ShapedArray, *, select_prim: Any, **params: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, select_prim: Primitive, **params: Any) -> ShapedArray:
         return make_aval(windowed_shape(x.shape, **params), _place_dtype(x))
 
-    def lower(self, b: Any, x: Any, *, select_prim: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, select_prim: Primitive, **params: Any) -> IrValue:
         aval, dtype = b.avals_in[0], b.avals_out[0].dtype
         choose, identity = _CHOICES[select_prim]
         value, place = make_aval((), aval.dtype), make_aval((), dtype)
 
-        def pick(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+        def pick(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
             best = choose(x, y)
             at_x, at_y = [bitwise_or(eq(v, best), ne(v, v)) for v in (x, y)]
             first = bitwise_and(at_x, bitwise_or(bitwise_not(at_y), lt(i, j)))
@@ -79,7 +82,7 @@ class WindowPlace(Primitive):
             lambda *args: b.call_inline(body, args), **params)[1]
 
 
-def _place_dtype(x: ShapedArray) -> Any:
+def _place_dtype(x: ShapedArray) -> DType:
     return INT64 if exceeds(prod(x.shape), 2**31 - 1) else INT32
 
 
@@ -89,15 +92,15 @@ class Selection(Primitive, abstract=True):
     flat_in = (1,)
     spread = staticmethod(tags.elementwise)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         (x, operand), (t, _) = primals, tangents
         out = self.bind(x, operand, **params)
         if type(t) is Zero:
             return out, Zero(typeof(out).to_tangent_aval())
         return out, self.bind(t, operand, **params)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, select_prim: Any,
-             **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
+             select_prim: Primitive, **params: Hashable) -> tuple[Array, int | None]:
         (x, operand), dim = align(axis, args, dims, 0)
         return self.bind(x, operand, select_prim=select_prim, **windows_on_axis(0, params)), dim
 
@@ -111,42 +114,44 @@ class Selection(Primitive, abstract=True):
 class SelectAndGatherAdd(Selection):
     """tangents at the place of each window's extremum of the operand; 0 for windows of padding."""
 
-    def infer(self, tangents: ShapedArray, operand: ShapedArray, *, select_prim: Any,
+    def infer(self, tangents: ShapedArray, operand: ShapedArray, *, select_prim: Primitive,
               **params: Any) -> ShapedArray:
         self.check(operand.shape, tangents, operand)
         return make_aval(windowed_shape(operand.shape, **params), tangents.dtype,
                          tangents.weak_type)
 
-    def lower(self, b: Any, tangents: Any, operand: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, tangents: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
         return _untyped(b, _read_places, (tangents, operand), params)
 
-    def transpose(self, ct: Any, tangents: Any, operand: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, tangents: Linear, operand: Array, **params: Hashable
+                  ) -> list[Cotangent]:
         return [select_and_scatter_add_p.bind(ct, operand, **params), None]
 
 
 class SelectAndScatterAdd(Selection):
     """Zeros like the operand, each window's source added at the place of its extremum."""
 
-    def infer(self, source: ShapedArray, operand: ShapedArray, *, select_prim: Any,
+    def infer(self, source: ShapedArray, operand: ShapedArray, *, select_prim: Primitive,
               **params: Any) -> ShapedArray:
         self.check(windowed_shape(operand.shape, **params), source, operand)
         return make_aval(operand.shape, source.dtype, source.weak_type)
 
-    def lower(self, b: Any, source: Any, operand: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, source: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
         return _untyped(b, _add_at_places, (source, operand), params)
 
-    def transpose(self, ct: Any, source: Any, operand: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, source: Linear, operand: Array, **params: Hashable
+                  ) -> list[Cotangent]:
         return [select_and_gather_add_p.bind(ct, operand, **params), None]
 
 
-def _untyped(b: Any, fun: Callable[..., Any], xs: Sequence[Any], params: dict[str, Any]) -> Any:
+def _untyped(b: Builder, fun: Callable[..., Any], xs: Sequence[IrValue], params: Params) -> IrValue:
     """The equation by a function of arrays, within which XLA chooses how they are cut."""
     with use_abstract_mesh(NO_MESH):
         return b.by_rule(functools.partial(fun, **params), xs,
                          [a.update(sharding=None) for a in b.avals_in])[0]
 
 
-def _read_places(tangents: Any, operand: Any, **params: Any) -> Any:
+def _read_places(tangents: Array, operand: Array, **params: Hashable) -> Any:
     places = window_place_p.bind(operand, **params)
     aval = typeof(tangents)
     if not prod(aval.shape):
@@ -156,7 +161,7 @@ def _read_places(tangents: Any, operand: Any, **params: Any) -> Any:
                   mode="fill", fill_value=0)
 
 
-def _add_at_places(source: Any, operand: Any, **params: Any) -> Any:
+def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
     places = window_place_p.bind(operand, **params)
     aval = typeof(operand)
     zeros = zeros_of(make_aval((prod(aval.shape),), typeof(source).dtype))

@@ -7,13 +7,15 @@ transpose of a windowed sum is one again, with base dilation and strides exchang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any
 
+from ..base.typing import Array
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     SymbolicDim,
@@ -109,11 +111,11 @@ def window_params(name: str, shape: Dims, window_dimensions: Sequence[int],
             "window_dilation": spread}
 
 
-def _amount(value: Any) -> Any:
+def _amount(value: int) -> int:
     return value if isinstance(value, SymbolicDim) else index(value)
 
 
-def canonical_pads(name: str, padding: Any, shape: Sequence[int]) -> Pairs:
+def canonical_pads(name: str, padding: Sequence[Sequence[int]], shape: Sequence[int]) -> Pairs:
     """Pairs of ints, one per axis."""
     try:
         pads = tuple([(_amount(low), _amount(high)) for low, high in padding])
@@ -145,8 +147,8 @@ def windows_on_axis(dim: int, params: Params) -> Params:
 
 def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[ShapedArray],
                  combine: Callable[..., Sequence[Any]], *, window_dimensions: Dims,
-                 window_strides: Dims, padding: Pairs, base_dilation: Dims, window_dilation: Dims,
-                 ) -> list[Any]:
+                 window_strides: Dims, padding: Pairs, base_dilation: Dims, window_dilation: Dims
+                 ) -> list[IrValue]:
     """Emit stablehlo.reduce_window of several operands.
 
     Args:
@@ -187,8 +189,9 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
     return list(op.results)
 
 
-def _padded(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[ShapedArray],
-            padding: Pairs, dilation: Dims) -> tuple[list[Any], ShapedArray]:
+def _padded(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
+            avals: Sequence[ShapedArray], padding: Pairs, dilation: Dims
+            ) -> tuple[list[Any], ShapedArray]:
     """Operands with their padding and what dilation puts between elements; the aval of one."""
     sizes = tuple([dilated(n, base) + low + high for n, base, (low, high) in zip(
         avals[0].shape, dilation, padding, strict=True)])
@@ -200,8 +203,8 @@ def _padded(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[Sha
             for x, init, a in zip(xs, inits, avals, strict=True)], aval
 
 
-def _cropped(b: Any, xs: Sequence[Any], avals: Sequence[ShapedArray],
-             cuts: Sequence[Sequence[int]]) -> list[Any]:
+def _cropped(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray],
+             cuts: Sequence[Sequence[int]]) -> list[IrValue]:
     """Operands without so many elements (low, high) per axis, which negative padding cuts off.
 
     XLA's simplifier (jaxlib 0.10.2) aborts the process on some windows with negative padding.
@@ -229,7 +232,7 @@ class WindowReduction(Primitive, abstract=True):
         check_kind(self.name, x, self.kinds)
         return make_aval(windowed_shape(x.shape, **params), x.dtype)
 
-    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
         aval = b.avals_in[0]
         scalar = make_aval((), aval.dtype)
         body = b.module.combiner(self.combine, scalar)
@@ -237,18 +240,20 @@ class WindowReduction(Primitive, abstract=True):
         return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
                             **params)[0]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(args[0], **windows_on_axis(dims[0], params)), dims[0]
 
 
 class ReduceWindowSum(WindowReduction):
     """The sum of every window: linear."""
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, window_dimensions: Dims, window_strides: Dims,
-                  padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, window_dimensions: Dims, window_strides: Dims,
+                  padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Array | None]:
         pads = []
         for n, out, w, s, (low, _), base, spread in zip(
                 x.aval.shape, typeof(ct).shape, window_dimensions, window_strides, padding,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..control.bodies import (
     aval_error,
     check_callable,
@@ -60,7 +60,7 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
         raise ValueError("associative_scan: Array inputs to associative_scan must have the same "
                          f"first dimension: sizes along axis {axis} differ ({shown}).")
 
-    def combine(xs: list[Any], ys: list[Any]) -> list[Any]:
+    def combine(xs: list[Array], ys: list[Array]) -> list[Array]:
         out, found = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
         if found != tree:
             raise structure_error("associative_scan", tree, found,
@@ -79,13 +79,13 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
     return tree_unflatten(tree, out)
 
 
-def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any],
-              axes: list[int]) -> list[Any]:
+def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Array], axes: list[int]
+              ) -> list[Array]:
     n = scanned_size(typeof(xs[0]).shape[axes[0]])
     if n < 2:
         return xs
 
-    def cut(values: list[Any], start: int, stop: int | None = None, step: int = 1) -> list[Any]:
+    def cut(values: list[Array], start: int, stop: int | None = None, step: int = 1) -> list[Array]:
         return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes, strict=True)]
 
     #   xs      x0   x1   x2   x3   x4

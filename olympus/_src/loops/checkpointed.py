@@ -10,12 +10,13 @@ r times again.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, merged
 from ..control.cond import cond
 from ..control.groups import Loop
@@ -25,8 +26,10 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Higher, Linear
 from ..core.staging import stage
 from ..core.trace import literal
+from ..core.typing import Builder, Cotangent, IrValue, Tangent
 from ..interpreters.batching import batch_flat
 from ..interpreters.dce import dce_closed
+from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, sub
@@ -43,15 +46,15 @@ INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> Array:
     return literal(value, INT, False)
 
 
 class CheckpointedWhile(While):
     """params: those of while, and checkpoints: how many carries reverse mode stores."""
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
+                     **params: Any) -> Sequence[Array]:
         # Where the condition reads an unknown, or an operand is changed in place, the loop cannot
         # be counted first: it stays one loop, which has no transpose.
         known, uk = self.known_loop(args, unknown, params)
@@ -64,20 +67,22 @@ class CheckpointedWhile(While):
             "checkpoints": params["checkpoints"]})
         return merged(uk, compress(whole, uk), out)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+                  ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: transposed with a condition that reads what it is linear in; a number of "
             "iterations that does not depend on that is required; use vjp instead.")
 
-    def _counting(self, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
-                  body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    def _counting(self, *args: ArrayLike, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
+                  body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable
+                  ) -> list[Array]:
         """Run the loop with the number of iterations as one carry more, in front."""
         nc, nb = cond_nconsts, body_nconsts
 
-        def cond_body(*xs: Any) -> list[Any]:
+        def cond_body(*xs: Array) -> list[Array]:
             return eval_closed(cond_olympuspr, *xs[:nc], *xs[nc + 1:])
 
-        def step(*xs: Any) -> list[Any]:
+        def step(*xs: Array) -> list[Any]:
             return [add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
 
         c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
@@ -98,13 +103,13 @@ class CountedWhile(Loop):
     # has unread results at each level: to look for what they need would enter all levels from each.
     depends, dce = Higher.depends, Higher.dce
 
-    def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
-                  checkpoints: int) -> list[Any]:
+    def _as_while(self, n: Array, *args: ArrayLike, olympuspr: ClosedOlympuspr, num_consts: int,
+                  checkpoints: int) -> list[Array]:
         avals = [INDEX, *olympuspr.in_avals[num_consts:]]
         test = olympuspr.derived(("below", num_consts), lambda: stage(
             lambda n, i, *carry: [lt(i, n)], [INDEX, *avals]))
 
-        def step(*xs: Any) -> list[Any]:
+        def step(*xs: Array) -> list[Any]:
             consts, (i,), carry = cut(xs, num_consts, 1)
             return [add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
 
@@ -113,24 +118,24 @@ class CountedWhile(Loop):
         return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
                             cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
 
-    def step_through(self, run: Callable[..., list[Any]], n: Any, *args: Any,
-                     olympuspr: ClosedOlympuspr, num_consts: int, **params: Any) -> None:
+    def step_through(self, run: Callable[..., list[Any]], n: Any, *args: PyTree,
+                     olympuspr: ClosedOlympuspr, num_consts: int, **params: Hashable) -> None:
         consts, carry = cut(args, num_consts)
         for _ in range(int(n)):
             carry = run(olympuspr, *consts, *carry)
 
-    def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, **params: Hashable) -> Sequence[IrValue]:
         return b.traced(functools.partial(self._as_while, **params), args, b.avals_in)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         # Elements differ in their number of iterations: that takes a while loop.
         if dims[0] is not None:
             return batch_flat(functools.partial(self._as_while, **params), axis, args, dims)
         return super().vmap(axis, args, dims, **params)
 
-    def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
-                  num_consts: int, checkpoints: int) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], n: Array, *args: Array | Linear,
+                  olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> list[Cotangent]:
         linear = tuple(type(a) is Linear for a in args)
         back, lin_carry = olympuspr.derived(
             ("walk back", linear, num_consts, checkpoints),
@@ -162,13 +167,14 @@ class CountedWhile(Loop):
         avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
         acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
 
-        def whole(n: Any, *values: Any) -> list[Any]:
+        def whole(n: Array, *values: Array) -> Sequence[Array]:
             consts, state, ct = cut(values, num_known, num_state)
 
-            def advance(state: Sequence[Any]) -> list[Any]:
+            def advance(state: Sequence[Array]) -> Sequence[Array]:
                 return eval_closed(forward, *consts, *state)
 
-            def take_back(state: Sequence[Any], acc: Sequence[Any], ct: Sequence[Any]) -> Any:
+            def take_back(state: Sequence[Array], acc: Sequence[Array], ct: Sequence[Array]
+                          ) -> tuple[list[Array], list[Array]]:
                 known = [*consts, *state]
                 computed = eval_closed(split.known, *known)[num_state:]
                 out = eval_closed(back, *split.residual_values(known, computed), *ct)
@@ -187,9 +193,9 @@ checkpointed_while_p = CheckpointedWhile("checkpointed_while")
 counted_while_p = CountedWhile("counted_while")
 
 
-def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
+def walk_back(n: ArrayLike, start: Sequence[Array], acc: Any, ct: Sequence[Array],
               advance: Callable[[Any], Any], take_back: Callable[[Any, Any, Any], Any],
-              checkpoints: int) -> tuple[Any, Any]:
+              checkpoints: int) -> tuple[list[Array], list[Array]]:
     """Undo iterations n - 1, …, 0 with `take_back(state before it, acc, ct) -> acc, ct`.
 
     The stored states are a stack: `where` holds the iterations that they precede.
@@ -200,7 +206,7 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
         checkpointed_while_p.bind, checkpoints=checkpoints))
     # No known state: an iteration is undone without knowing where it was.
     if not start:
-        def undo(loop: Any) -> Any:
+        def undo(loop: Any) -> object:
             t, acc, ct = loop
             return (sub(t, _int(1)), *take_back([], acc, ct))
 
@@ -243,7 +249,7 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
     return while_loop(lambda loop: ge(loop[0], _int(0)), round_, init)[4:]
 
 
-def stride(distance: Any, free: Any) -> Any:
+def stride(distance: Array, free: Array) -> Array:
     """How many iterations ahead the next state is stored, with `free` places for states left.
 
     With c = free + 1 stored states, of which one is at the start, C(c + r, c) iterations can be
@@ -263,7 +269,7 @@ def stride(distance: Any, free: Any) -> Any:
 
     #   reach   C(c + r, c): the most that r does       before   C(c + r - 1, c): the same of r - 1
     #   behind  C(c + r - 2, c - 1): the least that is left for the part behind the new state
-    def grow(loop: Any) -> Any:
+    def grow(loop: Sequence[Array]) -> tuple[Array, Array, Array]:
         r, reach, _ = loop
         r = add(r, number(1.0))
         return r, div(mul(reach, add(c, r)), r), reach

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import api_boundary
-from ..base.typing import PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core import tags
@@ -22,6 +22,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..lax.arithmetic import max_p, min_p
@@ -72,16 +73,18 @@ class ReduceWindow(Primitive):
         shape = windowed_shape(xs[0].shape, **params)
         return [make_aval(shape, x.dtype) for x in xs]
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **params: Any
+              ) -> list[IrValue]:
         n = len(args) // 2
         return emit_windows(b, args[:n], args[n:], b.avals_in[:n],
                             lambda *pq: b.call_inline(olympuspr, pq), **params)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
+            ) -> tuple[list[Array], list[Tangent]]:
         return jvp_flat(lambda *xs: _by_gathering(xs, **params), primals, tangents)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
-             olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, **params: Any) -> tuple[list[Array], list[int | None]]:
         n = len(args) // 2
         # XLA starts all elements from one value.
         if any(d is not None for d in dims[n:]):
@@ -91,7 +94,8 @@ class ReduceWindow(Primitive):
         return self.bind(*xs, *args[n:], olympuspr=olympuspr, **windows_on_axis(0, params)), [0] * n
 
 
-def _by_gathering(args: Sequence[Any], *, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+def _by_gathering(args: Sequence[ArrayLike], *, olympuspr: ClosedOlympuspr, **params: Any
+                  ) -> list[Array]:
     """The same by the elements of the windows along a new axis 0, and whether they are any."""
     n = len(args) // 2
     shape = typeof(args[0]).shape
@@ -119,14 +123,14 @@ def _axis_places(size: int, count: int, window: int, stride: int, pads: tuple[in
     return np.where(inside, at // base, 0).astype(np.int32), inside
 
 
-def _merged(x: Any, ndim: int) -> Any:
+def _merged(x: ArrayLike, ndim: int) -> Array:
     """[w1, o1, w2, o2, ...] -> [w1 * w2 * ..., o1, o2, ...]"""
     x = transpose(x, (*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)))
     shape = typeof(x).shape
     return reshape(x, (prod(shape[:ndim]), *shape[ndim:]))
 
 
-def _window_elements(x: Any, indices: Sequence[np.ndarray]) -> Any:
+def _window_elements(x: ArrayLike, indices: Sequence[np.ndarray]) -> Array:
     """The element of each window at each of its places, along a new axis 0."""
     for d, index in enumerate(indices):
         # Axis d becomes two, [place in the window, window]: those before it have been doubled.
@@ -138,7 +142,7 @@ def _window_elements(x: Any, indices: Sequence[np.ndarray]) -> Any:
     return _merged(x, len(indices))
 
 
-def _window_flags(insides: Sequence[np.ndarray]) -> Any:
+def _window_flags(insides: Sequence[np.ndarray]) -> Array:
     """Whether the place is an element, laid out as `_window_elements`."""
     shape = tuple([n for inside in insides for n in inside.shape])
     flags = [broadcast_in_dim(inside, shape, (2 * d, 2 * d + 1))
@@ -148,7 +152,7 @@ def _window_flags(insides: Sequence[np.ndarray]) -> Any:
 
 def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
     """The program on n values and a flag each: what is not flagged is left out; cached on it."""
-    def combine(*args: Any) -> list[Any]:
+    def combine(*args: Array) -> list[Array]:
         p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
         both = bitwise_and(p[1], q[1])
         made = eval_closed(program, *p[0], *q[0])
@@ -186,9 +190,10 @@ class SelectAndScatter(Primitive):
                             "dtype are required.")
         return make_aval(operand.shape, source.dtype)
 
-    def lower(self, b: Any, operand: Any, source: Any, init: Any, *,
+    def lower(self, b: Builder, operand: IrValue, source: IrValue, init: IrValue, *,
               select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
-              window_dimensions: Dims, window_strides: Dims, padding: Any) -> Any:
+              window_dimensions: Dims, window_strides: Dims, padding: Sequence[Sequence[int]]
+              ) -> IrValue:
         op = b.ops("stablehlo.select_and_scatter", [operand, source, init], {
             "window_dimensions": b.i64s(window_dimensions),
             "window_strides": b.i64s(window_strides),
@@ -198,7 +203,7 @@ class SelectAndScatter(Primitive):
             b.region(op, k, [scalar] * 2, lambda *pq, p=program: b.call_inline(p, pq))
         return op.result
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         (operand, *values), out = primals, self.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents[1:]):
             return out, Zero(typeof(out).to_tangent_aval())
@@ -206,8 +211,9 @@ class SelectAndScatter(Primitive):
                                  values, tangents[1:])
         return out, tangent
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, window_dimensions: Dims,
-             window_strides: Dims, padding: Any, **programs: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             window_dimensions: Dims, window_strides: Dims, padding: Sequence[Sequence[int]],
+             **programs: Any) -> tuple[Array, int]:
         params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
                   "padding": padding}
         moved = [to_axis(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True)]
@@ -217,9 +223,10 @@ class SelectAndScatter(Primitive):
         return out, 0
 
 
-def _scattered_by_gathering(operand: Any, source: Any, init: Any, *,
+def _scattered_by_gathering(operand: ArrayLike, source: ArrayLike, init: ArrayLike, *,
                             select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
-                            window_dimensions: Dims, window_strides: Dims, padding: Any) -> Any:
+                            window_dimensions: Dims, window_strides: Dims,
+                            padding: Sequence[Sequence[int]]) -> Array:
     """The same by the sources of all windows that reach each element, and whether they chose it."""
     shape, windows = typeof(operand).shape, typeof(source).shape
     if 0 in windows or 0 in shape:
@@ -242,15 +249,16 @@ def _scattered_by_gathering(operand: Any, source: Any, init: Any, *,
                          olympuspr=_skipping(scatter_olympuspr, 1), dimensions=(0,))[0]
 
 
-def _flat_places(shape: Dims) -> Any:
+def _flat_places(shape: Dims) -> Array:
     return reshape(np.arange(prod(shape), dtype=np.int32), shape)
 
 
-def _chosen(operand: Any, select: ClosedOlympuspr, places: Sequence[Any]) -> Any:
+def _chosen(operand: ArrayLike, select: ClosedOlympuspr, places: Sequence[Sequence[np.ndarray]]
+            ) -> Array:
     """The flat place in the operand of the element that each window prefers; -1 if it has none."""
     aval = typeof(operand)
 
-    def prefer(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+    def prefer(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         first, = eval_closed(select, x, y)
         return [select_n(first, y, x), select_n(first, j, i)]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import PyTree, T
+from ..base.typing import Array, PyTree, T
 from ..base.util import cut
 from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
 from ..control.remat import checkpoint_p
@@ -24,8 +24,10 @@ from ..lax.creation import iota
 from ..lax.families import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
+from ..types.avals import ShapedArray
 from ..types.shape import bound_or, extent, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["scan"]
 
@@ -97,9 +99,9 @@ def _stretch(checkpoint: int | str, length: int) -> int:
     return max(-(-length // kept.__index__()), 1)
 
 
-def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
+def _in_stretches(args: Sequence[Array], length: int, stretch: int, label: str, *,
                   olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, reverse: bool,
-                  unroll: int) -> list[Any]:
+                  unroll: int) -> list[Array]:
     """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.
 
     A progress bar moves once in each: inside, what is computed again would show it again.
@@ -108,7 +110,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     consts, carry, xs = cut(args, num_consts, num_carry)
 
     def stretched(size: int) -> Callable[..., list[Any]]:
-        def run(*args: Any) -> list[Any]:
+        def run(*args: Array) -> list[Array]:
             return scan_p.bind(*args, olympuspr=olympuspr, length=size,
                                unroll=min(unroll, bound_or(size, unroll)), **params)
 
@@ -150,7 +152,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     return [*last[:num_carry], *(concatenate(pair, 0) for pair in pairs)]
 
 
-def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
+def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -> int:
     names = leaf_names(tree, "xs")
     for name, aval in zip(names, avals, strict=True):
         if not aval.shape:
@@ -192,7 +194,7 @@ def _unroll(unroll: int | bool, length: int) -> int:
     return max(int(unroll), 1)
 
 
-def _carry_of(body: Body) -> Any:
+def _carry_of(body: Body) -> PyTreeDef:
     """The structure of the carry that a scan's body returns."""
     out = body.out_tree.unflatten(range(body.out_tree.num_leaves))
     if not isinstance(out, (tuple, list)) or len(out) != 2:
@@ -202,7 +204,7 @@ def _carry_of(body: Body) -> Any:
     return tree_flatten(out[0])[1]
 
 
-def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: Any, length: int,
+def _loop(f: Callable[..., Any], carry: PyTree, x_leaves: Sequence[Any], x_tree: Any, length: int,
           reverse: bool) -> tuple[Any, Any]:
     """The scan as a Python loop, for `disable_jit`."""
     ys = []     # of one slice at least: without any, the caller stages the loop

@@ -8,7 +8,7 @@ element's derivative whatever the number of times; the result is linear in the t
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
@@ -19,6 +19,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
+from ..core.typing import Builder, IrValue
 from ..interpreters.jvp import jvp_program
 from ..lax.arithmetic import imag, mul, real
 from ..lax.comparison import gt, lt, select_n
@@ -58,14 +59,14 @@ class ScatterApply(Primitive):
     result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, indices: ShapedArray, *xs: ShapedArray, olympuspr: ClosedOlympuspr,
-              update_shape: tuple[int, ...], **params: Any) -> list[ShapedArray]:
+              update_shape: tuple[int, ...], **params: Hashable) -> list[ShapedArray]:
         updates = make_aval(update_shape, xs[0].dtype)
         return [scatter_p.infer(x.strong(), indices, updates, update_olympuspr=None,
                                 update_consts=(), **params) for x in xs]
 
-    def lower(self, b: Any, indices: Any, *xs: Any, olympuspr: ClosedOlympuspr,
+    def lower(self, b: Builder, indices: IrValue, *xs: IrValue, olympuspr: ClosedOlympuspr,
               update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
-              **params: Any) -> list[Any]:
+              **params: Any) -> Sequence[IrValue]:
         if len(xs) > 1:
             return b.traced(functools.partial(
                 _by_counting, olympuspr=olympuspr, update_shape=update_shape,
@@ -76,8 +77,8 @@ class ScatterApply(Primitive):
             b, xs, indices, [b.full(updates, 0)], (x, index, updates),
             lambda old, new: b.call_inline(olympuspr, [old]), dimension_numbers, **params)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
+            olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         (indices, *xs), (_, *ts), n = primals, tangents, len(primals) - 1
         given = [(k, unit, t) for k, tangent in enumerate(ts) if type(tangent) is not Zero
                  for unit, t in _real_parts(tangent)]
@@ -95,9 +96,9 @@ class ScatterApply(Primitive):
                 totals[k] = term if type(totals[k]) is Zero else add(totals[k], term)
         return outs[:n], totals
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
-             **params: Any) -> Any:
+             **params: Hashable) -> tuple[list[Array], list[int | None]]:
         xs, _ = align(axis, args[1:], dims[1:], 0)
         indices = args[0] if dims[0] is None else move_axis(args[0], dims[0], 0)
         numbers = mapped_scatter(dimension_numbers, dims[0] is not None)
@@ -106,8 +107,9 @@ class ScatterApply(Primitive):
         return outs, [0] * len(outs)
 
 
-def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shape: tuple[int, ...],
-                 dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Sequence[Any]:
+def _by_counting(indices: ArrayLike, *xs: ArrayLike, olympuspr: ClosedOlympuspr,
+                 update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
+                 **params: Any) -> Sequence[Array]:
     """The program applied to all elements at once, to each as often as windows hold it.
 
     A scatter into several arrays would do it; XLA's CPU compiler (jaxlib 0.10.2) gets those wrong
@@ -118,7 +120,7 @@ def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shap
                    for n, s in ((0, shape), (1, update_shape))]
     counts = scatter_add(zeros, indices, ones, dimension_numbers, **params)
 
-    def step(done: Any, xs: Sequence[Any]) -> list[Any]:
+    def step(done: Array, xs: Sequence[ArrayLike]) -> list[Any]:
         wanted = gt(counts, broadcast_in_dim(done, shape, ()))
         return [select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs), strict=True)]
 
@@ -130,7 +132,7 @@ def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shap
                       (full((), 0, UINT32), [*xs]))[1]
 
 
-def _real_parts(t: Any) -> list[tuple[Any, Any]]:
+def _real_parts(t: Array) -> list[tuple[Any, Any]]:
     """Units and coefficients: a derivative need not be linear over the complex numbers."""
     dtype = typeof(t).dtype
     if not dtypes.is_complex(dtype):
@@ -139,7 +141,7 @@ def _real_parts(t: Any) -> list[tuple[Any, Any]]:
             for unit, part in ((1, real), (1j, imag))]
 
 
-def _constant(value: Any, x: Any) -> Any:
+def _constant(value: int, x: Array) -> Array:
     aval = typeof(x)
     return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
 
@@ -148,7 +150,7 @@ def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
     """The program on n values followed by `count` lists of their tangents; cached on it."""
     tangent, _ = jvp_program(program, (True,) * n, (True,) * n)
 
-    def pushed(*args: Any) -> list[Any]:
+    def pushed(*args: Array) -> list[Array]:
         made = [eval_closed(tangent, *args[:n], *args[n * g:n * (g + 1)])
                 for g in range(1, count + 1)]
         return [*made[0][:n], *(t for out in made for t in out[n:])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ..base.config import jit_disabled
 from ..base.errors import ConcretizationTypeError
 from ..base.source import api_boundary
-from ..base.typing import ArrayLike, PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import name_of
 from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
@@ -22,7 +22,7 @@ from ..lax.barriers import stop_gradient
 from ..lax.comparison import lt
 from ..lax.families import add
 from ..types import dtypes
-from ..types.avals import scalar_aval
+from ..types.avals import ShapedArray, scalar_aval
 from ..types.shape import SymbolicDim, maximum
 from .checkpointed import checkpointed_while_p
 from .scan import scan
@@ -79,7 +79,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     return loop(bind, cond_fun, body_fun, init_val)
 
 
-def _truth(cond_fun: Callable[[Any], Any], val: Any) -> bool:
+def _truth(cond_fun: Callable[[Any], Any], val: object) -> bool:
     """What the condition says of a concrete value."""
     going = cond_fun(val)
     if not isinstance(going, (bool, np.bool_)) and getattr(going, "shape", None) != ():
@@ -128,7 +128,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
         if dtypes.is_inexact(aval.dtype):   # one concrete under `grad` has its derivative
             count, first = math.ceil(count), lower
 
-        def step(carry: Any, _: Any) -> Any:
+        def step(carry: tuple[Array, Array | Sequence[Array]], _: object) -> Any:
             i, val = carry
             return (add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
@@ -143,10 +143,10 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     # For the same reason the upper bound is carried, unchanged.
     one = literal(1, aval.dtype, aval.weak_type)
 
-    def below(state: Any) -> Any:
+    def below(state: PyTree) -> Array:
         return lt(state[0], state[1])
 
-    def advance(state: Any) -> Any:
+    def advance(state: PyTree) -> Any:
         return add(state[0], one), state[1], body_fun(state[0], state[2])
 
     return while_loop(Derived(below, body_fun, ("below", aval), "fori_loop"),
@@ -178,7 +178,7 @@ def _index_aval(lower: Any, upper: Any) -> Any:
     return index if aval.dtype == index.dtype and a.weak_type else aval
 
 
-def _index(x: Any, aval: Any) -> Any:
+def _index(x: Any, aval: ShapedArray) -> Any:
     """A bound as a value of the loop index's type."""
     if isinstance(x, Tracer) or aval.weak_type:
         return cast(x, aval) if isinstance(x, Tracer) else _concrete(x)

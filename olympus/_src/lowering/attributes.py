@@ -15,7 +15,9 @@ import numpy as np
 
 from ..base import source
 from ..base.lib import mlir
+from ..base.typing import ArrayLike
 from ..base.util import Memo, known_cache, lazy_module
+from ..core.typing import IrAttribute, IrType
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int
@@ -102,7 +104,7 @@ _ELEMENTS = {
 }
 
 
-def element_type(dtype: Any) -> Any:
+def element_type(dtype: Any) -> IrType:
     """The MLIR element type of a dtype."""
     found = _types.get(dtype)
     if found is None:
@@ -114,7 +116,7 @@ def element_type(dtype: Any) -> Any:
     return found
 
 
-def tensor_type(aval: Any) -> Any:
+def tensor_type(aval: Any) -> IrType:
     """The MLIR type of an aval; of a typed key or other extended dtype, its physical type."""
     found = _types.get(aval)
     if found is None:
@@ -137,12 +139,12 @@ def tensor_type(aval: Any) -> Any:
     return found
 
 
-def quoted_name(name: Any) -> str:
+def quoted_name(name: str) -> str:
     """The name of an axis of a mesh, as MLIR text has it."""
     return _json.dumps(str(name))
 
 
-def attr(text: str) -> Any:
+def attr(text: str) -> IrAttribute:
     """The attribute that MLIR text spells."""
     found = _attrs.get(text)
     if found is None:
@@ -155,7 +157,7 @@ def attr(text: str) -> Any:
     return found
 
 
-def dot_numbers(numbers: Any) -> Any:
+def dot_numbers(numbers: Any) -> IrAttribute:
     """The attribute of `dot_general`'s dimension numbers, as lax writes them."""
     found = _attrs.get(numbers)
     if found is None:
@@ -200,13 +202,13 @@ def _too_large(text: str) -> ValueError:
                       "counts of bits 32.")
 
 
-def call_layouts(orders: Sequence[Sequence[int]]) -> Any:
+def call_layouts(orders: Sequence[Sequence[int]]) -> IrAttribute:
     """Layouts of a custom call's arrays: of each, its axes from the innermost one."""
     return attr("[" + ", ".join([f"dense<{list(order) if order else ''}> : "
                                  f"tensor<{len(order)}xindex>" for order in orders]) + "]")
 
 
-def call_aliases(aliases: Sequence[int | None], results: int) -> Any:
+def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
     """Which result of a custom call (of `results`) overwrites each operand."""
     return attr("[" + ", ".join([
         "#stablehlo.output_operand_alias<output_tuple_indices = "
@@ -214,9 +216,9 @@ def call_aliases(aliases: Sequence[int | None], results: int) -> Any:
         for i, out in enumerate(aliases) if out is not None]) + "]")
 
 
-def call_config(config: dict[str, Any]) -> Any:
+def call_config(config: dict[str, Any]) -> IrAttribute:
     """The parameters of a custom call: characters are unsigned bytes, ints have 32 bits."""
-    def spell(value: Any) -> str:
+    def spell(value: int | str) -> str:
         if isinstance(value, str):
             return f"{ord(value)} : ui8"
         return str(value).lower() if isinstance(value, bool) else f"{value} : i32"
@@ -250,7 +252,7 @@ def constant_attr(array: Any) -> Any:
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
 
 
-def number_attr(key: tuple[type, Any, Any], value: Any) -> Any:
+def number_attr(key: tuple[type, Any, Any], value: ArrayLike) -> IrAttribute:
     """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
     # It tells all numbers of Python apart but those that are NaN; those of NumPy by their bits.
     exact = isinstance(value, np.generic) or (

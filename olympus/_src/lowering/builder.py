@@ -7,15 +7,17 @@ called is a function of the module, or written out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
+from ..base.typing import ArrayLike
 from ..base.util import cut
 from ..core.ir import ClosedOlympuspr, Literal
+from ..core.typing import Aval, IrAttribute, IrOperation, IrType, IrValue
 from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
@@ -74,7 +76,7 @@ class Builder(Emitter):
 
     # Regions
 
-    def region(self, op: Any, index: int, types: Sequence[Any],
+    def region(self, op: IrOperation, index: int, types: Sequence[Any],
                body: Callable[..., Sequence[Any]], end: str = "stablehlo.return") -> None:
         """Fill a region of `op`: `body(*block arguments)` returns what it yields, by `end`."""
         ir = mlir.ir
@@ -92,7 +94,7 @@ class Builder(Emitter):
 
     def symbolic_windows(self, xs: Sequence[Any], inits: Sequence[Any], outs: Sequence[ShapedArray],
                          combine: Callable[..., Sequence[Any]], params: Sequence[Sequence[Any]],
-                         padding: Sequence[tuple[Any, Any]]) -> list[Any]:
+                         padding: Sequence[tuple[Any, Any]]) -> list[IrValue]:
         """stablehlo.reduce_window whose params (window, strides, dilations) may be symbolic."""
         ir, module = mlir.ir, self.module
         types = [x.type for x in inits]
@@ -109,14 +111,14 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
+    def reduce(self, combiner: str, x: IrValue, init: int, axes: Sequence[int]) -> IrValue:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
         aval = make_aval((), self.avals_out[0].dtype)
         return self.reduce_by(combiner, x, init, axes, aval,
                               lambda p, q: [self.op(combiner, [p, q], None, aval)])
 
-    def reduce_by(self, combiner: Any, x: Any, init: Any, axes: Sequence[int], aval: ShapedArray,
-                  body: Callable[..., Sequence[Any]]) -> Any:
+    def reduce_by(self, combiner: object, x: IrValue, init: float, axes: Sequence[int],
+                  aval: ShapedArray, body: Callable[..., Sequence[Any]]) -> IrValue:
         """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
 
         One like it is copied at a third of the price: what combines is at nobody's line.
@@ -164,23 +166,23 @@ class Builder(Emitter):
             token = self.ops("stablehlo.create_token", [], None, [kind]).result
         return token
 
-    def join_tokens(self, tokens: Sequence[Any]) -> None:
+    def join_tokens(self, tokens: Sequence[object]) -> None:
         """Let the next ordered effect in this block come after those of all tokens."""
         self.block.token = tokens[0] if len(tokens) == 1 else self.ops(
             "stablehlo.after_all", tokens, None, [tensor_type(abstract_token)]).result
 
     def threaded(self, body: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
         """A region's body whose first argument and first result are the block's token."""
-        def run(token: Any, *values: Any) -> list[Any]:
+        def run(token: object, *values: object) -> list[Any]:
             self.block.token = token
             outs = body(*values)
             return [self.block.token, *outs]
 
         return run
 
-    def while_loop(self, init: Sequence[Any], cond: Callable[..., Any],
-                   body: Callable[..., Sequence[Any]], consts: Sequence[Any] = (),
-                   const_avals: Sequence[Any] = ()) -> list[Any]:
+    def while_loop(self, init: Sequence[IrValue], cond: Callable[..., Any],
+                   body: Callable[..., Sequence[Any]], consts: Sequence[IrValue] = (),
+                   const_avals: Sequence[Aval] = ()) -> list[Any]:
         """stablehlo.while: `cond(*values, *consts) -> i1`, `body(*values, *consts) -> values`.
 
         The token of ordered effects in the body is one value more, in front.
@@ -191,16 +193,16 @@ class Builder(Emitter):
         terms = [i for i, a in enumerate(const_avals) if self.module.is_unreduced(a)]
         count = len(init)
 
-        def read(held: Sequence[Any]) -> list[Any]:
+        def read(held: Sequence[object]) -> list[Any]:
             given = list(consts)
             for i, x in zip(terms, held, strict=True):
                 given[i] = self.spread(x, const_avals[i])
             return given
 
-        def test(*values: Any) -> Any:
+        def test(*values: IrValue) -> IrValue:
             return cond(*values[:count], *read(values[count:]))
 
-        def step(*values: Any) -> list[Any]:
+        def step(*values: IrValue) -> list[Any]:
             given = read(values[count:])
             return [*body(*values[:count], *given), *[given[i] for i in terms]]
 
@@ -216,8 +218,8 @@ class Builder(Emitter):
             self.region(op, 1, types, step)
         return self._outputs(op, ordered)[:count]
 
-    def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
-             types: Sequence[Any]) -> list[Any]:
+    def case(self, index: IrValue, branches: Sequence[Callable[[], Sequence[Any]]],
+             types: Sequence[IrType]) -> Sequence[IrValue]:
         """stablehlo.case on an i32 index: one function of no arguments per branch."""
         ordered = self.ordered
         if ordered:
@@ -230,7 +232,7 @@ class Builder(Emitter):
                 self.region(op, i, [], branch)
         return self._outputs(op, ordered)
 
-    def _outputs(self, op: Any, ordered: bool) -> list[Any]:
+    def _outputs(self, op: IrOperation, ordered: bool) -> list[Any]:
         """The results of an operation, less the token, which becomes the block's."""
         outs = list(op.results)
         if ordered:
@@ -259,7 +261,7 @@ class Builder(Emitter):
         return outs if prim.multiple_results else outs[0]
 
     def counted_loop(self, length: int, init: Sequence[Any], body: Callable[..., Sequence[Any]],
-                     unroll: int = 1, consts: Sequence[Any] = (), const_avals: Sequence[Any] = ()
+                     unroll: int = 1, consts: Sequence[Any] = (), const_avals: Sequence[Aval] = ()
                      ) -> list[Any]:
         """Run `body(index, values, *consts)` for index 0 … length-1 (i32)."""
         i32 = dtypes.as_dtype("int32")
@@ -297,7 +299,7 @@ class Builder(Emitter):
         return self.op("stablehlo.subtract", [self.scalar(length - 1, i32), index], None,
                        make_aval((), i32))
 
-    def slice_at(self, x: Any, index: Any, aval: Any = None) -> Any:
+    def slice_at(self, x: Any, index: IrValue, aval: Any = None) -> IrValue:
         """x[index] along axis 0, cut as `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
@@ -315,11 +317,12 @@ class Builder(Emitter):
             out = dimensions.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
-    def spread_row(self, x: Any, aval: Any, rows: int = 1) -> Any:
+    def spread_row(self, x: IrValue, aval: Any, rows: int = 1) -> IrValue:
         """An array of rows, each of which is cut as `aval` says if it is given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
-    def update_at(self, x: Any, index: Any, value: Any, aval: Any = None) -> Any:
+    def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: Aval | None = None
+                  ) -> IrValue:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
@@ -337,7 +340,7 @@ class Builder(Emitter):
             self.block.ip).result
         return self.spread_row(out, aval, kind.shape[0])
 
-    def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
+    def resized(self, x: object, aval: ShapedArray, old: Any, new: Any) -> IrValue:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
         aval = physical_aval(aval)
         aval, none = aval.update(shape=(new, *aval.shape[1:])), i64s([0] * aval.ndim)
@@ -345,12 +348,12 @@ class Builder(Emitter):
             "edge_padding_low": none, "interior_padding": none,
             "edge_padding_high": i64s([new - old] + [0] * (aval.ndim - 1))}, aval)
 
-    def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
-                    attributes: dict[str, Any] | None = None, *,
+    def custom_call(self, target: str, operands: Sequence[IrValue], types: Sequence[IrType],
+                    attributes: dict[str, IrAttribute] | None = None, *,
                     config: dict[str, Any] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
                     aliases: Sequence[int | None] | None = None, on_host: bool = False,
-                    shapes: Sequence[Any] = ()) -> list[Any]:
+                    shapes: Sequence[Sequence[int]] = ()) -> list[IrValue]:
         """stablehlo.custom_call of an FFI target (api_version 4 unless given).
 
         Args:
@@ -383,7 +386,7 @@ class Builder(Emitter):
             self.module.host_calls.append(op)
         return list(op.results)
 
-    def put_in_memory(self, x: Any, kind: str) -> Any:
+    def put_in_memory(self, x: IrValue, kind: str) -> IrValue:
         """`x` in a memory of the devices. A CPU's are one; where results are, the function says."""
         if self.module.platform == "cpu":
             return x
@@ -394,7 +397,7 @@ class Builder(Emitter):
 
     # Axes of a mesh
 
-    def manual_axes(self, names: Sequence[Any]) -> ManualAxes:
+    def manual_axes(self, names: Sequence[object]) -> ManualAxes:
         """What is known of these axes; NameError unless each is manual here."""
         manual = self.module.manual
         if manual is None or not set(names) <= set(manual.names):
@@ -404,8 +407,8 @@ class Builder(Emitter):
                             "vmap(..., axis_name=...) or shard_map.")
         return manual
 
-    def replica_groups(self, names: Sequence[Any],
-                       groups: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+    def replica_groups(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None = None
+                       ) -> list[list[int]]:
         """Lists of the devices (partitions) that communicate along these axes of a mesh.
 
         Position i along the axes (row-major if several) is entry i of each list; with
@@ -417,26 +420,26 @@ class Builder(Emitter):
         """The attribute by which a collective is one of partitions."""
         return {"channel_handle": attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
 
-    def group_attributes(self, names: Sequence[Any],
+    def group_attributes(self, names: Sequence[object],
                          groups: Sequence[Sequence[int]] | None = None) -> dict[str, Any]:
         """`replica_groups` and `channel` as attributes of a collective."""
         return {"replica_groups": groups_attr(self.replica_groups(names, groups)),
                 **self.channel()}
 
-    def groups_config(self, names: Sequence[Any], groups: Sequence[Sequence[int]] | None) -> Any:
+    def groups_config(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None) -> Any:
         """The same as the configuration of a collective that is a custom call."""
         return mlir.ir.DictAttr.get({
             "channel_id": attr("1 : i64"),
             "replica_groups": groups_attr(self.replica_groups(names, groups))})
 
-    def permutation_attributes(self, names: Sequence[Any], perm: Sequence[tuple[int, int]]
+    def permutation_attributes(self, names: Sequence[object], perm: Sequence[tuple[int, int]]
                                ) -> dict[str, Any]:
         """Pairs (source, destination) of positions along these axes, as those of a collective."""
         pairs = [(row[src], row[dst]) for row in self.replica_groups(names) for src, dst in perm]
         return {"source_target_pairs": groups_attr(pairs), **self.channel()}
 
-    def all_reduce(self, combiner: str, x: Any, aval: Any, names: Sequence[Any],
-                   groups: Sequence[Sequence[int]] | None = None) -> Any:
+    def all_reduce(self, combiner: str, x: Any, aval: ShapedArray, names: Sequence[object],
+                   groups: Sequence[Sequence[int]] | None = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
@@ -446,7 +449,7 @@ class Builder(Emitter):
         self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, scalar)])
         return op.result
 
-    def position(self, name: Any) -> Any:
+    def position(self, name: object) -> Any:
         """This device's position along an axis of a mesh, i32."""
         manual = self.manual_axes([name])
         if manual.all_manual:
@@ -457,7 +460,7 @@ class Builder(Emitter):
         return self.manual_computation(manual.mesh, rest, [], [], [PartitionSpec()], [], [kind],
                                        lambda: [self._position(manual, name)])[0]
 
-    def _position(self, manual: ManualAxes, name: Any) -> Any:
+    def _position(self, manual: ManualAxes, name: object) -> IrValue:
         """`position` where all axes are manual."""
         table = manual.positions(name)
         number = self.op("stablehlo.partition_id", [], None,
@@ -503,7 +506,7 @@ class Builder(Emitter):
 
     # Programs
 
-    def group(self, values: Sequence[Any]) -> None:
+    def group(self, values: Sequence[IrValue]) -> None:
         """Let Shardy spread these values alike."""
         module = self.module
         number = attr(f"{len(module.groups)} : i64")
@@ -511,27 +514,27 @@ class Builder(Emitter):
             "sdy.sharding_group", [], [x], {"group_id": number}, None, 0, self.loc, self.block.ip)
             for x in values])
 
-    def inspect(self, x: Any, callback: Callable[[Any], None]) -> None:
+    def inspect(self, x: IrValue, callback: Callable[[Any], None]) -> None:
         """Let `callback` have the sharding of a value, once XLA has chosen it."""
         op = self.raw("stablehlo.custom_call", [x], {
             "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
             "has_side_effect": attr("true"), "api_version": attr("1 : i32")}, [x.type])
         self.module.inspected.append((op, callback, x.type.rank))
 
-    def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[Any], compute_type: str,
-                       options: str | None) -> list[Any]:
+    def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[IrValue], compute_type: str,
+                       options: str | None) -> list[IrValue]:
         """Call a program that runs elsewhere than the rest, with XLA's options as JSON."""
         return self.call_marked(closed, args, "compute_on", elsewhere(compute_type, options))
 
-    def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
-                    marks: dict[str, str]) -> list[Any]:
+    def call_marked(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str,
+                    marks: dict[str, str]) -> list[IrValue]:
         """Call a program of which XLA is told more than of the rest."""
         self.marks = dictionary(marks)
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
-    def hold(self, x: Any, aval: Any) -> Any:
+    def hold(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
         out = mlir.ir.Operation.create(
             "func.call", [x.type], [x], {
@@ -540,7 +543,7 @@ class Builder(Emitter):
         return self.spread(out, aval) if aval.tagged else out
 
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
-                 line: Any = OWN) -> tuple[str, list[Any]]:
+                 line: object = OWN) -> tuple[str, list[Any]]:
         """The private function of a program that the equation calls, emitted once for equal ones.
 
         Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
@@ -575,7 +578,7 @@ class Builder(Emitter):
             module.nest.reach(self.eqn, found[3])
         return found[:2]
 
-    def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
+    def call(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
 
         One with ordered effects is written out, so that they stay in one block; one that is nested
@@ -597,7 +600,8 @@ class Builder(Emitter):
         module, eqn = self.module, self.eqn
         return module.keeps and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
 
-    def call_kept(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str) -> list[Any]:
+    def call_kept(self, closed: ClosedOlympuspr, args: Sequence[IrValue], part: str
+                  ) -> list[IrValue]:
         """Call a program that XLA:CPU may not mix with what is around the call."""
         around = self.marks
         marks = {} if around is None else {a.name: a.attr.value for a in around}
@@ -611,7 +615,7 @@ class Builder(Emitter):
         sizes = self.block.sizes
         return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
 
-    def spread(self, x: Any, aval: Any) -> Any:
+    def spread(self, x: Any, aval: Aval) -> Any:
         """A result, cut as its type says."""
         attributes = self.module.type_attrs(aval) if aval.tagged else {}
         if not attributes:
@@ -622,8 +626,8 @@ class Builder(Emitter):
             self.module.laid_out[out] = self.module.laid_out[x]
         return out
 
-    def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
-                  attributes: dict[str, str]) -> list[Any]:
+    def composite(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str, version: int,
+                  attributes: dict[str, str]) -> list[IrValue]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
         symbol, types = self.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
@@ -634,7 +638,7 @@ class Builder(Emitter):
         return list(op.results)
 
     def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str = ""
-                    ) -> list[Any]:
+                    ) -> list[IrValue]:
         """Emit a program's equations here, inside the scopes of the equation being lowered.
 
         `part` says which of the equation's programs it is: they are named within it.
@@ -644,14 +648,14 @@ class Builder(Emitter):
         inner.marks = self.marks
         return lower_equations(inner, closed, args)
 
-    def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
-               ) -> list[Any]:
+    def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[ShapedArray]
+               ) -> Sequence[IrValue]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
         with self.module.holding("off"):
             return self._written_out(staged(fun, avals), xs)
 
-    def by_rule(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
-                ) -> list[Any]:
+    def by_rule(self, fun: Callable[..., Any], xs: Sequence[IrValue], avals: Sequence[ShapedArray]
+                ) -> list[IrValue]:
         """`traced`, where the primitive, the params and the operands' avals say what `fun` does.
 
         So its program serves every such equation, and a long one is one function of the module.
@@ -665,7 +669,7 @@ class Builder(Emitter):
             return list(self.raw("func.call", xs, {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
-    def _written_out(self, closed: ClosedOlympuspr, xs: Sequence[Any]) -> list[Any]:
+    def _written_out(self, closed: ClosedOlympuspr, xs: Sequence[IrValue]) -> list[IrValue]:
         """Emit a rule's program here: its equations are at the line of the one being lowered."""
         outer, self.line = self.line, self.source
         try:
@@ -673,20 +677,20 @@ class Builder(Emitter):
         finally:
             self.line = outer
 
-    def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
+    def inline(self, fun: Callable[..., Any], *xs: IrValue, **params: Hashable) -> Any:
         """The equation, by `fun(*xs, **params)`, a function of lax operations, as `by_rule`."""
         outs = self.by_rule(functools.partial(fun, **params), xs, self.avals_in)
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
-def _storage(aval: Any) -> Any:
+def _storage(aval: Aval) -> Any:
     """The aval of what stands for a value in arguments and results of a whole program."""
     return physical_aval(aval) if aval is abstract_token else aval
 
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = (), line: Any = OWN
+                  wrapped: bool = False, held: Sequence[int] = (), line: object = OWN
                   ) -> tuple[Any, list[Any]]:
     """Emit a program as a function of the module; return the `func.func` and what it returns.
 
@@ -732,8 +736,8 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     return fn, results
 
 
-def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
-                    results: Sequence[int] = ()) -> list[Any]:
+def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue],
+                    results: Sequence[int] = ()) -> list[IrValue]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs.
 
     `results` are those that a caller wants to be held.
@@ -812,14 +816,14 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any],
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 
-def host_value(value: Any, aval: Any) -> np.ndarray:
+def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     """The elements that a device holds of a closed-over constant."""
     value = stored(value)
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
     return array.astype(physical_aval(aval).dtype, copy=False)
 
 
-def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
+def emit_constant(b: Builder, value: ArrayLike, aval: ShapedArray) -> IrValue:
     """The MLIR value of a closed-over array: a dense constant, or a broadcast scalar."""
     if aval is abstract_token:
         return b.op("stablehlo.create_token", [], None, aval)

@@ -16,6 +16,7 @@ from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import subolympusprs
 from ..core.staging import stage
+from ..core.typing import Aval, IrType
 from ..devices.devices import incompatible
 from ..types.avals import ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
@@ -175,7 +176,7 @@ class ModuleContext:
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
 
-    def identity(self, kind: Any) -> str:
+    def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
         found = self.identities.get(kind)
         if found is None:
@@ -223,7 +224,7 @@ class ModuleContext:
             self.parts = mesh.size
         return self.declare_mesh(mesh)
 
-    def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
+    def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval) -> dict[str, Any]:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
         if sharding is None:
             return {}
@@ -261,7 +262,7 @@ class ModuleContext:
     def _may_lack_devices(self, mesh: AbstractMesh) -> bool:
         return bool(self.deviceless) and {*mesh.axis_types} <= {*self.deviceless, AxisType.Manual}
 
-    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Any]) -> ManualAxes:
+    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[object]) -> ManualAxes:
         """What is manual where `names` of a mesh become so."""
         if self.manual is not None:
             names = [*self.manual.names, *names]
@@ -274,7 +275,7 @@ class ModuleContext:
                           ids.reshape(mesh.axis_sizes))
 
     def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
-                       types: Sequence[Any]) -> Any:
+                       types: Sequence[object]) -> Any:
         """How the operands or results of a manual computation are made of parts.
 
         Along axes that are not manual XLA may cut them further.
@@ -286,7 +287,7 @@ class ModuleContext:
                  open=not manual.all_manual) for spec, kind in zip(specs, types, strict=True)])
         return attr(f"#sdy.sharding_per_value<[{cuts}]>")
 
-    def sharding_of(self, aval: Any) -> NamedSharding | None:
+    def sharding_of(self, aval: Aval) -> NamedSharding | None:
         """How a value is spread over devices, if its type says it."""
         if not (isinstance(aval, ShapedArray) and aval.explicit):
             return None
@@ -304,16 +305,16 @@ class ModuleContext:
             return {"jax.buffer_donor": attr("true")}
         return {"tf.aliasing_output": attr(f"{alias} : i32")}
 
-    def type_attrs(self, aval: Any) -> dict[str, Any]:
+    def type_attrs(self, aval: Aval) -> dict[str, Any]:
         """What Shardy is told of a value by its type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
-    def is_unreduced(self, aval: Any) -> bool:
+    def is_unreduced(self, aval: Aval) -> bool:
         """Whether a value is an unreduced sum to Shardy."""
         sharding = self.sharding_of(aval)
         return sharding is not None and bool(sharding.spec.unreduced)
 
-    def declare_mesh(self, mesh: Any) -> str:
+    def declare_mesh(self, mesh: Mesh) -> str:
         """Have a mesh in the module; the name under which it is declared."""
         symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
             (symbol for known, symbol in self.meshes.items()
@@ -361,7 +362,7 @@ class ModuleContext:
 
     def hook(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """What XLA may call while it compiles the module; `call`'s exception is kept."""
-        def called(*args: Any) -> Any:
+        def called(*args: object) -> Any:
             try:
                 return call(*args)
             except BaseException as error:
@@ -431,7 +432,7 @@ def _devices(mesh: Mesh | AbstractMesh) -> tuple[Any, ...] | None:
     return mesh.device_tuple if isinstance(mesh, Mesh) else None
 
 
-def _dimension(entry: Any) -> str:
+def _dimension(entry: object) -> str:
     """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
     if entry is PartitionSpec.UNCONSTRAINED:
         return "{?}"
@@ -439,7 +440,7 @@ def _dimension(entry: Any) -> str:
 
 
 def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
-         manual: Sequence[Any] = ()) -> str:
+         manual: Sequence[object] = ()) -> str:
     """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
 
     Where it may cut an axis as it likes, it is not along explicit axes. Nothing is said of those
@@ -470,8 +471,8 @@ def names_devices(pr: Olympuspr) -> bool:
     return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
 
 
-def emit_header(symbol: str, visibility: str, ins: Sequence[Any], outs: Sequence[Any],
-                locs: Sequence[Any], loc: Any, ip: Any) -> tuple[Any, Any]:
+def emit_header(symbol: str, visibility: str, ins: Sequence[IrType], outs: Sequence[IrType],
+                locs: Sequence[object], loc: Any, ip: object) -> tuple[Any, Any]:
     """A `func.func` of these types, and its block; arguments are at `locs`."""
     ir = mlir.ir
     fn = ir.Operation.create("func.func", [], [], {

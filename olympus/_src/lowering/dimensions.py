@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
+from ..base.typing import DimSize
+from ..core.typing import Aval, Builder, IrValue
 from ..types import dtypes
-from ..types.avals import make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static
 from ..types.symbolic import Dimension, Factor, is_symbolic_dim
@@ -52,7 +54,7 @@ class Sizes:
 class _Unseen(dict[Any, Any]):
     """Values that are known of, and not to be had."""
 
-    def __getitem__(self, name: Any) -> Any:
+    def __getitem__(self, name: object) -> Any:
         if name == PLATFORM_INDEX:
             return super().__getitem__(name)
         raise NotImplementedError(
@@ -60,22 +62,22 @@ class _Unseen(dict[Any, Any]):
             "computes with it: StableHLO's refinement does not go into regions of manual axes; "
             "give this size as a number, or use lax.with_sharding_constraint.")
 
-    def get(self, name: Any, default: Any = None) -> Any:
+    def get(self, name: object, default: object = None) -> Any:
         return default      # it is made of those that are asked for
 
     def copy(self) -> _Unseen:
         return _Unseen(self)
 
 
-def into_region(b: Any, args: Sequence[Any], types: Sequence[Any], specs: Sequence[Any],
-                whole: Any, body: Callable[..., Any]) -> tuple[Any, ...]:
+def into_region(b: Any, args: Sequence[object], types: Sequence[object], specs: Sequence[object],
+                whole: object, body: Callable[..., Any]) -> tuple[Any, ...]:
     """Operands, their types and specifications, and the body, of a region that sees nothing of what
     is around it: the number of the platform goes in, if there are several."""
     if b.block.sizes is None or PLATFORM_INDEX not in b.block.sizes.values:
         return args, types, specs, body
     number = b.block.sizes.values[PLATFORM_INDEX]
 
-    def inner(own: Any, *xs: Any) -> Any:
+    def inner(own: object, *xs: object) -> Any:
         b.block.sizes.values[PLATFORM_INDEX] = own
         return body(*xs)
 
@@ -159,7 +161,7 @@ def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
                 kind)
 
 
-def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> Any:
+def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> IrValue:
     """A tensor of rank 1 of ints and dimensions."""
     dtype = b.module.dimension_aval.dtype if dtype is None else dtype
     if is_static(values):
@@ -169,14 +171,14 @@ def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> Any:
     return _stacked(b, [b.scalar(d, dtype) for d in values], dtype)
 
 
-def _stacked(b: Any, scalars: Sequence[Any], dtype: Any) -> Any:
+def _stacked(b: Any, scalars: Sequence[object], dtype: Any) -> Any:
     one = make_aval((1,), dtype)
     parts = [b.op("stablehlo.reshape", [x], None, one) for x in scalars]
     return b.op("stablehlo.concatenate", parts, {"dimension": attr("0 : i64")},
                 make_aval((len(parts),), dtype))
 
 
-def sizes_of(b: Any, shape: Sequence[Any]) -> Any:
+def sizes_of(b: Any, shape: Sequence[object]) -> Any:
     """The tensor of a shape, made once per block."""
     key = tuple(shape)
     vectors = b.block.sizes.vectors
@@ -233,7 +235,7 @@ def shape_operands(b: Any, count: int, shapes: Sequence[Sequence[Any]]
 
 def _renamed(name: str) -> Callable[..., Any]:
     """An operation whose dynamic form takes the result's shape as its last operand."""
-    def emit(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    def emit(b: Builder, xs: Sequence[Any], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
         shape = avals[0].shape
         if is_static(shape) and not any(map(is_dynamic, xs)):
             return None
@@ -243,7 +245,8 @@ def _renamed(name: str) -> Callable[..., Any]:
     return emit
 
 
-def _broadcast(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+def _broadcast(b: Any, xs: Sequence[object], attributes: object, avals: Sequence[ShapedArray]
+               ) -> Any:
     shape = avals[0].shape
     if is_static(shape):
         return None
@@ -253,7 +256,8 @@ def _broadcast(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any])
 
 def _by_operands(name: str, taken: Sequence[str]) -> Callable[..., Any]:
     """An operation whose dynamic form takes the attributes `taken` as its last operands."""
-    def emit(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    def emit(b: Builder, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]
+             ) -> Any:
         if not any(isinstance(attributes[key], tuple) for key in taken):
             return None
         values = [operand(b, attributes[key]) for key in taken]
@@ -277,7 +281,7 @@ def operand(b: Any, attribute: Any) -> Any:
                 make_aval((len(attribute), 2), b.module.dimension_aval.dtype))
 
 
-def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Aval]) -> Any:
     sizes = attributes["slice_sizes"]
     if not isinstance(sizes, tuple):
         return None
@@ -294,7 +298,7 @@ def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[A
     return _sliced(b, x, at, lengths, avals)
 
 
-def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
+def _sliced(b: Any, x: Any, at: object, lengths: object, avals: Sequence[Aval]) -> Any:
     """`lengths` elements from `at`; written as start + length, which refinement looks for."""
     rank = len(x.type.shape)
     aval = make_aval((rank,), b.module.dimension_aval.dtype)
@@ -303,7 +307,7 @@ def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
                  [tensor_type(avals[0])])
 
 
-def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any, aval: Any) -> Any:
+def slice_at(b: Any, x: DimSize, index: Any, row: object, flat: object, aval: ShapedArray) -> Any:
     """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
     kind = b.module.dimension_aval
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
@@ -318,28 +322,28 @@ def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any, aval: Any) -> Any:
                  [b.spread_row(cut, aval), _stacked(b, lengths[1:], kind.dtype)], {}, [flat]).result
 
 
-def as_row(b: Any, x: Any, row: Any) -> Any:
+def as_row(b: Any, x: Any, row: object) -> Any:
     """x with an axis of size 1 in front; its type."""
     kind = b.module.dimension_aval
     lengths = _stacked(b, [b.scalar(1, kind.dtype), *_own_sizes(b, x)], kind.dtype)
     return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result
 
 
-def _bits(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+def _bits(b: Any, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
     if is_static(avals[1].shape):
         return None
     return _custom(b, "stablehlo.dynamic_rng_bit_generator", [*xs, sizes_of(b, avals[1].shape)],
                    attributes, avals)
 
 
-def _top(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+def _top(b: Any, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
     if not isinstance(attributes["k"], SymbolicDim):
         return None
     return _custom(b, "stablehlo.dynamic_top_k", [*xs, size(b, attributes["k"])], {}, avals)
 
 
-def _custom(b: Any, target: str, xs: Sequence[Any], attributes: dict[str, Any],
-            avals: Sequence[Any]) -> Any:
+def _custom(b: Any, target: str, xs: Sequence[object], attributes: dict[str, Any],
+            avals: Sequence[ShapedArray]) -> Any:
     return b.raw("stablehlo.custom_call", xs, {
         **attributes, "call_target_name": mlir.ir.StringAttr.get(target),
         "api_version": attr("1 : i32")}, [tensor_type(a) for a in avals])

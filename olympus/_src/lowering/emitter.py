@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..base.lib import mlir
+from ..core.typing import Aval, IrAttribute, IrOperation, IrType, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
@@ -98,7 +99,7 @@ class Emitter:
 
     # Types and attributes
 
-    def type(self, aval: Any) -> Any:
+    def type(self, aval: Aval) -> Any:
         """The MLIR type of an aval."""
         return tensor_type(aval)
 
@@ -111,7 +112,7 @@ class Emitter:
 
     def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
             types: Sequence[Any] | None = None, regions: int = 0,
-            avals: Sequence[Any] | None = None) -> Any:
+            avals: Sequence[ShapedArray] | None = None) -> IrOperation:
         """Emit an operation and return it; results default to the equation's.
 
         They are given as MLIR types or as avals; an operation that has a form of its own for
@@ -127,15 +128,16 @@ class Emitter:
         return self.raw(name, operands, attributes, types, regions)
 
     def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
-            types: Sequence[Any], regions: int = 0) -> Any:
+            types: Sequence[IrType], regions: int = 0) -> IrOperation:
         """Emit an operation as it is."""
         if self.marks is not None:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
-    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
-           aval: Any = None) -> Any:
+    def op(self, name: str, operands: Sequence[Any],
+           attributes: dict[str, IrAttribute] | None = None, aval: ShapedArray | None = None
+           ) -> Any:
         """Emit an operation of one result and return that; its aval defaults to the equation's."""
         if self.block.sizes is not None and name in dimensions.DYNAMIC:
             return self.ops(name, operands, attributes,
@@ -150,7 +152,7 @@ class Emitter:
         self.emitted = out, name, operands, attributes, kind
         return out
 
-    def constant(self, value: Any, aval: ShapedArray) -> Any:
+    def constant(self, value: Any, aval: ShapedArray) -> IrValue:
         """A dense constant of the aval's dtype."""
         array = np.asarray(value, BOOL if dtypes.is_float0(aval.dtype) else aval.dtype)
         self.module.written += array.nbytes
@@ -177,17 +179,17 @@ class Emitter:
         self.module.written += aval.dtype.itemsize
         return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
 
-    def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
+    def vector(self, values: Sequence[int], dtype: np.dtype) -> IrValue:
         """A rank-1 array of ints, which may be dimensions."""
         return dimensions.vector(self, values, dtype)
 
-    def full(self, aval: ShapedArray, value: Any) -> Any:
+    def full(self, aval: ShapedArray, value: Any) -> IrValue:
         """An array with every element equal to `value`."""
         aval = physical_aval(aval)
         scalar = self.scalar(value, aval.dtype)
         return scalar if not aval.shape else self.broadcast(scalar, aval, ())
 
-    def broadcast(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
+    def broadcast(self, x: IrValue, aval: ShapedArray, dims: Sequence[int]) -> IrValue:
         """broadcast_in_dim to an aval; that of a scalar is emitted once per block."""
         if dims:
             return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
@@ -200,7 +202,7 @@ class Emitter:
             found = self.block.repeated[key] = out, x
         return found[0]
 
-    def expand(self, xs: Sequence[Any]) -> list[Any]:
+    def expand(self, xs: Sequence[IrValue]) -> list[IrValue]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
         shape, found = self.avals_out[0].shape, list(xs)
         if not shape:
@@ -212,18 +214,19 @@ class Emitter:
                             self.broadcast(xs[i], a.update(shape=shape), ()))
         return found
 
-    def convert(self, x: Any, aval: ShapedArray) -> Any:
+    def convert(self, x: Any, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""
         return self.op("stablehlo.convert", [x], None, aval)
 
-    def compare(self, direction: str, x: Any, y: Any, kind: str, aval: ShapedArray) -> Any:
+    def compare(self, direction: str, x: IrValue, y: IrValue, kind: str, aval: ShapedArray
+                ) -> IrValue:
         """stablehlo.compare; `kind` is FLOAT, SIGNED, UNSIGNED or TOTALORDER, aval the result's."""
         return self.op("stablehlo.compare", [x, y], {
             "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
             "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
 
-    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, attributes: dict[str, Any],
-                    aval: ShapedArray) -> Any:
+    def dot_general(self, lhs: IrValue, rhs: IrValue, numbers: object,
+                    attributes: dict[str, IrAttribute], aval: ShapedArray) -> Any:
         """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
         dims = dot_numbers(numbers)
         return self.op("stablehlo.dot_general", [lhs, rhs],

@@ -24,9 +24,10 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.typing import Array
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Higher, subolympusprs
-from ..types.avals import physical_aval
+from ..core.primitive import Higher, Primitive, subolympusprs
+from ..types.avals import ShapedArray, physical_aval
 from ..types.shape import less, prod
 from ..types.sharding import NamedSharding, axes_of
 
@@ -169,7 +170,7 @@ def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
     return [n for spec, atom in given for n in _cut(mesh, spec, atom.aval)]
 
 
-def _cut(mesh: Any, spec: Any, aval: Any) -> list[int]:
+def _cut(mesh: Any, spec: Any, aval: ShapedArray) -> list[int]:
     """The sizes of the axes that are cut in more than one part along those of the mesh."""
     parts = dict(mesh.shape_tuple)
     return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
@@ -190,7 +191,7 @@ def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
     return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut, True).as_called())
 
 
-def _kind(prim: Any) -> int:
+def _kind(prim: Primitive) -> int:
     kind = _KINDS.get(prim.name)
     if kind is None:
         if prim.elementwise:
@@ -241,7 +242,7 @@ class _Long(dict[tuple[Any, Sequence[int]], bool]):
 class _Sizes(dict[Any, tuple[int, Any]]):
     """By aval, how many axes it has that are not of size 1, and of how many elements it is."""
 
-    def __missing__(self, aval: Any) -> tuple[int, Any]:
+    def __missing__(self, aval: ShapedArray) -> tuple[int, int]:
         shape = _shape(aval)
         found = self[aval] = len(shape) - shape.count(1), prod(shape)
         return found
@@ -250,7 +251,7 @@ class _Sizes(dict[Any, tuple[int, Any]]):
 class _Worth(dict[Any, int]):
     """By aval, how many operations a hold must save of further places; 0: values are not held."""
 
-    def __missing__(self, aval: Any) -> int:
+    def __missing__(self, aval: ShapedArray) -> int:
         small = LEAST_PLACES if less(prod(_shape(aval)), _SMALL) else LEAST_PLACES // 2
         found = self[aval] = small if _can_be_held(aval) else 0
         return found
@@ -517,7 +518,7 @@ class _Fusion:
             for v in results:
                 made[v] = decide(n, v, ops) if v in states else ops
 
-    def _made_of(self, atom: Any) -> int:
+    def _made_of(self, atom: Var) -> int:
         """Of which operations an operand of a call or a result is made."""
         return self.made.get(atom, 0) if type(atom) is Var else 0
 
@@ -594,7 +595,7 @@ class _Fusion:
         return of if self.states.get(v, 0) < _KEPT else bit
 
 
-def _returned(outvars: Sequence[Any]) -> dict[Var, int]:
+def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
     """By value that is returned, as which results it is."""
     found: dict[Var, int] = {}
     for i, v in enumerate(outvars):
@@ -603,7 +604,7 @@ def _returned(outvars: Sequence[Any]) -> dict[Var, int]:
     return found
 
 
-def _moved(n: int, ways: int, operands: Sequence[Any]) -> Any:
+def _moved(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
     """What computes operands of equation `n`, which moves elements: the same kernels, at places of
     which those are told apart by a number.
     """
@@ -679,11 +680,11 @@ def _several(count: int, n: int) -> int:
     return _turned((1 << min(count, _SIZE)) - 1, n) if count else 0
 
 
-def _shape(aval: Any) -> Sequence[int]:
+def _shape(aval: ShapedArray) -> Sequence[int]:
     return getattr(physical_aval(aval), "shape", ())
 
 
-def _can_be_held(aval: Any) -> bool:
+def _can_be_held(aval: ShapedArray) -> bool:
     """Whether a value is an array of at least one axis; numbers are computed again for nothing.
 
     Sums that several devices have still to take are left to what takes them.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..base.lib import mlir
+from ..core.typing import IrOperation
 
 __all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
 
@@ -65,7 +66,7 @@ def levels(module: Any) -> int:
     return found["main"] or 0
 
 
-def _levels_of(function: Any) -> tuple[int, list[tuple[str, int]]]:
+def _levels_of(function: IrOperation) -> tuple[int, list[tuple[str, int]]]:
     """The depth of loops and branches in a function; and its calls, each with its callee and its
     own depth.
     """

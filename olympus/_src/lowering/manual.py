@@ -32,7 +32,7 @@ class ManualAxes(NamedTuple):
         """Whether nothing is left to XLA."""
         return len(self.names) == len(self.mesh.axis_names)
 
-    def groups(self, names: Sequence[Any], groups: Sequence[Sequence[int]] | None
+    def groups(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None
                ) -> list[list[int]]:
         """The partitions that work together along the named axes, row-major over these.
 
@@ -45,7 +45,7 @@ class ManualAxes(NamedTuple):
         return rows if groups is None else [[row[i] for i in group]
                                             for row in rows for group in groups]
 
-    def positions(self, name: Any) -> np.ndarray:
+    def positions(self, name: object) -> np.ndarray:
         """Per partition, its position along an axis."""
         places = np.indices(self.partitions.shape, np.int32)[self.mesh.axis_names.index(name)]
         return places.reshape(-1)[np.argsort(self.partitions, None)]

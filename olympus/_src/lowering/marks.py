@@ -6,6 +6,7 @@ from typing import Any
 
 from ..base.lib import mlir
 from ..core.context import Scope
+from ..core.typing import IrAttribute
 
 __all__ = ["FRONTEND", "KEPT", "dictionary", "elsewhere", "marks_of"]
 
@@ -23,7 +24,7 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     return found if options is None else {**found, "backend_config": options}
 
 
-def marks_of(scope: Scope, around: Any) -> Any:
+def marks_of(scope: Scope, around: Any) -> IrAttribute:
     """What XLA is told of the operations of a scope, within a program of which it is told `around`.
     """
     given = {} if around is None else {

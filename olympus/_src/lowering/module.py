@@ -13,6 +13,7 @@ from ..base import config
 from ..base.lib import mlir
 from ..base.util import cut, module_name
 from ..core.ir import ClosedOlympuspr
+from ..core.typing import IrAttribute, IrValue
 from ..devices.devices import device_count
 from ..types.avals import memory_kind
 from ..types.dim_equations import Solution, solve
@@ -135,7 +136,7 @@ def _check_donation(name: str, donated: Sequence[bool], platforms: Sequence[str]
             "leave donation out, or lower for each platform.")
 
 
-def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) -> list[Any]:
+def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) -> list[IrAttribute]:
     """What is said of each result (path, sharding, aval, layout)."""
     ir, found = mlir.ir, []
     for (path, sharding, aval, layout), kind in zip(results, context.result_memories, strict=True):
@@ -204,7 +205,7 @@ def _take_places(context: ModuleContext, program: Lowering) -> None:
         program.out_memories or [None] * len(avals), avals, strict=True)]
 
 
-def _demands(context: ModuleContext, program: Lowering, results: Sequence[Any]
+def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValue]
              ) -> tuple[list[Any], list[Any]]:
     """Of each result its sharding and its layout, where they are demanded."""
     avals, none = program.closed.out_avals, [None] * len(results)
@@ -218,8 +219,8 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[Any]
         program.out_layouts or none, results, strict=True)]
 
 
-def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Any],
-               laid_out: Sequence[Any]) -> list[Any]:
+def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[object],
+               laid_out: Sequence[object]) -> list[IrAttribute]:
     """What is said of each argument; of donated ones by what is demanded of results."""
     ir, found = mlir.ir, []
     memories, aliases, donated = program.memories, program.aliases, program.donated
@@ -282,7 +283,7 @@ def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
 
 
 def lower_part(closed: ClosedOlympuspr, name: str, platform: str, mesh: Mesh,
-               devices: tuple[Any, ...]) -> bytes:
+               devices: tuple[object, ...]) -> bytes:
     """The bytecode of the program of one device, along all axes of a mesh of these devices."""
     context = ModuleContext(platform, name)
     with module_context():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import source
+from ..core.ir import OlympusprEqn
 
 __all__ = ["LOADABLE", "Nest"]
 
@@ -28,7 +29,7 @@ class Nest:
         #: The most levels there were so far, in the function that is being emitted.
         self.deepest = 0
 
-    def enter(self, eqn: Any) -> None:
+    def enter(self, eqn: OlympusprEqn) -> None:
         """What is emitted from here on is in a body of `eqn`."""
         self.check(eqn, 0)
         self.eqns.append(eqn)
@@ -38,14 +39,14 @@ class Nest:
         """The body is emitted."""
         self.eqns.pop()
 
-    def reach(self, eqn: Any, levels: int) -> None:
+    def reach(self, eqn: OlympusprEqn, levels: int) -> None:
         """There are so many levels in what `eqn` calls."""
         level = len(self.eqns) + 1 + levels
         if level > self.deepest:    # else there was room for as many
             self.check(eqn, levels)
             self.deepest = level
 
-    def check(self, eqn: Any, levels: int) -> None:
+    def check(self, eqn: OlympusprEqn, levels: int) -> None:
         """RecursionError if `eqn` has no place here, for a body with so many levels in it."""
         if len(self.eqns) + 1 + levels <= _MOST:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from .context import ModuleContext
@@ -21,7 +21,7 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
     return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
 
 
-def _still_open(*args: Any, **params: Any) -> Any:
+def _still_open(*args: object, **params: Hashable) -> Any:
     raise PlatformOpen
 
 

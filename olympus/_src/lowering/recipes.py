@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..core.primitive import Primitive
+from ..core.typing import IrValue
 from .attributes import keep_recipe
 from .context import ModuleContext
 from .emitter import Emitter
@@ -26,13 +28,13 @@ class Recipe(NamedTuple):
     order: Sequence[int] | None         # in which it takes them, if in another
 
 
-def has_recipes(module: ModuleContext, prim: Any) -> bool:
+def has_recipes(module: ModuleContext, prim: Primitive) -> bool:
     """Whether the primitive's own rule, and no other, lowers its equations in a module."""
     return prim.single and not (module.platform is None or module.rules or prim.platform_rules
                                 or "lower" in vars(prim))
 
 
-def note_recipe(b: Emitter, key: Any, operands: Sequence[Any], out: Any) -> None:
+def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrValue) -> None:
     """Keep what a rule has just made of an equation's operands, or that it was not one operation.
 
     Of equal operands nobody knows which is which: the next equation will say.
@@ -41,7 +43,7 @@ def note_recipe(b: Emitter, key: Any, operands: Sequence[Any], out: Any) -> None
         keep_recipe(key, _recipe(b, operands, out))
 
 
-def _recipe(b: Emitter, operands: Sequence[Any], out: Any) -> Recipe | bool:
+def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | bool:
     """What was emitted last, if it is `out` and takes each operand once; else False."""
     shape, aval = b.avals_out[0].shape, b.avals_out[0]
     spread = {i: known[0] for i, x in enumerate(operands)

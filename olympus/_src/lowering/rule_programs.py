@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
+from ..base.typing import Array
 from ..base.util import Memo
 from ..core.context import current_context
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.staging import stage
+from ..types.avals import ShapedArray
 
 __all__ = ["LONG", "rule_program", "staged"]
 
@@ -25,17 +27,17 @@ LONG = 12
 _programs: Memo = Memo(512)
 
 
-def staged(fun: Callable[..., Any], avals: Sequence[Any]) -> ClosedOlympuspr:
+def staged(fun: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """The program of a function that returns one value or a sequence of them."""
-    def flat(*args: Any) -> list[Any]:
+    def flat(*args: Array) -> list[Any]:
         out = fun(*args)
         return list(out) if isinstance(out, (list, tuple)) else [out]
 
     return stage(flat, avals)
 
 
-def rule_program(eqn: Any, avals_in: Sequence[Any], platform: str | None, fun: Callable[..., Any],
-                 avals: Sequence[Any]) -> ClosedOlympuspr:
+def rule_program(eqn: OlympusprEqn, avals_in: Sequence[ShapedArray], platform: str | None,
+                 fun: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """The program of `fun` on values of `avals`, by which an equation on `avals_in` is emitted."""
     code = _code(fun)
     # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.

@@ -14,7 +14,7 @@ from ..types.sharding import NamedSharding, PartitionSpec, entry_of
 __all__ = ["named"]
 
 
-def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: int,
+def named(meshes: Iterable[Mesh], devices: tuple[object, ...], tiling: object, ndim: int,
           memory_kind: str | None = None) -> Any:
     """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one.
 

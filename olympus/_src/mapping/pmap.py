@@ -97,7 +97,7 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
 
     # An eager call of a job has this process's examples; under a trace, values are of all.
     @wraps(fun)
-    def pmapped(*args: Any, **kwargs: Any) -> Any:
+    def pmapped(*args: PyTree, **kwargs: PyTree) -> object:
         if current.num_processes > 1 and ctx.trace is ThreadState.trace:
             return mapped.of_process(jitted, args, kwargs)
         return jitted(*args, **kwargs)
@@ -121,7 +121,7 @@ class _Mapped:
     @property
     def traced(self) -> Callable[..., Any]:
         """The function of whole arrays, over all devices."""
-        def mapped(*args: Any, **kwargs: Any) -> Any:
+        def mapped(*args: PyTree, **kwargs: PyTree) -> object:
             if outer := get_abstract_mesh().manual_axes:
                 raise ValueError(f"pmap: {name_of(self.fun)} is called by what is mapped along "
                                  f"{outer}; one level of pmap or shard_map is required, whose "
@@ -142,7 +142,8 @@ class _Mapped:
 
         return mapped
 
-    def of_process(self, jitted: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    def of_process(self, jitted: Callable[..., Any], args: tuple, kwargs: dict[str, PyTree]
+                   ) -> object:
         """A call on this process's examples, one for each of its devices."""
         # axis_size counts the examples of all processes, each of which has as many.
         size = self.axis_size and self.axis_size // current.num_processes
@@ -158,7 +159,7 @@ class _Mapped:
         return _multihost.global_array_to_host_local_array(jitted(*full, **named), mesh,
                                                            self.out_specs)
 
-    def _arguments(self, args: tuple, kwargs: dict[str, Any], size: int | None
+    def _arguments(self, args: tuple, kwargs: dict[str, PyTree], size: int | None
                    ) -> tuple[list[Any], list[int | None], int, Callable[[Any], Any]]:
         """The leaves of dynamic arguments, the mapped axis of each, how many examples there are,
         and what makes arguments of such leaves again."""
@@ -176,7 +177,7 @@ class _Mapped:
         leaves, in_tree, dims, size = mapped_arguments(
             "pmap", self.fun, tuple([args[i] for i in dynamic]), kwargs, axes, size, dynamic)
 
-        def rebuilt(xs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        def rebuilt(xs: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
             full, (given, named) = list(args), in_tree.unflatten(xs)
             for i, x in zip(dynamic, given, strict=True):
                 full[i] = x
@@ -205,7 +206,7 @@ class _Mapped:
                              "map over some with vmap inside, or over parts with shard_map.")
         return Mesh(np.array(found[:size], dtype=object), (self.name,))
 
-    def _stacked(self, out: Any) -> Any:
+    def _stacked(self, out: object) -> object:
         """A device's results with the mapped axis, on which each has one entry."""
         outs, tree = tree_flatten(out)
         check_results("pmap", self.fun, out, outs)

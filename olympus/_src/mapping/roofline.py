@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..autodiff.derivatives import vjp as vjp_
+from ..base.typing import PyTree
 from ..base.util import wraps
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, variables
 from ..core.primitive import programs_in
@@ -218,7 +219,7 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
     traced = _with_pullback(run) if vjp else run
 
     @wraps(f)
-    def judged(*args: Any) -> tuple[Any, RooflineResult]:
+    def judged(*args: PyTree) -> tuple[Any, RooflineResult]:
         closed, out = make_olympuspr(traced, return_shape=True)(*args)
         if print_olympuspr:
             print(closed)
@@ -252,7 +253,7 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
                "print_olympuspr": print_olympuspr}
 
     @wraps(f)
-    def judged(*args: Any) -> tuple[Any, RooflineResult, RooflineResult]:
+    def judged(*args: PyTree) -> tuple[Any, RooflineResult, RooflineResult]:
         out, alone = roofline(f, mesh, in_specs, out_specs, **options)(*args)
         _, both = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)
         return out, alone, both
@@ -261,7 +262,7 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
 
 
 def _with_pullback(f: Callable[..., Any]) -> Callable[..., Any]:
-    def both(*args: Any) -> Any:
+    def both(*args: PyTree) -> object:
         out, pullback = vjp_(f, *args)
         return out, pullback(out)       # the result has the types that a cotangent must have
     return both

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn
 
 from ..base.source import filter_traceback
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
@@ -17,6 +17,7 @@ from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
 from ..jit.arguments import check_callable, leaf_name, structure_path
+from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
@@ -121,21 +122,21 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     def spec(axis: int | None) -> PartitionSpec:
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
 
-    def specs(axes: Any) -> Any:
+    def specs(axes: object) -> object:
         return axes if axes is Infer else tree_map(spec, axes, is_leaf=lambda x: x is None)
 
     return _mapped("smap", f, None, specs(in_axes), specs(out_axes), {axis_name}, True)
 
 
-def _mapped(what: str, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
-            axis_names: Any, check: bool) -> Callable[..., Any]:
+def _mapped(what: str, fun: Callable[..., Any], mesh: object, in_specs: object, out_specs: object,
+            axis_names: object, check: bool) -> Callable[..., Any]:
     check_callable(what, fun)
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
     # The mesh is that of the call, not of the definition: `set_mesh` may come in between.
     @wraps(fun)
-    def mapped(*args: Any) -> Any:
+    def mapped(*args: PyTree) -> object:
         try:
             manual = _manual_axes(what, mesh, axis_names, check, _mapped_axes(args))
             return _Application(what, fun, manual, args, in_specs, out_specs).run()
@@ -159,7 +160,8 @@ def _mapped_axes(args: tuple) -> set[Any]:
     return found
 
 
-def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set[Any]) -> Manual:
+def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Any]
+                 ) -> Manual:
     """The mesh of a call, and the axes of it that become manual: not those of vmaps around."""
     around = get_abstract_mesh()
     if mesh is None:
@@ -235,8 +237,8 @@ class _Application:
             newly_manual_axes=manual.names, check_vma=manual.check)
         return body.out_tree.unflatten(out)
 
-    def _run_eagerly(self, leaves: Sequence[Any], tree: Any, given: Sequence[bool],
-                     arrays: Sequence[Any], ins: Sequence[PartitionSpec]) -> Any:
+    def _run_eagerly(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool],
+                     arrays: Sequence[Array], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
         outer = enter(trace)
@@ -267,7 +269,7 @@ class _Application:
             trace = parent
         return True
 
-    def _mesh_of(self, arrays: Sequence[Any]) -> Mesh:
+    def _mesh_of(self, arrays: Sequence[Array]) -> Mesh:
         """The devices of an eager call."""
         mesh = self.manual.mesh
         if isinstance(mesh, Mesh):
@@ -289,18 +291,19 @@ class _Application:
                 "`AbstractMesh` to the mesh argument.")
         return found[-1]
 
-    def _body(self, leaves: Sequence[Any], tree: Any, given: Sequence[bool]) -> tuple[Any, Any]:
+    def _body(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool]
+              ) -> tuple[Any, Any]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
 
-        def cast(out: Any) -> Any:
+        def cast(out: object) -> Any:
             outs, out_tree = tree_flatten(out)
             specs = flatten_axes(f"{what} out_specs", out_tree, out_specs)
             return out_tree.unflatten([
                 self.manual.cast(x, s) if isinstance(s, PartitionSpec) else x
                 for x, s in zip(outs, specs, strict=True)])
 
-        def body(*xs: Any) -> Any:
+        def body(*xs: object) -> Any:
             out = fun(*xs)
             return cast(out) if self.manual.check else out
 
@@ -308,7 +311,7 @@ class _Application:
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
 
-        def of_arrays(*xs: Any) -> Any:     # arguments without a specification are part of it
+        def of_arrays(*xs: object) -> object:     # arguments without a specification are part of it
             rest = iter(xs)
             return body(*tree.unflatten([next(rest) if g else x
                                          for x, g in zip(leaves, given, strict=True)]))
@@ -317,7 +320,7 @@ class _Application:
 
     # Checks
 
-    def _check_specs(self, which: str, specs: Any) -> None:
+    def _check_specs(self, which: str, specs: object) -> None:
         """TypeError for what is no specification, ValueError for axes that are not manual."""
         manual = self.manual
         if specs is Infer:
@@ -362,7 +365,7 @@ class _Application:
                 "mesh passed to shard_map contains axis names all of type `Explicit`; the mesh is "
                 f"{self.manual.mesh}.")
 
-    def _inferred(self, aval: Any) -> PartitionSpec:
+    def _inferred(self, aval: ShapedArray) -> PartitionSpec:
         """The specification that an argument's type says."""
         names, (unreduced, reduced) = self.manual.names, aval.sums
         return PartitionSpec(*[entry_of([n for n in axes_of(e) if n in names])
@@ -375,7 +378,7 @@ class _Application:
     def _argument(self, index: int) -> str:
         return f"argument {leaf_name(self.fun, range(len(self.args)), self.args, index)}"
 
-    def _check_argument(self, index: int, spec: PartitionSpec, aval: Any) -> None:
+    def _check_argument(self, index: int, spec: PartitionSpec, aval: ShapedArray) -> None:
         """ValueError unless an array can be cut by its specification."""
         manual = self.manual
         if len(spec) > aval.ndim:
@@ -402,7 +405,8 @@ class _Application:
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
                 "leave in_specs out, or use olympus.reshard on the argument.")
 
-    def _result_specs(self, tree: Any, avals: Sequence[Any]) -> tuple[PartitionSpec, ...]:
+    def _result_specs(self, tree: PyTree, avals: Sequence[ShapedArray]
+                      ) -> tuple[PartitionSpec, ...]:
         """Of each result; ValueError unless it can be put together so."""
         manual, fun = self.manual, name_of(self.fun)
         specs = tuple(flatten_axes(f"{self.what} out_specs", tree, self.out_specs))
@@ -433,8 +437,8 @@ class _Application:
                             "lax.psum or lax.psum_scatter.")
         return specs
 
-    def _refuse_varying(self, path: str, spec: PartitionSpec, aval: Any, more: Sequence[Any]
-                        ) -> NoReturn:
+    def _refuse_varying(self, path: str, spec: PartitionSpec, aval: ShapedArray,
+                        more: Sequence[object]) -> NoReturn:
         axes = [",".join(map(str, self.manual.ordered(names)))
                 for names in (named_axes(spec), more, aval.vma)]
         raise ValueError(
@@ -446,7 +450,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _told(spec: PartitionSpec, axes: Sequence[Any], ndim: int) -> list[Any]:
+def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Array]:
     """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

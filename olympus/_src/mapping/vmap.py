@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
@@ -16,6 +16,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..jit.arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
+from ..types.avals import ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
@@ -71,7 +72,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
 
     # A new Axis for each call: `_map` notes the size, and what cuts the axis, in it.
     @wraps(fun)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: ArrayLike, **kwargs: PyTree) -> object:
         try:
             return _map(fun, args, kwargs, in_axes, out_axes,
                         Axis(axis_size, axis_name, spmd_axis_name), sum_match)
@@ -108,7 +109,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
 
-    def flat(*xs: Any) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Any], Any]:
         full, named = in_tree.unflatten(xs)
         out = fun(*full, **named)
         outs, out_tree = tree_flatten(out)
@@ -129,8 +130,9 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
         for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
 
 
-def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any,
-                     size: int | None, positions: Sequence[int] | None = None
+def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, PyTree],
+                     in_axes: int | Sequence[int | None], size: int | None,
+                     positions: Sequence[int] | None = None
                      ) -> tuple[list[Any], Any, list[int | None], int]:
     """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
 
@@ -188,7 +190,7 @@ class _Names:
         return f"*args={args!r:.80} and **kwargs={dict.fromkeys(keywords)!r:.80}"
 
 
-def _aval(x: Any, names: _Names, index: int) -> Any:
+def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
     """The aval of a mapped leaf."""
     try:
         return typeof(x)
@@ -199,7 +201,7 @@ def _aval(x: Any, names: _Names, index: int) -> Any:
             "give None in in_axes for what is shared.") from None
 
 
-def _canonical(axis: Any, aval: Any, names: _Names, index: int) -> int:
+def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
     """A mapped axis counted from the front."""
     if 0 <= axis < aval.ndim:
         return axis
@@ -255,7 +257,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                       "in in_axes for arguments that are not mapped.")
 
 
-def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:
+def _cut_along(mapped: Sequence[tuple[Any, int]], given: object) -> object | None:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
     # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
     # the axis has one sharding, which all batched results get.

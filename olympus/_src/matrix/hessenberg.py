@@ -6,13 +6,14 @@ over columns that makes the same reflectors, differentiated as any program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..core.evaluate import eval_closed
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..interpreters.jvp import jvp_program
 from ..lax import arithmetic
 from ..lax.arithmetic import conj, div, mul, neg, sub
@@ -52,7 +53,8 @@ class Reduction(MatrixOperation, abstract=True):
     transpose = None
     algorithm: Callable[..., list[Any]]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         program = stage(lambda x: self.algorithm(x, **params), [typeof(primals[0])])
         moved, _ = jvp_program(program, [True], True)
         outs = self.bind(*primals, **params)
@@ -62,35 +64,35 @@ class Reduction(MatrixOperation, abstract=True):
 class Hessenberg(Reduction):
     """h on and above the first subdiagonal, reflectors below; and their taus."""
 
-    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> list[Any]:
         check_square("hessenberg", shape)
         return [(shape, dtype), ((max(shape[0] - 1, 0),), dtype)]
 
-    def emit(self, b: Any, x: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue) -> Sequence[IrValue]:
         n, outs = self.batch(b), list(b.avals_out)
         *found, info = kernels.reported(b, "gehrd", [x], outs, n,
                                         {"low": 1, "high": outs[0].shape[-1]}, (0,))
         return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
-    def algorithm(self, x: Any) -> list[Any]:
+    def algorithm(self, x: Array) -> Sequence[Array]:
         return _reduced(x)
 
 
 class Tridiagonal(Reduction):
     """The reflectors in one triangle, the diagonal, the one beside it, the taus."""
 
-    def results(self, dtype: Any, shape: Shape, *, lower: bool) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, lower: bool) -> list[Any]:
         check_square("tridiagonal", shape)
         size, less = shape[:1], (max(shape[0] - 1, 0),)
         real = real_dtype(dtype)
         return [(shape, dtype), (size, real), (less, real), (less, dtype)]
 
-    def emit(self, b: Any, x: Any, *, lower: bool) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue, *, lower: bool) -> Sequence[IrValue]:
         n, outs = self.batch(b), list(b.avals_out)
         *found, info = kernels.reported(b, "sytrd", [x], outs, n, kernels.triangle(b, lower), (0,))
         return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
-    def algorithm(self, x: Any, *, lower: bool) -> list[Any]:
+    def algorithm(self, x: Array, *, lower: bool) -> list[Array]:
         """By the Hessenberg form of the Hermitian matrix; from the other end for the upper one."""
         last = typeof(x).ndim - 1
         if not lower:
@@ -105,11 +107,11 @@ class Tridiagonal(Reduction):
         return [add(tril(a), triu(x, 1)), *parts, taus]
 
 
-def _subdiagonal(a: Any) -> Any:
+def _subdiagonal(a: Array) -> Array:
     return tril(triu(a, -1), -1)
 
 
-def _reduced(x: Any) -> list[Any]:
+def _reduced(x: ArrayLike) -> list[Any]:
     """LAPACK's unblocked reduction gehd2: x[..., n, n] -> its packed form, taus[..., n-1]."""
     aval = typeof(x)
     n, last = aval.shape[-1], aval.ndim - 1
@@ -118,7 +120,7 @@ def _reduced(x: Any) -> list[Any]:
     row = broadcasted_iota(INT32, (*aval.shape[:-1], 1), last - 1)
     taus = full_like(x, 0, shape=(*aval.shape[:-2], n - 1, 1))
 
-    def step(j: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+    def step(j: ArrayLike, state: tuple[Array, Array]) -> tuple[Array, Array]:
         a, taus = state
         j = convert_element_type(j, INT32)
         column = dynamic_slice_in_dim(a, j, 1, last)
@@ -140,21 +142,21 @@ def _reduced(x: Any) -> list[Any]:
     return [a, reduce_sum(taus, (last,))]
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Array) -> Array:
     return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
-def _over(x: Any, like: Any) -> Any:
+def _over(x: Array, like: Array) -> Array:
     """x[..., 1, 1] in the shape of `like`."""
     return broadcast_in_dim(x, typeof(like).shape, tuple(range(typeof(x).ndim)))
 
 
-def _reflector(column: Any, head: Any, tail: Any) -> tuple[Any, Any, Any]:
+def _reflector(column: Array, head: Array, tail: Array) -> tuple[Array, Array, Array]:
     """v, tau and beta with (1 - tau v vᴴ)ᴴ of (head, tail) = (beta, 0): LAPACK's larfg."""
     zero = full_like(column, 0)
     axis = typeof(column).ndim - 2
 
-    def total(x: Any) -> Any:
+    def total(x: Array) -> Array:
         return expand_dims(reduce_sum(x, (axis,)), (axis,))
 
     rest = select(tail, column, zero)
@@ -174,7 +176,7 @@ def _reflector(column: Any, head: Any, tail: Any) -> tuple[Any, Any, Any]:
     return v, tau, as_dtype(beta, column)
 
 
-def _squares(x: Any) -> Any:
+def _squares(x: Array) -> Array:
     """|x|² elementwise."""
     if typeof(x).dtype.kind != "c":
         return mul(x, x)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..base.util import real_number
 from ..control.cond import cond
 from ..core.trace import literal, typeof
@@ -94,8 +95,8 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
     return _polar(x, beyond, bool(is_hermitian), tall, steps, real_number(eps, "qdwh: eps"))
 
 
-def _decomposed(x: Any, beyond: Any, is_hermitian: bool, tall: bool, max_iterations: int,
-                eps: float) -> Any:
+def _decomposed(x: Any, beyond: Array, is_hermitian: bool, tall: bool, max_iterations: int,
+                eps: float) -> tuple[Array, Array, Array, Array]:
     """u, h, the number of steps, whether they converged; derivatives read `beyond` and `tall`."""
     u, count, converged = _iterated(x, is_hermitian, max_iterations, eps)
     h = matmul(adjoint(u), x)
@@ -128,13 +129,14 @@ def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, 
     return (u, h, count, converged), (t_u, t_h, *zeros)
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: Array) -> Array:
     """Frobenius norm."""
     size = arithmetic.abs(x)
     return sqrt(reduce_sum(mul(size, size), (0, 1)))
 
 
-def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> Any:
+def _iterated(x: Array, is_hermitian: bool, max_iterations: int, eps: float
+              ) -> tuple[Array, Array, Array]:
     """The unitary factor, the number of steps, and whether they converged."""
     real = real_dtype(typeof(x).dtype)
     if typeof(x).size == 0:
@@ -148,11 +150,11 @@ def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> An
     lowest = literal(eps, real)
     change_tolerance, bound_tolerance = (4.0 * eps) ** (1 / 3), 5.0 * eps
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state: Sequence[Array]) -> Array:
         _, count, converged, _ = state
         return bitwise_and(lt(count, max_iterations), bitwise_not(converged))
 
-    def step(state: Any) -> Any:
+    def step(state: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
         u, count, _, low = state
         new, low = _halley(u, low)
         if is_hermitian:
@@ -168,7 +170,7 @@ def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> An
     return sub(mul(u, 1.5), mul(matmul(u, gram), 0.5)), count, converged
 
 
-def _halley(x: Any, low: Any) -> tuple[Any, Any]:
+def _halley(x: Array, low: Array) -> tuple[Array, Array]:
     """x(a + b xᴴx)(1 + c xᴴx)⁻¹, with weights best for singular values in [low, 1].
 
     Returns it and the bound that its singular values have.
@@ -185,13 +187,13 @@ def _halley(x: Any, low: Any) -> tuple[Any, Any]:
     return new, arithmetic.min(low, full_like(low, 1))
 
 
-def _weighed(x: Any, y: Any, weight: Any, other: Any) -> Any:
+def _weighed(x: Array, y: Array, weight: Array, other: Array) -> Array:
     """weight x + other y."""
     weight, other = (broadcast_in_dim(as_dtype(w, x), typeof(x).shape, ()) for w in (weight, other))
     return add(mul(weight, x), mul(other, y))
 
 
-def _by_qr(x: Any, a: Any, b: Any, c: Any) -> Any:
+def _by_qr(x: Array, a: Array, b: Array, c: Array) -> Array:
     """The step by the QR factorisation of (sqrt(c) x, 1), which is stable."""
     m, n = typeof(x).shape
     root = sqrt(c)
@@ -202,7 +204,7 @@ def _by_qr(x: Any, a: Any, b: Any, c: Any) -> Any:
     return _weighed(x, matmul(q1, adjoint(q2)), ratio, div(sub(a, ratio), root))
 
 
-def _by_cholesky(x: Any, a: Any, b: Any, c: Any) -> Any:
+def _by_cholesky(x: Array, a: Array, b: Array, c: Array) -> Array:
     """The step by the Cholesky factorisation of 1 + c xᴴx, which is fast."""
     gram = matmul(adjoint(x), x)
     scaled = mul(gram, broadcast_in_dim(as_dtype(c, x), typeof(gram).shape, ()))

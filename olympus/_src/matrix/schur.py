@@ -6,11 +6,12 @@ derivative solves triangular systems column by column, hence a loop, hence this 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, real, sign, sub
 from ..lax.bits import bitwise_or
@@ -49,13 +50,13 @@ class Schur(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape, *, compute_schur_vectors: bool, **params: Any
+    def results(self, dtype: DType, shape: Shape, *, compute_schur_vectors: bool, **params: Hashable
                 ) -> list[Any]:
         check_square("schur", shape)
         return [(shape, dtype)] * (1 + compute_schur_vectors)
 
-    def emit(self, b: Any, x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool,
-             select_callable: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue, *, compute_schur_vectors: bool, sort_eig_vals: bool,
+             select_callable: Any) -> Sequence[IrValue]:
         n, (aval,), outs = self.batch(b), b.avals_in, list(b.avals_out)
         count = make_aval(aval.shape[:n], INT32)
         values = [aval.update(shape=aval.shape[:-1])] * (1 if aval.dtype.kind == "c" else 2)
@@ -66,8 +67,9 @@ class Schur(MatrixOperation):
             t, z = b.traced(lambda t, z: reordered(t, z, select_callable), [t, z], [aval, aval])
         return kernels.nan_unless(b, "EQ", info, n, [t, z][:len(outs)], outs)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, compute_schur_vectors: bool,
-            **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+            compute_schur_vectors: bool, **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         """ż = zΩ and ṫ = M + tΩ - Ωt, M = zᴴẋz, for the skew-Hermitian Ω that keeps t triangular.
 
         In a block of two rows of a real t, Ω further keeps the two diagonal elements equal, as
@@ -85,17 +87,17 @@ class Schur(MatrixOperation):
         return outs[:kept], rates[:kept]
 
 
-def _changed(t: Any, inner: Any, turn: Any) -> Any:
+def _changed(t: Array, inner: Array, turn: Array) -> Array:
     return add(inner, sub(matmul(t, turn), matmul(turn, t)))
 
 
-def _offset(x: Any, k: int) -> Any:
+def _offset(x: ArrayLike, k: int) -> Array:
     """bool[n, n]: the k-th diagonal."""
     shape = typeof(x).shape[-2:]
     return eq(add(broadcasted_iota(INT32, shape, 0), k), broadcasted_iota(INT32, shape, 1))
 
 
-def _without_lower(t: Any, x: Any) -> Any:
+def _without_lower(t: ArrayLike, x: ArrayLike) -> Array:
     """x where t may be different from zero: its upper triangle and blocks."""
     shape = typeof(t).shape
     upper = le(broadcasted_iota(INT32, shape, len(shape) - 2),
@@ -105,14 +107,14 @@ def _without_lower(t: Any, x: Any) -> Any:
     return select(upper, x, full_like(x, 0))
 
 
-def _turn(t: Any, inner: Any) -> Any:
+def _turn(t: Array, inner: object) -> Array:
     """The skew-Hermitian Ω for a triangular t."""
     starts = full_like(t, False, bool, typeof(t).shape[:-1])
     lower = _below(t, inner, starts)
     return sub(lower, adjoint(lower))
 
 
-def _below(t: Any, inner: Any, starts: Any) -> Any:
+def _below(t: ArrayLike, inner: Any, starts: ArrayLike) -> Array:
     """Ω below the blocks of t, where Ωt - tΩ is `inner`: column after column.
 
     Column j of the equation is (t_jj - t) Ω_j = inner_j - Σ Ω_k t_kj, of k < j, in rows below the
@@ -125,7 +127,7 @@ def _below(t: Any, inner: Any, starts: Any) -> Any:
     ends = add(ends, broadcasted_iota(INT32, shape[:-1], last - 1))
     values = diagonal(t)
 
-    def column(j: Any, below: Any) -> Any:
+    def column(j: ArrayLike, below: ArrayLike) -> Array:
         j = convert_element_type(j, INT32)
         end = dynamic_slice_in_dim(ends, j, 1, last - 1)
         value = dynamic_slice_in_dim(values, j, 1, last - 1)
@@ -141,7 +143,7 @@ def _below(t: Any, inner: Any, starts: Any) -> Any:
     return fori_loop(0, shape[-1], column, full_like(t, 0))
 
 
-def _real_turn(t: Any, inner: Any) -> Any:
+def _real_turn(t: Array, inner: Array) -> Array:
     """The skew-symmetric Ω for a block triangular t.
 
     A unitary w that makes the blocks triangular, and thereby t, reduces this to the triangular
@@ -166,11 +168,11 @@ def _real_turn(t: Any, inner: Any) -> Any:
     return add(turn, sub(lower, matrix_transpose(lower)))
 
 
-def _complex(x: Any) -> Any:
+def _complex(x: Array) -> Array:
     return convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
 
 
-def _triangulating(t: Any, above: Any, under: Any, starts: Any) -> Any:
+def _triangulating(t: Array, above: Array, under: Array, starts: Array) -> Array:
     """The unitary matrix that is ((α, iβ), (iβ, α)) for the block ((a, b), (c, a)), bc < 0.
 
     Its first column is an eigenvector: α = sqrt(|b|), β = sign(b) sqrt(|c|), normalised.
@@ -186,13 +188,13 @@ def _triangulating(t: Any, above: Any, under: Any, starts: Any) -> Any:
     return arithmetic.complex(_placed(alpha, t, 0), add(beta, matrix_transpose(beta)))
 
 
-def _shifted(x: Any, by: int) -> Any:
+def _shifted(x: Array, by: int) -> Array:
     """x[..., n] with its elements moved `by` places, zeros moving in."""
     config = [(0, 0, 0)] * (typeof(x).ndim - 1) + [(by, -by, 0)]
     return pad(x, full_like(x, 0, shape=()), config)
 
 
-def _placed(x: Any, t: Any, k: int) -> Any:
+def _placed(x: Array, t: Array, k: int) -> Array:
     """A matrix like t with x[..., j] in column j of its k-th diagonal, else zeros."""
     last = typeof(t).ndim - 1
     wide = broadcast_in_dim(x, typeof(t).shape, (*range(last - 1), last))

@@ -7,11 +7,12 @@ form", 1993.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..control.cond import switch
 from ..core.trace import typeof
 from ..lax import arithmetic, comparison, transcendental
@@ -45,7 +46,7 @@ from ..types.shape import definitely_equal, prod
 __all__ = ["reordered"]
 
 
-def reordered(t: Any, z: Any, select: Callable[..., Any]) -> list[Any]:
+def reordered(t: ArrayLike, z: ArrayLike, select: Callable[..., Any]) -> list[Array]:
     """t and z[..., n, n] with the eigenvalues that `select` is true for first, in their order."""
     aval = typeof(t)
     n = aval.shape[-1]
@@ -54,14 +55,14 @@ def reordered(t: Any, z: Any, select: Callable[..., Any]) -> list[Any]:
     return [reshape(x, aval.shape) for x in outs]
 
 
-def _one(t: Any, z: Any, select: Callable[..., Any]) -> tuple[Any, Any]:
+def _one(t: Array, z: Array, select: Callable[..., Any]) -> tuple[Array, Array]:
     """One matrix: passes over its blocks, until one changes nothing."""
     n = typeof(t).shape[0]
     state = (t, z, _chosen(t, select), full((), True))
     return while_loop(lambda state: state[3], lambda state: _pass(state, n), state)[:2]
 
 
-def _below(t: Any) -> Any:
+def _below(t: Array) -> Array:
     """t[i+1, i] at i: [n], the last one 0."""
     n = typeof(t).shape[0]
     if definitely_equal(n, 1):
@@ -70,7 +71,7 @@ def _below(t: Any) -> Any:
     return diagonal(shifted)
 
 
-def _chosen(t: Any, select: Callable[..., Any]) -> Any:
+def _chosen(t: Array, select: Callable[..., Any]) -> Array:
     """bool[n]: which rows belong to a chosen eigenvalue; of a pair, either may be chosen."""
     values = diagonal(t)
     if typeof(t).dtype.kind == "c":
@@ -83,7 +84,7 @@ def _chosen(t: Any, select: Callable[..., Any]) -> Any:
                       _flags(select(values, neg(imaginary)), t))
 
 
-def _flags(found: Any, t: Any) -> Any:
+def _flags(found: Array, t: Array) -> Array:
     aval = typeof(found)
     if aval.shape != typeof(t).shape[:1]:
         raise TypeError(f"schur: select_callable returned {aval} for {typeof(t).shape[0]} "
@@ -92,17 +93,17 @@ def _flags(found: Any, t: Any) -> Any:
     return convert_element_type(found, dtypes.as_dtype(bool))
 
 
-def _pass(state: tuple[Any, ...], n: int) -> Any:
+def _pass(state: tuple[ArrayLike, ...], n: int) -> Any:
     """From top to bottom, exchange each block that is not chosen with a chosen one after it."""
     t, z, chosen, _ = state
     swaps = [lambda t, z, chosen, i: (t, z, chosen)]
     sizes = (1,) if typeof(t).dtype.kind == "c" else (1, 2)
     swaps += [_swap(p, q, n) for p in sizes for q in sizes]
 
-    def size(at: Any, below: Any) -> Any:
+    def size(at: ArrayLike, below: ArrayLike) -> Array:
         return add(convert_element_type(ne(_at(below, at), 0.0), INT32), 1)
 
-    def step(state: Any) -> Any:
+    def step(state: Sequence[Array]) -> tuple[Array, ...]:
         i, t, z, chosen, changed = state
         below = full_like(t, 0, shape=(n,)) if len(sizes) == 1 else _below(t)
         p = size(i, below)
@@ -120,7 +121,7 @@ def _pass(state: tuple[Any, ...], n: int) -> Any:
                       (start, t, z, chosen, full((), False)))[1:]
 
 
-def _at(x: Any, i: Any) -> Any:
+def _at(x: ArrayLike, i: ArrayLike) -> Array:
     return dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 
@@ -129,7 +130,7 @@ def _swap(p: int, q: int, n: int) -> Callable[..., Any]:
     if p + q > n:
         return lambda t, z, chosen, i: (t, z, chosen)
 
-    def swap(t: Any, z: Any, chosen: Any, i: Any) -> Any:
+    def swap(t: Array, z: Array, chosen: Array, i: Array) -> tuple[Array, Array, Array]:
         window = dynamic_slice(t, (i, i), (p + q, p + q))
         t, z = _similar(t, z, _exchange(window, p), i)
         window = dynamic_slice(t, (i, i), (p + q, p + q))
@@ -146,7 +147,7 @@ def _swap(p: int, q: int, n: int) -> Callable[..., Any]:
     return swap
 
 
-def _similar(t: Any, z: Any, u: Any, i: Any) -> tuple[Any, Any]:
+def _similar(t: Array, z: Array, u: Array, i: Array) -> tuple[Array, Array]:
     """uᴴ t u and z u, where the unitary u acts on the rows (columns) from i on."""
     k = typeof(u).shape[0]
     rows = matmul(adjoint(u), dynamic_slice_in_dim(t, i, k, 0))
@@ -156,7 +157,7 @@ def _similar(t: Any, z: Any, u: Any, i: Any) -> tuple[Any, Any]:
     return t, z
 
 
-def _exchange(window: Any, p: int) -> Any:
+def _exchange(window: Array, p: int) -> Array:
     """The unitary matrix that puts the eigenvalues of the second block before those of the first.
 
     Of ((a, b), (0, c)) the columns of (y, 1) with a y - y c = -b span what belongs to c.
@@ -171,14 +172,14 @@ def _exchange(window: Any, p: int) -> Any:
     return qr(basis)[0]
 
 
-def _kron(x: Any, y: Any) -> Any:
+def _kron(x: Array, y: Array) -> Array:
     """The matrix of b -> x b y on b[p, q], read row by row."""
     p, q = typeof(x).shape[0], typeof(y).shape[0]
     outer = dot_general(x, y, (((), ()), ((), ())), "highest")      # [r, r', c', c]
     return reshape(transpose(outer, (0, 3, 1, 2)), (p * q, p * q))
 
 
-def _evened(t: Any, z: Any, i: Any) -> tuple[Any, Any]:
+def _evened(t: Array, z: Array, i: Array) -> tuple[Array, Array]:
     """Rotate the two rows from i on so that the block's diagonal elements are equal."""
     block = dynamic_slice(t, (i, i), (2, 2))
     (a, b), (c, d) = [[reshape(slice(block, (r, s), (r + 1, s + 1)), ()) for s in (0, 1)]

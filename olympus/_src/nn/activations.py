@@ -7,6 +7,7 @@ guards the branch that is not taken.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..base import config
@@ -61,7 +62,7 @@ def identity(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-def _relu(x: Any) -> Any:
+def _relu(x: Array) -> Array:
     return uf.maximum(x, 0)
 
 
@@ -85,7 +86,7 @@ def relu(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-def _relu6(x: Any) -> Any:
+def _relu6(x: Array) -> Array:
     return uf.minimum(uf.maximum(x, 0), 6.0)
 
 
@@ -393,17 +394,17 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # Exponentials are taken after the maximum is subtracted, so that they never overflow; the maximum
 # is a constant to differentiation.
 
-def _inexact(x: Any) -> Any:
+def _inexact(x: ArrayLike) -> Array:
     return unary_inexact(to_array, x)
 
 
-def _largest(x: Any, axis: Any, where: Any) -> Any:
+def _largest(x: Array, axis: Any, where: Any) -> Array:
     """The maximum with the axes kept, a constant to differentiation; -inf of nothing."""
     initial = None if where is None and x.size else -math.inf
     return stop_gradient(reductions.max(x, axis, keepdims=True, initial=initial, where=where))
 
 
-def _softmax(x: Any, axis: Any, where: Any) -> Any:
+def _softmax(x: Array, axis: Any, where: Any) -> Array:
     top = _largest(x, axis, where)
     inside = x if where is None else choose(where, x, -math.inf)
     weights = el.exp(uf.subtract(inside, top))
@@ -435,11 +436,11 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
         return _softmax(x, axis, where)
 
     @custom_jvp
-    def ruled(x: Any) -> Any:
+    def ruled(x: Array) -> Any:
         return _softmax(x, axis, where)
 
     @ruled.defjvp
-    def rule(primals: Any, tangents: Any) -> Any:
+    def rule(primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
         y = ruled(*primals)
         t = tangents[0]
         total = reductions.sum(uf.multiply(y, t), axis, keepdims=True, where=where)

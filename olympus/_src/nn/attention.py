@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 from typing import Literal as Exactly
 
@@ -31,7 +32,7 @@ __all__ = ["dot_product_attention"]
 
 
 @custom_jvp
-def _normalized(logits: Any) -> Any:
+def _normalized(logits: Array) -> tuple[Array, Array]:
     """(softmax along the last axis, logsumexp), and 0 and -inf of rows that are all -inf."""
     top = reductions.max(logits, -1, initial=float(dtypes.finfo(logits.dtype).min))
     weights = el.exp(uf.subtract(logits, _spread(top, logits)))
@@ -41,19 +42,21 @@ def _normalized(logits: Any) -> Any:
 
 
 @_normalized.defjvp
-def _normalized_jvp(primals: Any, tangents: Any) -> Any:
+def _normalized_jvp(primals: Sequence[Array], tangents: Sequence[Array]
+                    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     weights, lse = _normalized(*primals)
     along = uf.multiply(weights, tangents[0])
     mean = reductions.sum(along, -1)
     return (weights, lse), (uf.subtract(along, uf.multiply(weights, _spread(mean, weights))), mean)
 
 
-def _spread(x: Any, like: Any) -> Any:
+def _spread(x: Array, like: Array) -> Array:
     """An array without the last axis, along that axis."""
     return broadcast_in_dim(x, like.shape, range(like.ndim - 1))
 
 
-def _visible(shape: Any, mask: Any, is_causal: bool, window: Any, lengths: Any) -> Any:
+def _visible(shape: Sequence[int], mask: ArrayLike | None, is_causal: bool, window: Any,
+             lengths: Any) -> Any:
     """Which keys a query looks at, bool of a shape that broadcasts to [B, N, T, S]; None is all."""
     found = [] if mask is None else [mask]
     left, right = window or (None, None)
@@ -74,14 +77,14 @@ def _visible(shape: Any, mask: Any, is_causal: bool, window: Any, lengths: Any) 
     return functools.reduce(logical_and, found) if found else None
 
 
-def _scale(size: Any) -> Any:
+def _scale(size: int) -> Any:
     """1 / sqrt(size); an array where the size is symbolic."""
     return 1 / math.sqrt(size or 1) if is_static((size,)) else el.sqrt(1 / size)
 
 
 @fused(static=("is_causal", "window", "return_residual"))
-def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, lengths: Any, *,
-               is_causal: bool, window: Any, return_residual: bool) -> Any:
+def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: ArrayLike,
+               lengths: Any, *, is_causal: bool, window: Any, return_residual: bool) -> Any:
     """Of [B, T, N, H], [B, S, K, H] and [B, S, K, H], checked."""
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
@@ -116,7 +119,7 @@ def _fail(what: str, x: Any, required: str) -> None:
                      "see the table of shapes in its documentation.")
 
 
-def _check(name: str, x: Any, shape: tuple[Any, ...], kinds: str, required: str) -> None:
+def _check(name: str, x: Array, shape: tuple[object, ...], kinds: str, required: str) -> None:
     """ValueError unless an array broadcasts to a shape and is of one of the kinds of dtype."""
     fits = len(x.shape) <= len(shape) and all(
         definitely_equal(n, 1) or definitely_equal(n, m)
@@ -125,7 +128,7 @@ def _check(name: str, x: Any, shape: tuple[Any, ...], kinds: str, required: str)
         _fail(name, x, f"{required}, of a shape that broadcasts to {shape},")
 
 
-def _window(given: Any) -> tuple[int, int] | None:
+def _window(given: object) -> tuple[int, int] | None:
     if given is None:
         return None
     sizes = entries(given) if not isinstance(given, int) else (given, given)

@@ -88,12 +88,12 @@ def _method(name: str, method: Any) -> ResizeMethod:
 
 # Kernels of a distance x >= 0 --------------------------------------------------------------------
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: Array) -> Array:
     return uf.maximum(1 - x, 0)
 
 
 def _cubic(slope: float) -> Callable[[Any], Any]:
-    def kernel(x: Any) -> Any:
+    def kernel(x: Array) -> Array:
         near = ((slope + 2) * x - (slope + 3)) * x * x + 1
         far = slope * (((x - 5) * x + 8) * x - 4)
         return where(x < 1, near, where(x < 2, far, 0))
@@ -111,8 +111,8 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
 
 
 @unasked
-def _weights(size: Any, out_size: Any, scale: Any, translation: Any, method: ResizeMethod,
-             antialias: bool, dtype: Any) -> Any:
+def _weights(size: int, out_size: Any, scale: ArrayLike, translation: Any, method: ResizeMethod,
+             antialias: bool, dtype: Any) -> Array:
     """[size, out_size]: how much of each input pixel is in each output pixel."""
     if method is ResizeMethod.CUBIC_PYTORCH and antialias:
         method = ResizeMethod.CUBIC
@@ -136,8 +136,9 @@ def _weights(size: Any, out_size: Any, scale: Any, translation: Any, method: Res
 
 
 @fused(static=("shape", "dims", "method", "antialias", "precision"))
-def _resampled(image: Any, scale: Any, translation: Any, *, shape: Any, dims: tuple[int, ...],
-               method: ResizeMethod, antialias: bool, precision: Any) -> Any:
+def _resampled(image: ArrayLike, scale: Any, translation: Any, *, shape: Sequence[int],
+               dims: tuple[int, ...], method: ResizeMethod, antialias: bool,
+               precision: PrecisionLike) -> Array:
     """The product of an image with the weights of each axis of `dims`."""
     image = to_array(inexact(image))
     work = reductions.wide_dtype(image.dtype)
@@ -156,7 +157,7 @@ def _resampled(image: Any, scale: Any, translation: Any, *, shape: Any, dims: tu
     return astype(out, image.dtype)
 
 
-def _target(name: str, image: Any, shape: Any) -> tuple[Any, Any]:
+def _target(name: str, image: ArrayLike, shape: Sequence[int]) -> tuple[Any, Any]:
     (image,) = array_args(name, image)
     shape = canonical_shape(shape, name)
     if len(shape) != len(image.shape):

@@ -46,7 +46,8 @@ class Initializer(Protocol):
      [-0.01  0.02 -0.1 ]]
     """
 
-    def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    def __call__(self, key: Array, shape: Shape, dtype: DTypeLike | None = None,
+                 out_sharding: ShardingLike = None) -> Any:
         """An array of the shape and dtype."""
         raise NotImplementedError
 
@@ -92,7 +93,8 @@ def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
     if default is not None:
         dtypes.requested_dtype("initializer", default)     # warns or refuses where it is asked
 
-    def init(key: Any, shape: Any, dtype: Any = default, out_sharding: Any = None) -> Any:
+    def init(key: Array, shape: Shape, dtype: Any = default, out_sharding: ShardingLike = None
+             ) -> Any:
         dtype = (dtypes.default_float() if dtype is None
                  else dtypes.canonical_dtype(dtype) if dtype is default
                  else dtypes.requested_dtype("initializer", dtype))
@@ -116,7 +118,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
 
 
-def _scaled(sample: Any, factor: Any) -> Any:
+def _scaled(sample: Any, factor: object) -> Array:
     return uf.multiply(sample, creation.asarray(factor, sample.dtype))
 
 
@@ -182,7 +184,7 @@ def _axes(axes: Any, ndim: int) -> list[int]:
     return [a % ndim for a in axes]
 
 
-def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
+def _fans(shape: Sequence[int], in_axis: object, out_axis: object, batch_axis: object
           ) -> tuple[float, float]:
     """Numbers of inputs of an output and of outputs of an input."""
     if len(shape) <= 1 and in_axis == -2:
@@ -195,7 +197,7 @@ def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
     return size["in"] * field, size["out"] * field
 
 
-def _disc(key: Any, shape: Any, dtype: Any, radius: Callable[[Any], Any]) -> Any:
+def _disc(key: Array, shape: Shape, dtype: DTypeLike, radius: Callable[[Any], Any]) -> Array:
     """Complex numbers of random direction whose sizes are `radius` of uniform numbers."""
     real = dtypes.to_real_dtype(dtype)
     keys = split(key)
@@ -208,7 +210,7 @@ def _cut_radius(u: Any) -> Any:
     return sqrt(-log1p(-(u * (1 - math.exp(-4.0)))))
 
 
-def _draw(distribution: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, float]:
+def _draw(distribution: str, key: Array, shape: Shape, dtype: DTypeLike) -> tuple[Array, float]:
     """(numbers, their standard deviation)."""
     complex_ = dtypes.is_complex(dtype)
     if distribution == "normal":
@@ -258,7 +260,7 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
         raise ValueError(f"variance_scaling: distribution {distribution!r} given; 'normal', "
                          "'uniform' or 'truncated_normal' is required.")
 
-    def make(key: Any, shape: Any, dtype: Any) -> Any:
+    def make(key: Array, shape: Shape, dtype: DTypeLike) -> Any:
         n = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         sample, deviation = _draw(distribution, key, shape, dtype)
         return _scaled(sample, math.sqrt(scale / max(n, 1)) / deviation)
@@ -359,7 +361,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
     >>> print(onp.allclose(w.T @ w, onp.eye(3), atol=1e-5))
     True
     """
-    def make(key: Any, shape: Any, dtype: Any) -> Any:
+    def make(key: Array, shape: Any, dtype: DTypeLike) -> Any:
         if len(shape) < 2:
             raise ValueError(f"orthogonal: shape {shape} given; at least two axes are required.")
         axis = canonical_axis(column_axis, len(shape), "orthogonal")
@@ -389,7 +391,7 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
     >>> print(onp.allclose(w[1, 1] @ w[1, 1].T, onp.eye(2), atol=1e-5), w[0].any())
     True False
     """
-    def make(key: Any, shape: Any, dtype: Any) -> Any:
+    def make(key: Array, shape: Shape, dtype: DTypeLike) -> Any:
         if not 3 <= len(shape) <= 5 or less(shape[-1], shape[-2]):
             raise ValueError(f"delta_orthogonal: shape {shape} given; three to five axes are "
                              "required, the last of them at least as long as the one before.")

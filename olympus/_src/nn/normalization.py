@@ -60,7 +60,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
 
 
 @fused(static=("num_classes", "dtype", "axis"))
-def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
+def _one_hot(x: Array, *, num_classes: int, dtype: Any, axis: int) -> Array:
     x = to_array(x)
     shape = (*x.shape[:axis], num_classes, *x.shape[axis:])
     kept = [i for i in range(len(shape)) if i != axis]

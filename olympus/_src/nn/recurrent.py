@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..autodiff.derivatives import vjp
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
+from ..lax.precision import PrecisionLike
 from ..loops.scan import scan
 from ..numpy.grids import arange
 from ..numpy.joining import concatenate, split, stack
@@ -33,7 +34,8 @@ Shapes = list[tuple[int, ...]]
 Parts = tuple[dict[int, Array], dict[int, Array], dict[int, Array], dict[int, Array]]
 
 
-def _shapes(input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: bool) -> Shapes:
+def _shapes(input_size: object, hidden_size: object, num_layers: object, bidirectional: bool
+            ) -> Shapes:
     """The shapes of the weights in the vector, in their order."""
     sizes = [static_int(n, "lstm", name) for n, name in (
         (input_size, "input_size"), (hidden_size, "hidden_size"), (num_layers, "num_layers"))]
@@ -152,11 +154,12 @@ class _Layer(NamedTuple):
 
 
 def _read(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, backward: bool,
-          precision: Any) -> tuple[Array, Array, Array]:
+          precision: PrecisionLike) -> tuple[Array, Array, Array]:
     """(outputs [batch, time, hidden], last h, last c) of one layer in one direction."""
     times = matmul(x, layer.w_ih.T, precision=precision) + layer.b_ih + layer.b_hh
 
-    def step(state: tuple[Array, Array], at: tuple[Array, Array]) -> Any:
+    def step(state: tuple[Array, Array], at: tuple[Array, Array]
+             ) -> tuple[tuple[Array, Array], Array]:
         (h, c), (t, given) = state, at
         gates = given + matmul(h, layer.w_hh.T, precision=precision)
         first, forget, cell, output = split(gates, 4, axis=-1)
@@ -214,8 +217,8 @@ def lstm_ref(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, W_ih: dict[int, Array
 
 
 def _layers(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, parts: Parts, seq_lengths: ArrayLike,
-            input_size: int, hidden_size: int, num_layers: int, dropout: float,
-            bidirectional: bool, precision: Any) -> tuple[Array, Array, Array]:
+            input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+            precision: PrecisionLike) -> tuple[Array, Array, Array]:
     y, h, c, lengths = map(to_array, (x, h_0, c_0, seq_lengths))
     directions = 2 if bidirectional else 1
     _check(y, h, c, lengths, (input_size, hidden_size, num_layers, directions), dropout)
@@ -235,7 +238,7 @@ def _layers(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, parts: Parts, seq_leng
 
 def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_lengths: ArrayLike,
          input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
-         precision: Any = None) -> tuple[Array, Array, Array]:
+         precision: PrecisionLike = None) -> tuple[Array, Array, Array]:
     """Long short-term memory over a batch of sequences, as a loop of XLA's on every platform.
 
     Args:
@@ -265,7 +268,7 @@ def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_l
 
 def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_lengths: ArrayLike,
              input_size: int, hidden_size: int, num_layers: int, dropout: float,
-             bidirectional: bool, precision: Any) -> tuple[Any, Any]:
+             bidirectional: bool, precision: PrecisionLike) -> tuple[Any, Any]:
     """`lstm`, and what `lstm_bwd` needs.
 
     Args:
@@ -288,7 +291,7 @@ def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_len
 
 
 def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
-             bidirectional: bool, precision: Any, residuals: Any, gradients: Any
+             bidirectional: bool, precision: PrecisionLike, residuals: Any, gradients: Any
              ) -> tuple[Any, ...]:
     """The cotangents of `lstm`.
 

@@ -112,7 +112,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     return BlockScaleConfig(mode, size, dtypes.as_dtype(data), dtypes.as_dtype(scale), global_scale)
 
 
-def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any, Any]:
+def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array, Array | int]:
     """[B, M, K] as (elements, scales [B, M, blocks], a factor); K is filled up with zeros."""
     size = config.block_size
     short = mod(-x.shape[2], size)
@@ -135,7 +135,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any, Any]:
     return reshape(elements, x.shape), scales, factor
 
 
-def _product(lhs: Any, rhs: Any, left: BlockScaleConfig, right: BlockScaleConfig) -> Any:
+def _product(lhs: Array, rhs: Array, left: BlockScaleConfig, right: BlockScaleConfig) -> Array:
     """float32[B, M, N] of [B, M, K] and [B, N, K], each written in few bits first."""
     x, x_scales, x_factor = _quantized(lhs, left)
     y, y_scales, y_factor = _quantized(rhs, right)
@@ -143,21 +143,21 @@ def _product(lhs: Any, rhs: Any, left: BlockScaleConfig, right: BlockScaleConfig
 
 
 @partial(custom_vjp, nondiff_argnums=(3,))
-def _ruled(lhs: Any, rhs: Any, factors: Any, formats: Any) -> Any:
+def _ruled(lhs: Array, rhs: Array, factors: Array, formats: object) -> Any:
     """The product; the global scales apart from the rest of the configurations, which is static."""
     left, right, _ = _joined(formats, factors)
     return _product(lhs, rhs, left, right)
 
 
-def _joined(formats: Any, factors: Any) -> list[BlockScaleConfig]:
+def _joined(formats: Any, factors: Array) -> list[BlockScaleConfig]:
     return [c._replace(global_scale=f) for c, f in zip(formats, factors)]
 
 
-def _forward(lhs: Any, rhs: Any, factors: Any, formats: Any) -> Any:
+def _forward(lhs: Array, rhs: Array, factors: Array, formats: object) -> Any:
     return _ruled(lhs, rhs, factors, formats), (lhs, rhs, factors)
 
 
-def _backward(formats: Any, saved: Any, ct: Any) -> Any:
+def _backward(formats: Any, saved: Any, ct: Any) -> tuple[Array, Array, None]:
     lhs, rhs, factors = saved
     left, right, back = _joined(formats, factors)
     turned = [transpose(x, (0, 2, 1)) for x in (ct, lhs, rhs)]

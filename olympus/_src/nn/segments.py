@@ -28,7 +28,8 @@ _KINDS = {"add": (lambda dtype: 0, reductions.sum), "multiply": (lambda dtype: 1
 
 
 @fused(static=("op", "size", "bucket", "options"), inline=True)
-def _reduced(data: Any, ids: Any, *, op: str, size: Any, bucket: Any, options: Any) -> Any:
+def _reduced(data: Array, ids: Array, *, op: str, size: int, bucket: Any,
+             options: tuple[bool, bool, GatherScatterMode]) -> Array:
     identity, join = _KINDS[op]
     is_sorted, unique, mode = options
     shape, index = (size, *data.shape[1:]), ids
@@ -41,8 +42,9 @@ def _reduced(data: Any, ids: Any, *, op: str, size: Any, bucket: Any, options: A
     return out if bucket is None else join(out, 0).astype(data.dtype)
 
 
-def _segments(name: str, op: str, data: Any, segment_ids: Any, num_segments: Any, is_sorted: bool,
-              unique: bool, bucket_size: Any, mode: Any, out_sharding: Any) -> Any:
+def _segments(name: str, op: str, data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None,
+              is_sorted: bool, unique: bool, bucket_size: object, mode: object,
+              out_sharding: ShardingLike) -> Array:
     """Checks and static sizes, then one program."""
     data, ids = array_args(name, data, segment_ids)
     if dtypes.scalar_kind(ids.dtype) not in "iu":

@@ -153,7 +153,7 @@ def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | No
     return device_put(out, device)
 
 
-def _one_device(device: Any) -> Any:
+def _one_device(device: DeviceLike) -> Any:
     """The device that `device=` names; None if nothing is asked for."""
     if device is None or isinstance(device, lib.Device):
         return device
@@ -164,7 +164,7 @@ def _one_device(device: Any) -> Any:
     return next(iter(found))
 
 
-def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
+def _from_host(x: Array, target: Any, copy: bool | None) -> Any:
     """An array in the host's memory, on a device of its own kind or where it is wanted."""
     where = target or devices.default_device()
     if where.platform != "cpu":
@@ -178,7 +178,7 @@ def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
     return array_from_numpy(value, False, where, copy=bool(copy))
 
 
-def _capsule(x: Any) -> Any:
+def _capsule(x: Array) -> Any:
     try:
         return x.__dlpack__()
     except BufferError as error:
@@ -186,7 +186,7 @@ def _capsule(x: Any) -> Any:
                           f"exported: {error}") from None
 
 
-def _from_gpu(x: Any, index: int, copy: bool | None) -> Any:
+def _from_gpu(x: Array, index: int, copy: bool | None) -> Any:
     """An array in a GPU's memory, on the device with this number."""
     found = [d for d in devices.local_devices(None, "gpu") if d.local_hardware_id == index]
     if not found:
@@ -196,7 +196,8 @@ def _from_gpu(x: Any, index: int, copy: bool | None) -> Any:
     return _imported(x.__dlpack__(stream=stream), found[0], copy, stream)
 
 
-def _imported(capsule: Any, device: Any, copy: bool | None, stream: int | None = None) -> Any:
+def _imported(capsule: object, device: DeviceLike, copy: bool | None, stream: int | None = None
+              ) -> Any:
     try:
         return lib.from_dlpack(capsule, device, make_aval, stream=stream, copy=copy)
     except BufferError as error:

@@ -12,13 +12,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.typing import Array
 from ..base.util import by_numpy
 from ..types.shape import prod
 
 __all__ = ["METHODS", "PROPERTIES"]
 
 
-def _strides(self: Any) -> tuple[int, ...]:
+def _strides(self: Array) -> tuple[int, ...]:
     """The bytes from one element to the next along each axis, the last axis fastest."""
     shape, dtype = self.aval.shape, self.aval.dtype
     if 0 in shape:
@@ -26,7 +27,7 @@ def _strides(self: Any) -> tuple[int, ...]:
     return tuple([dtype.itemsize * prod(shape[i + 1:]) for i in range(len(shape))])
 
 
-def _dump(self: Any, file: Any) -> None:
+def _dump(self: Array, file: Any) -> None:
     """Write the pickled array to a file.
 
     Args:
@@ -39,7 +40,7 @@ def _dump(self: Any, file: Any) -> None:
         pickle.dump(self, opened)
 
 
-def _dumps(self: Any) -> bytes:
+def _dumps(self: Array) -> bytes:
     """The pickled array.
 
     Returns:
@@ -53,7 +54,7 @@ def _dumps(self: Any) -> bytes:
     return pickle.dumps(self)
 
 
-def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+def _tofile(self: Array, fid: object, sep: str = "", format: str = "%s") -> None:
     """Write the elements to a file.
 
     Args:
@@ -65,7 +66,7 @@ def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 
 def _refusing(name: str, instead: str) -> Callable[..., NoReturn]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def method(self: Array, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(f"{name}: called on {self.aval}; arrays are immutable; use {instead}.")
     method.__name__, method.__doc__ = name, f"Refused: arrays are immutable; use {instead}."
     return method

@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays.device import device_put
 from ..base import lib
 from ..base.spelling import array_method
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
@@ -26,7 +27,7 @@ from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
-from ..types.sharding import NamedSharding
+from ..types.sharding import DeviceLike, NamedSharding, ShardingLike
 from . import (
     array_memory,
     logic,
@@ -71,7 +72,7 @@ def _meet(kind: type) -> bool:
 
 
 def _binary(fun: Any, public: Any, swapped: bool) -> Any:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Array, other: ArrayLike) -> Any:
         kind = type(other)
         if kind in _accepted or _meet(kind):
             try:
@@ -101,7 +102,7 @@ def _operator(fun: Any, swapped: bool = False) -> Any:
     return method
 
 
-def _reflected(fun: Any) -> Any:
+def _reflected(fun: object) -> Any:
     return _operator(fun, swapped=True)
 
 
@@ -110,7 +111,7 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 
 # Methods whose arguments differ from the function's ----------------------------------------------
 
-def _iterate(self: Any) -> Iterator[Any]:
+def _iterate(self: Array) -> Iterator[Any]:
     """The slices along the first axis. TypeError for scalars."""
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
@@ -122,7 +123,7 @@ def _iterate(self: Any) -> Iterator[Any]:
     return (getitem(self, i) for i in range(size))
 
 
-def _reversed(self: Any) -> Iterator[Any]:
+def _reversed(self: Array) -> Iterator[Any]:
     """The slices along the first axis from the last to the first."""
     if not self.aval.shape:
         raise TypeError(f"reversed(): {self.aval} given; an array with an axis is required.")
@@ -131,7 +132,7 @@ def _reversed(self: Any) -> Iterator[Any]:
     return (getitem(self, i) for i in range(size - 1, -1, -1))
 
 
-def _with_whole_rows(self: Any) -> Any:
+def _with_whole_rows(self: Array) -> Array:
     """An array of which each device has a part of all slices along the first axis."""
     if not self.aval.tagged or self.aval.sharding.spec[0] is None:
         return self
@@ -141,19 +142,19 @@ def _with_whole_rows(self: Any) -> Any:
     return reshard(self, NamedSharding(mesh, spec))
 
 
-def _contains(self: Any, item: Any) -> bool:
+def _contains(self: Array, item: Any) -> bool:
     """Whether any element equals the item."""
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
-def _round(self: Any, ndigits: int | None = None) -> Any:
+def _round(self: Array, ndigits: int | None = None) -> Array:
     """`round(x, ndigits)`; integers without `ndigits`, as Python's own."""
     out = rounded(self, 0 if ndigits is None else ndigits)
     return _astype(out, int) if ndigits is None else out
 
 
-def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None, *, order: str = "K",
-            casting: str = "unsafe", subok: bool = True) -> Any:
+def _astype(self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLike = None, *,
+            order: str = "K", casting: str = "unsafe", subok: bool = True) -> Array:
     """The elements converted to another dtype, if `casting` allows it: see `olympus.numpy.astype`.
 
     Args:
@@ -204,7 +205,7 @@ def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None,
     return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 
 
-def _transpose(self: Any, *args: Any) -> Any:
+def _transpose(self: Array, *args: Any) -> Array:
     """The axes in another order: reversed without arguments.
 
     Args:
@@ -222,8 +223,8 @@ def _transpose(self: Any, *args: Any) -> Any:
     return transpose(self, args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
 
 
-def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
-              size: int | None = None, fill_value: Any = 0) -> Any:
+def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out: None = None,
+              size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements along an axis where the condition holds: `olympus.numpy.compress`.
 
     Args:
@@ -243,7 +244,7 @@ def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None =
     return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
-def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def _flatten(self: Array, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a vector.
 
     Args:
@@ -260,7 +261,7 @@ def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
-def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
+def _clip(self: Array, min: int | None = None, max: int | None = None, out: None = None) -> Array:
     """The elements limited to [min, max].
 
     Args:
@@ -278,7 +279,7 @@ def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     return limit(self, min, max)
 
 
-def _conjugate(self: Any) -> Any:
+def _conjugate(self: Array) -> Array:
     """The complex conjugate; real numbers themselves.
 
     Returns:
@@ -291,7 +292,7 @@ def _conjugate(self: Any) -> Any:
     return ufuncs.conjugate(self)
 
 
-def _copy(self: Any, order: str = "C") -> Any:
+def _copy(self: Array, order: str = "C") -> Array:
     """The same elements in memory of their own; since arrays are immutable, only donation shows it.
 
     Args:
@@ -307,12 +308,12 @@ def _copy(self: Any, order: str = "C") -> Any:
     return copy(self, order)
 
 
-def _deepcopy(self: Any, memo: Any) -> Any:
+def _deepcopy(self: Array, memo: object) -> Array:
     """The same array."""
     return copy(self)
 
 
-def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Any:
     """The array on a device, or cut over several by a sharding (array API standard).
 
     Args:
@@ -335,7 +336,7 @@ def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
     return device_put(self, device)
 
 
-def _byteswap(self: Any, inplace: bool = False) -> Any:
+def _byteswap(self: Array, inplace: bool = False) -> Array:
     """The bytes of each element reversed, in a new array; complex numbers are two elements.
 
     Args:
@@ -408,7 +409,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         reshape(self, (*shape[:-1], floor_div(shape[-1], ratio), ratio)), to)
 
 
-def _getfield(self: Any, dtype: Any, offset: int = 0) -> Any:
+def _getfield(self: Array, dtype: DTypeLike, offset: int = 0) -> Array:
     """Some of the bytes of each element read as another dtype.
 
     Args:
@@ -433,7 +434,7 @@ def _getfield(self: Any, dtype: Any, offset: int = 0) -> Any:
     return reshape(_view(data[..., offset:offset + new // 8], to), self.shape)
 
 
-def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:
+def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
     """The module with the functions of the array API standard."""
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "

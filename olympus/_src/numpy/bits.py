@@ -25,7 +25,8 @@ __all__ = ["packbits", "unpackbits"]
 _BYTE = np.dtype("uint8")
 
 
-def _bytes_of(name: str, a: Any, axis: Any, bitorder: Any, kinds: str) -> tuple[Any, int, Any]:
+def _bytes_of(name: str, a: ArrayLike, axis: int | None, bitorder: str, kinds: str
+              ) -> tuple[Any, int, Any]:
     """The array, the axis that is packed, and the value of each of eight bits there."""
     x = to_array(array_args(name, a)[0])
     if dtypes.scalar_kind(x.dtype) not in kinds or (kinds == "u" and x.dtype != _BYTE):

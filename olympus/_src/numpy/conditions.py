@@ -32,7 +32,7 @@ __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 
 
 @fused(inline=True)
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     """`x` where the condition is not zero, `y` elsewhere.
 
     All three broadcast; the dtype is that of `x` and `y` promoted.
@@ -48,14 +48,14 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @fused
-def _broadcast_where(condition: Any, x: Any, y: Any) -> Any:
+def _broadcast_where(condition: Array, x: ArrayLike, y: ArrayLike) -> Array:
     shape = broadcast_shapes(condition.shape, x.shape, y.shape)
     if condition.ndim:
         condition = broadcast_to(condition, shape)
     return choose(condition, *[broadcast_to(z, shape) if z.shape else z for z in (x, y)])
 
 
-def choose_where(condition: Any, x: Any, y: Any) -> Any:
+def choose_where(condition: Array, x: Any, y: Any) -> Array:
     """`where` of operands that have one dtype already; the condition is bool."""
     if condition.shape == x.shape == y.shape:
         return choose(condition, x, y)
@@ -178,7 +178,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     return _clip(arr, min, max)
 
 
-def _saturated(bound: Any, x: Any) -> Any:
+def _saturated(bound: Any, x: Array) -> ArrayLike:
     """A bound of weak integer type that integers `x` can have: 300 is 255 where they are uint8."""
     if not dtypes.is_integer(x.dtype) or not (type(bound) is int or getattr(
             bound, "weak_type", False) and dtypes.is_integer(bound.dtype)):
@@ -192,7 +192,7 @@ def _saturated(bound: Any, x: Any) -> Any:
 
 
 @fused
-def _clip(x: Any, low: Any, high: Any) -> Any:
+def _clip(x: Any, low: Any, high: Any) -> Array:
     if low is not None:
         x = maximum(low, x)
     if high is not None:
@@ -224,14 +224,14 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
 
 
 @fused
-def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _nan_to_num(x: Array, nan: ArrayLike, posinf: object, neginf: object) -> Array:
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex(_nan_to_num(real(x), nan, posinf, neginf),
                                   _nan_to_num(imag(x), nan, posinf, neginf))
     limits = dtypes.finfo(x.dtype)
     x = broadcast_to(x, x.shape)
 
-    def replacement(value: Any, default: Any) -> Any:
+    def replacement(value: Any, default: Any) -> Array:
         (value,) = array_args("nan_to_num", default if value is None else value)
         return broadcast_to(convert(value, x.dtype), x.shape)
 

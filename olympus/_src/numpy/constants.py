@@ -11,6 +11,7 @@ from ..base.config import enable_x64
 from ..base.typing import ArrayLike, DTypeLike, DuckTypedArray, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
+from ..types.dtypes import Limit
 from ..types.shape import canonical_axes, prod
 
 __all__ = ["can_cast", "dtype", "e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype",
@@ -49,7 +50,7 @@ class finfo:
         self._numpy = dtypes.finfo(dtypes.as_dtype(given))
         self.dtype = np.dtype(self._numpy.dtype)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> int | Limit:
         if name.startswith("_"):
             raise AttributeError(name)
         value = getattr(self._numpy, name)

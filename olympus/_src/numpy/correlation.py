@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused
@@ -29,7 +29,7 @@ __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 
 # Signals -----------------------------------------------------------------------------------------
 
-def _signals(name: str, a: Any, v: Any, scalars: bool) -> list[Any]:
+def _signals(name: str, a: ArrayLike, v: ArrayLike, scalars: bool) -> list[Array]:
     """Two vectors of one dtype; scalars become vectors of one element if they may."""
     found = [to_array(x) for x in promote_dtypes(name, a, v)]
     for x in found:
@@ -41,7 +41,8 @@ def _signals(name: str, a: Any, v: Any, scalars: bool) -> list[Any]:
     return [x if x.shape else lax_shape.expand_dims(x, (0,)) for x in found]
 
 
-def _slide(name: str, x: Any, window: Any, mode: str, precision: Any, preferred: Any) -> Any:
+def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLike, preferred: Any
+           ) -> Array:
     """The products of a window with what it covers of `x`, which is no shorter, at each place.
 
     It may be longer where sizes are symbolic: then a part of all products is taken.
@@ -131,7 +132,8 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
 
 # Covariances -------------------------------------------------------------------------------------
 
-def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype: DTypeLike | None
+               ) -> Array:
     """The observations as one row per variable, in a floating dtype, and whether there is one."""
     given = [m] if y is None else [m, y]
     found = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
@@ -154,7 +156,7 @@ def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     return slicing.concatenate(rows, 0)
 
 
-def _weights(what: str, w: Any, count: int, dtype: Any) -> Any:
+def _weights(what: str, w: ArrayLike, count: int, dtype: DType) -> Array:
     """Weights of observations; their values are checked where they are known."""
     (w,) = array_args("cov", w)
     aval = typeof(w)
@@ -209,8 +211,8 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
 
 
 @fused(static=("rowvar", "ddof", "dtype"))
-def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: int, dtype: Any
-         ) -> Any:
+def _cov(m: ArrayLike, y: ArrayLike | None, fweights: Array | None, aweights: Array | None, *,
+         rowvar: bool, ddof: int, dtype: DTypeLike | None) -> Array:
     x = _variables("cov", m, y, rowvar, dtype)
     kind = dtypes.to_real_dtype(x.dtype)
     k, n = x.shape
@@ -265,7 +267,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     return _within_one(c)
 
 
-def _within_one(x: Any) -> Any:
+def _within_one(x: Array) -> Array:
     """Rounding errors beyond -1 and 1 removed; NaN stays."""
     one: Literal = literal(1, x.dtype)
     x = choose(x > broadcast_to(one, x.shape), one, x)

@@ -12,7 +12,7 @@ from ..arrays.device import device_put
 from ..base import lib
 from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, Shape
 from ..core import tags, templates
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
@@ -27,7 +27,7 @@ from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
 from ..runtime.eager import BASE, FAILURES, MANY, in_groups, number_array
 from ..types import dtypes
-from ..types.avals import make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import mesh_around
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
@@ -141,7 +141,7 @@ def check_order(name: str, order: str | None) -> None:
                          "out.")
 
 
-def check_layout(name: str, order: str | None, like: Any) -> None:
+def check_layout(name: str, order: str | None, like: object) -> None:
     """NumPy's options of making arrays: a memory order, and whose arrays are to be made."""
     check_order(name, order)
     if like is not None and not isinstance(like, Array):
@@ -149,7 +149,7 @@ def check_layout(name: str, order: str | None, like: Any) -> None:
                         "olympus is required; convert the result.")
 
 
-def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
+def _to_array(x: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike) -> Array:
     kind = type(x)
     if kind in SCALAR_TYPES:
         return _from_scalar(x, dtype, device)
@@ -177,7 +177,7 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
                     "lists of them are required; convert it first.")
 
 
-def is_sequence(x: Any) -> bool:
+def is_sequence(x: ArrayLike | Sequence[ArrayLike | Sequence[Array]]) -> bool:
     """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
     return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
         x, (str, bytes, Tracer))
@@ -196,7 +196,7 @@ def _is_numpy_data(x: Any) -> bool:
     return True
 
 
-def _parsed(x: Any, dtype: Any) -> np.ndarray:
+def _parsed(x: Any, dtype: DTypeLike) -> np.ndarray:
     """Text, or a list with text in it, as numbers of the kind of a dtype. ValueError for others."""
     wide = {"i": np.int64, "u": np.uint64, "f": np.float64, "c": np.complex128}.get(
         dtypes.scalar_kind(dtype))
@@ -209,7 +209,7 @@ def _parsed(x: Any, dtype: Any) -> np.ndarray:
                          ) from None
 
 
-def _from_scalar(x: Any, dtype: Any, device: Any) -> Any:
+def _from_scalar(x: complex, dtype: DTypeLike | None, device: DeviceLike) -> Array:
     weak = dtype is None and type(x) is not bool
     target = dtypes.python_scalar_dtype(type(x)) if dtype is None else dtype
     return array_from_numpy(_cast(np.asarray(x), x, target), weak, device)
@@ -237,7 +237,7 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
     return dtypes.converted(value, dtype)
 
 
-def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
+def _drops_imaginary(name: str, given: Any, value: Any, dtype: DTypeLike) -> bool:
     """Whether complex values become real ones: arrays with a warning; Python's numbers may not."""
     aval = typeof(value)
     if not dtypes.is_complex(aval.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
@@ -249,7 +249,7 @@ def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
     return True
 
 
-def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
+def _from_array(x: Array, dtype: DTypeLike | None, copy: bool | None) -> Array:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
         if copy is False and x.dtype != dtype:
             raise _needs_copy(x.dtype, dtype)
@@ -259,12 +259,12 @@ def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     return x
 
 
-def _needs_copy(given: Any, dtype: Any) -> ValueError:
+def _needs_copy(given: object, dtype: DTypeLike) -> ValueError:
     return ValueError(f"array: dtype {given} as {dtype} and copy=False given; a conversion copies; "
                       "leave copy unset.")
 
 
-def _from_numpy(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
+def _from_numpy(x: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool | None) -> Any:
     if copy is False:
         if dtype is not None and x.dtype != dtype:
             raise _needs_copy(x.dtype, dtype)
@@ -276,7 +276,7 @@ def _from_numpy(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
     return array_from_numpy(_cast(np.asarray(x), x, dtype), False, device)
 
 
-def _nested(x: Any, leaves: list[Any]) -> Any:
+def _nested(x: Any, leaves: list[ArrayLike]) -> Any:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
     if type(x) not in _PLAIN and (given := array_method(x)) is not None:
         x = given()
@@ -344,16 +344,17 @@ def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
 _KNOWN = frozenset((np.dtype("V2"),))
 
 
-def _has_wide_ints(leaves: Sequence[Any]) -> bool:
+def _has_wide_ints(leaves: Sequence[float]) -> bool:
     return any(type(leaf) is int and not -2**63 <= leaf < 2**63 for leaf in leaves)
 
 
-def _stacked(x: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
+def _stacked(x: Sequence[Array | Sequence[Array]], dtype: DTypeLike | None, leaves: Sequence[Array]
+             ) -> Array:
     """A nested list with arrays in it, concatenated level by level."""
     if dtype is None:
         dtype = dtypes.result_type(*leaves)
 
-    def build(item: Any) -> Any:
+    def build(item: Array | Sequence[Array | Sequence[Array]]) -> Array:
         if not isinstance(item, (list, tuple)):
             return _to_array(item, dtype, None, None)
         if not item:
@@ -369,7 +370,7 @@ def _stacked(x: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
     return build(x)
 
 
-def scalar_constructor(x: Any, dtype: Any) -> Any:
+def scalar_constructor(x: float, dtype: DType) -> Array:
     """What calling a scalar type does: `jnp.float32(72)`."""
     return asarray(x, dtype)
 
@@ -412,7 +413,7 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
 
 # From shapes -------------------------------------------------------------------------------------
 
-def placed(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
+def placed(name: str, x: Any, device: DeviceLike, out_sharding: ShardingLike) -> Array:
     """The array where it was asked for: on a device (or cut by a sharding), or as in a program."""
     if device is None and out_sharding is None and ctx.trace is ThreadState.trace:
         mesh = mesh_around()
@@ -530,7 +531,7 @@ def _repeated(name: str, shape: Shape, fill_value: Any, dtype: Any, device: Any,
     return placed(name, found, device, out_sharding)
 
 
-def _broadcast_in_dim(number: Any, shape: Shape, dtype: Any) -> Any:
+def _broadcast_in_dim(number: Array, shape: Shape, dtype: Any) -> Array:
     value = number if dtype is None else convert(number, dtype)
     return lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(),
                                              sharding=None)
@@ -541,7 +542,7 @@ _constant = make_jit(_broadcast_in_dim, {
     "static_argnums": (1, 2), "static_argnames": ("shape", "dtype")}, library=True)
 
 
-def aval_like(name: str, a: Any) -> Any:
+def aval_like(name: str, a: Any) -> ShapedArray:
     """The aval of what has a shape and a dtype, which need not be an array, or of data."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = getattr(a, "aval", a)
@@ -556,8 +557,8 @@ def aval_like(name: str, a: Any) -> Any:
     return operand(name, from_sequence(name, a) if is_sequence(a) else a).aval
 
 
-def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any,
-          out_sharding: Any) -> Any:
+def _like(name: str, a: Any, fill_value: ArrayLike, dtype: DTypeLike | None, shape: object,
+          device: DeviceLike, out_sharding: ShardingLike) -> Array:
     like, placed = aval_like(name, a), device is not None or out_sharding is not None
     if shape is None and not placed:
         out_sharding = sharding_like(a)

@@ -61,7 +61,7 @@ def _shifted(name: str, shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
     return add(rows, literal(k, rows.dtype)), columns
 
 
-def _is_traced(k: Any) -> bool:
+def _is_traced(k: int | None) -> bool:
     return isinstance(k, Tracer) and k.concrete() is None
 
 
@@ -96,7 +96,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     return placed("eye", band("eye", (n, m), k, dtype, eq), device, None)
 
 
-def _one_dim(given: Any) -> int:
+def _one_dim(given: int) -> int:
     """A number of rows or columns, as an int or the one entry of a shape."""
     shape = canonical_shape(given, "eye")
     if len(shape) != 1:
@@ -193,11 +193,11 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Any, ...]:
+def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Array, ...]:
     return tuple([asarray(i) for i in pair])
 
 
-def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
+def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | None]:
     """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
     found = (canonical_dim(n, name), static_int(k, name, "k"),
              None if m is None else canonical_dim(m, name))
@@ -387,7 +387,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return diag(lax_shape.reshape(to_array(x), (prod(x.shape),)), k)
 
 
-def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
+def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Array:
     """Diagonal `offset` over two axes, as the last axis: one slice of the flattened pair.
 
     In row-major order the elements of a diagonal lie `columns + 1` apart.

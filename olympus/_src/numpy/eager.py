@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
-from ..base.typing import F, R
+from ..base.typing import Array, ArrayLike, F, R
 from ..core import templates
 from ..core.trace import ctx
 from ..jit.fused import begin_with, fused
@@ -25,7 +25,7 @@ from ..jit.jit import make_jit
 from ..lax import slicing
 from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..types import dtypes
-from ..types.avals import scalar_aval
+from ..types.avals import ShapedArray, scalar_aval
 from .options import with_options
 from .promote import scalar_plan
 
@@ -61,7 +61,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     plain, name = fun, fun.__name__
     compiled = make_jit(plain, {}, library=True)
 
-    def at_once(x: Any, /) -> Any:
+    def at_once(x: ArrayLike, /) -> Any:
         trace = ctx.trace
         if trace.recorded:
             return templates.call(trace, plain, (x,), {})
@@ -146,7 +146,7 @@ def eager_named(fun: Callable[..., R]) -> ufunc[R]:
     two, at_once = len(names) == 2, compiled.compiled
 
     @functools.wraps(fun)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: ArrayLike, **options: Any) -> Any:
         if two and ctx.trace is BASE and not options and len(args) == 2:
             x, y = args
             if type(x) is ArrayImpl and type(y) is ArrayImpl:
@@ -213,7 +213,7 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
     """
     compiled, name, wraps = ufunc.compiled, ufunc.__name__, ufunc.wraps
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Array, other: ArrayLike) -> Any:
         kind = type(other)
         if ctx.trace is BASE:
             if kind is float or kind is int:
@@ -258,7 +258,7 @@ def _passes(x: Any, traced: bool) -> bool:
                                      and dtypes.canonical_dtype(x.dtype) == x.dtype)
 
 
-def _number(x: Any, number: Any, wraps: bool) -> Any:
+def _number(x: Any, number: ArrayLike, wraps: bool) -> Array | None:
     """A Python int or float on the device as promotion beside `x` leaves it.
 
     None where `x` has to change too, or the function itself has to see the number.
@@ -271,7 +271,7 @@ def _number(x: Any, number: Any, wraps: bool) -> Any:
     return _placed(aval, number, wraps) if found is None else found
 
 
-def _placed(aval: Any, number: Any, wraps: bool) -> Any:
+def _placed(aval: ShapedArray, number: ArrayLike, wraps: bool) -> Any:
     if scalar_plan(aval, type(number), enable_x64.value, numpy_dtype_promotion.value)[0] is None:
         return None     # `x` changes its dtype
     if (type(number) is not int or not dtypes.is_integer(aval.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import Memo, lazy_module, memoize
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -18,6 +18,7 @@ from ..lax import shape as lax_shape
 from ..lax.precision import PrecisionLike
 from ..lax.sharding import settled
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import bound_or, definitely_equal
 from ..types.sharding import ShardingLike
 from . import reductions
@@ -32,7 +33,8 @@ _plans: Memo = Memo(1024)
 opt_einsum: Any = lazy_module("opt_einsum")
 
 
-def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], str, list[Any]]:
+def _parse(subscripts: Any, operands: Sequence[ArrayLike | Sequence[int]]
+           ) -> tuple[tuple[str, ...], str, list[Array]]:
     """(labels of each operand, labels of the result, operands), with every ellipsis spelled out."""
     arrays = list(operands)
     if not isinstance(subscripts, str):     # einsum(x, [0, 1], y, [1, 2], [0, 2])
@@ -48,7 +50,7 @@ def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], s
 
 
 @memoize(1024)
-def _labels(subscripts: str, avals: tuple[Any, ...]) -> tuple[tuple[str, ...], str]:
+def _labels(subscripts: str, avals: tuple[ShapedArray, ...]) -> tuple[tuple[str, ...], str]:
     """(labels of each operand, labels of the result), of operands that fit them."""
     shapes = [x.shape for x in avals]
     try:
@@ -75,7 +77,8 @@ def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
     return found
 
 
-def _contraction_path(equation: str, shapes: Sequence[Any], how: Any) -> Any:
+def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
+                      how: Sequence[Sequence[int]] | str) -> Any:
     """opt_einsum's path and report. ValueError for what is no strategy of its."""
     known = [tuple([bound_or(n, 8) for n in shape]) for shape in shapes]
     try:
@@ -155,7 +158,7 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
     dtype, weak = result_type("einsum", list(map(typeof, arrays)))
 
-    def contracted(*arrays: Any) -> Any:
+    def contracted(*arrays: Array) -> Array:
         return _einsum(arrays, inputs=inputs, output=output, optimize=how, precision=precision,
                        dtype=dtype, weak=weak, preferred=preferred_element_type,
                        dot=_dot_general)
@@ -170,11 +173,11 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     return settled("einsum", contracted, out_sharding, *arrays)
 
 
-def _hashable(item: Any) -> Any:
+def _hashable(item: object) -> Any:
     return tuple(item) if isinstance(item, list) else item
 
 
-def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
+def _check_sizes(inputs: tuple[str, ...], avals: tuple[ShapedArray, ...]) -> None:
     sizes: dict[str, int] = {}
     first: dict[str, int] = {}      # by label: the operand that gave its size
     for place, (labels, x) in enumerate(zip(inputs, avals, strict=True)):
@@ -203,8 +206,9 @@ def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
 
 @fused(static=("inputs", "output", "optimize", "precision", "dtype", "weak", "preferred",
                "dot"))
-def _einsum(operands: tuple[Any, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
-            precision: Any, dtype: Any, weak: bool, preferred: Any, dot: Any) -> Any:
+def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
+            precision: PrecisionLike, dtype: DType, weak: bool, preferred: Any, dot: object
+            ) -> Array:
     arrays = [x if x.shape else broadcast_to(convert(x, dtype, weak), ()) for x in operands]
     how = list(optimize) if isinstance(optimize, tuple) else optimize
     steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), optimize)
@@ -229,7 +233,7 @@ def _path(how: list[Any]) -> Any:
     return how[1:] if how and isinstance(how[0], str) else how
 
 
-def _diagonals(labels: str, x: Any) -> tuple[str, Any]:
+def _diagonals(labels: str, x: Array) -> tuple[str, Array]:
     """Repeated labels of one operand become one axis."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -240,7 +244,7 @@ def _diagonals(labels: str, x: Any) -> tuple[str, Any]:
     return labels, x
 
 
-def _summed(labels: str, x: Any, keep: set[str], dtype: Any) -> tuple[str, Any]:
+def _summed(labels: str, x: Array, keep: set[str], dtype: DTypeLike) -> tuple[str, Array]:
     """Labels that nothing else needs are summed over, at the dtype of the whole."""
     axes = tuple([i for i, label in enumerate(labels) if label not in keep])
     if axes:
@@ -250,17 +254,17 @@ def _summed(labels: str, x: Any, keep: set[str], dtype: Any) -> tuple[str, Any]:
     return labels, x
 
 
-def _ordered(labels: str, x: Any, wanted: str) -> Any:
+def _ordered(labels: str, x: Array, wanted: str) -> Array:
     return lax_shape.transpose(x, [labels.index(label) for label in wanted])
 
 
-def _single(labels: str, x: Any, wanted: str, dtype: Any) -> Any:
+def _single(labels: str, x: Array, wanted: str, dtype: DType) -> Array:
     labels, x = _summed(*_diagonals(labels, x), set(wanted), dtype)
     return _ordered(labels, x, wanted)
 
 
 def _pair(left: tuple[str, Any], right: tuple[str, Any], wanted: str, rest: set[str],
-          precision: Any, dtype: Any, preferred: Any, dot: Any) -> Any:
+          precision: PrecisionLike, dtype: DTypeLike, preferred: DType | None, dot: Any) -> Array:
     (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
     p, x = _summed(p, x, set(q) | rest, dtype)
     q, y = _summed(q, y, set(p) | rest, dtype)
@@ -279,9 +283,9 @@ def _pair(left: tuple[str, Any], right: tuple[str, Any], wanted: str, rest: set[
     return _ordered(labels, found, wanted)
 
 
-def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
+def _drop_ones(p: str, x: Array, q: str, y: Array) -> tuple[str, Array, str, Array]:
     """A shared axis that has size 1 in one operand only broadcasts: it is dropped there."""
-    def drop(labels: str, z: Any, others: dict[str, int]) -> tuple[str, Any]:
+    def drop(labels: str, z: Array, others: dict[str, int]) -> tuple[str, Array]:
         axes = tuple([i for i, label in enumerate(labels)
                       if definitely_equal(z.shape[i], 1) and others.get(label, 1) != 1])
         return ("".join([label for i, label in enumerate(labels) if i not in axes]),

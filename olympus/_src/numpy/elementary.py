@@ -6,12 +6,13 @@ Integers and booleans become float32 first, except under the rounding functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
@@ -67,17 +68,17 @@ __all__ = [
 _LN10 = math.log(10)
 
 
-def scalar(value: Any, like: Any) -> Any:
+def scalar(value: ArrayLike, like: Any) -> Array:
     """A constant of the dtype and weak type of another operand."""
     return literal(value, like.dtype, like.aval.weak_type)
 
 
-def filled(value: Any, like: Any) -> Any:
+def filled(value: float, like: Any) -> Array:
     """A constant of the shape, dtype and weak type of another operand."""
     return broadcast_to(scalar(value, like), like.shape)
 
 
-def promote_real(name: str, *xs: Any) -> list[Any]:
+def promote_real(name: str, *xs: Any) -> list[Array]:
     """Operands promoted to a floating dtype; complex ones are refused."""
     xs = promote_inexact(name, *xs)
     if dtypes.is_complex(xs[0].dtype):
@@ -189,7 +190,7 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 @fused(static=("name", "base"))
-def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
+def _log_sum(x: Any, y: ArrayLike, *, name: str, base: float) -> Array:
     """log_b(b**x + b**y), without overflow."""
     x, y = promote_inexact(name, x, y)
     shape = broadcast_shapes(x.shape, y.shape)
@@ -197,7 +198,7 @@ def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
     return (_log_sum_plainly if dtypes.is_complex(x.dtype) else _log_sum_real)(base, x, y)
 
 
-def _log_sum_plainly(base: float, x: Any, y: Any) -> Any:
+def _log_sum_plainly(base: float, x: Any, y: ArrayLike) -> Array:
     """The difference is made 0 where it is NaN: infinities give no NaN, in derivatives neither."""
     larger = ge(real(x), real(y)) if dtypes.is_complex(x.dtype) else ge(x, y)
     high, low = choose(larger, x, y), choose(larger, y, x)
@@ -208,7 +209,7 @@ def _log_sum_plainly(base: float, x: Any, y: Any) -> Any:
     return _principal(found, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else found
 
 
-def _principal(z: Any, period: float) -> Any:
+def _principal(z: Array, period: float) -> Array:
     """Complex numbers with imaginary parts at most half a period from 0."""
     part = imag(z)
     turns = _nearest_even(div(part, scalar(period, part)))
@@ -216,7 +217,7 @@ def _principal(z: Any, period: float) -> Any:
     return arithmetic.complex(real(z), sub(part, mul(turns, scalar(period, part))))
 
 
-def _gap(x: Any, y: Any) -> tuple[Any, Any]:
+def _gap(x: Array, y: Array) -> tuple[Array, Array]:
     """x - y, 0 where that is NaN, and where it is."""
     gap = sub(x, y)
     undefined = ne(gap, gap)
@@ -226,7 +227,8 @@ def _gap(x: Any, y: Any) -> tuple[Any, Any]:
 _log_sum_real = custom_jvp(_log_sum_plainly, nondiff_argnums=(0,))
 
 
-def _log_sum_jvp(base: float, primals: Any, tangents: Any) -> Any:
+def _log_sum_jvp(base: float, primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
+                 ) -> Any:
     """One residual per operand: its weight, the logistic function of the difference."""
     gap, undefined = _gap(*primals)
     both = add(*primals)     # NaN, or infinite, where the difference is not defined
@@ -330,7 +332,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @custom_jvp
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Array, y: Array) -> Array:
     infinite = bitwise_or(isinf(x), isinf(y))
     x, y = arithmetic.abs(x), arithmetic.abs(y)
     high, low = arithmetic.max(x, y), arithmetic.min(x, y)
@@ -340,7 +342,7 @@ def _hypot(x: Any, y: Any) -> Any:
 
 
 @_hypot.defjvp
-def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+def _hypot_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
     """The cosines of the angles with the axes; at 0 equal shares, at infinity the limits."""
     length, total = _hypot(*primals), None
     for x, y, t in zip(primals, primals[::-1], tangents, strict=True):
@@ -353,7 +355,7 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
 
 # Rounding ----------------------------------------------------------------------------------------
 
-def _rounding(op: Any, name: str, x: Any) -> Any:
+def _rounding(op: Any, name: str, x: ArrayLike) -> Array:
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
@@ -411,12 +413,12 @@ def trunc(x: ArrayLike) -> Array:
     return _rounding(_towards_zero, "trunc", x)
 
 
-def _towards_zero(x: Any) -> Any:
+def _towards_zero(x: Any) -> Array:
     x = broadcast_to(x, x.shape)
     return choose(lt(x, scalar(0, x)), arithmetic.ceil(x), arithmetic.floor(x))
 
 
-def _nearest_even(x: Any) -> Any:
+def _nearest_even(x: Array) -> Array:
     return arithmetic.round(x, RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -483,7 +485,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
                    x.aval.weak_type)
 
 
-def _round_integer(x: Any, unit: int) -> Any:
+def _round_integer(x: Array, unit: int) -> Array:
     """Integers rounded to multiples of `unit`, halves to even multiples."""
     if unit > dtypes.iinfo(x.dtype).max:
         return to_array(filled(0, x))
@@ -517,7 +519,7 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
 # Parts and kinds of floating-point numbers -------------------------------------------------------
 
-def any_part(name: str, x: Any, real_test: Any) -> Any:
+def any_part(name: str, x: ArrayLike, real_test: Any) -> Array:
     """A test of floating-point numbers; of either part of complex ones; False of integers."""
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
@@ -571,7 +573,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     return to_array(broadcast_to(literal(True, BOOL), x.shape))
 
 
-def _signed_of(dtype: Any) -> np.dtype:
+def _signed_of(dtype: DType) -> np.dtype:
     return np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
 
 
@@ -695,19 +697,19 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return choose(ne(x, x), filled(np.nan, x), found)
 
 
-def _widened(x: Any) -> Any:
+def _widened(x: Array) -> Array:
     """16-bit and smaller floats as float32, in which their scaling by powers is exact."""
     return convert(x, np.dtype("float32")) if dtypes.itemsize_bits(x.dtype) < 32 else x
 
 
-def _layout(x: Any) -> tuple[np.dtype, int, int]:
+def _layout(x: Array) -> tuple[np.dtype, int, int]:
     """(integer dtype, mantissa bits, exponent bias) of a float32 or float64 operand."""
     if dtypes.itemsize_bits(x.dtype) == 32:
         return np.dtype("int32"), 23, 127
     return np.dtype("int64"), 52, 1023
 
 
-def _power_of_two(e: Any, x: Any) -> Any:
+def _power_of_two(e: Array, x: Array) -> Array:
     """2**e in the dtype of `x`, for integers -bias < e <= bias: the bits of the exponent."""
     integer, mantissa, bias = _layout(x)
     bits = shift_left(add(e, literal(bias, integer)), literal(mantissa, integer))

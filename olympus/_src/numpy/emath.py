@@ -24,17 +24,17 @@ __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power
            "sqrt"]
 
 
-def _given(name: str, x: Any) -> Any:
+def _given(name: str, x: ArrayLike) -> Array:
     return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
 
-def _values(x: Any) -> np.ndarray | None:
+def _values(x: Array) -> np.ndarray | None:
     """The values, if they are known."""
     value = x.concrete() if isinstance(x, Tracer) else x
     return None if value is None else np.asarray(value)
 
 
-def _complex_if(x: Any, leaves: Any) -> Any:
+def _complex_if(x: Array, leaves: Any) -> Array:
     """The array as complex numbers if `leaves(values)` holds for one of them, or may hold."""
     if dtypes.is_complex(x.dtype):
         return x

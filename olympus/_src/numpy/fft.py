@@ -26,6 +26,7 @@ from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
 from ..lax.slicing import pad, slice_in_dim
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import (
     canonical_axes,
     canonical_axis,
@@ -52,8 +53,8 @@ _NORMS = ("backward", "ortho", "forward")
 
 # The one path of all transforms ------------------------------------------------------------------
 
-def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None,
-               out: None) -> Any:
+def _transform(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
+               axes: Sequence[int] | None, norm: str | None, out: None) -> Array:
     """Check the arguments of a transform over several axes and run it."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
@@ -83,7 +84,7 @@ def _several(name: str, what: str, given: Any) -> tuple[Any, ...] | None:
     return found
 
 
-def _axes(name: str, aval: Any, s: Any, axes: Any) -> Dims:
+def _axes(name: str, aval: ShapedArray, s: Any, axes: Sequence[int] | None) -> Dims:
     """The transformed axes, not negative: the last ones if only sizes are given, else all."""
     if axes is None:
         count = aval.ndim if s is None else len(s)
@@ -101,7 +102,8 @@ def _axes(name: str, aval: Any, s: Any, axes: Any) -> Dims:
     return found
 
 
-def _sizes(name: str, kind: FftType, aval: Any, s: Any, axes: Dims) -> Dims:
+def _sizes(name: str, kind: FftType, aval: ShapedArray, s: Sequence[int] | None, axes: Dims
+           ) -> Dims:
     """The size of each transformed axis, on the side that is not halved."""
     if s is None:
         sizes = [aval.shape[axis] for axis in axes]
@@ -116,7 +118,7 @@ def _sizes(name: str, kind: FftType, aval: Any, s: Any, axes: Dims) -> Dims:
 
 
 @fused(static=("kind", "sizes", "axes", "norm"))
-def _run(x: Any, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Any:
+def _run(x: Array, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Array:
     """The transform of checked arguments: cut or pad, transform in groups of axes, scale."""
     halved = kind == FftType.IRFFT
     for i, (axis, n) in enumerate(zip(axes, sizes)):
@@ -142,7 +144,7 @@ def _groups(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
     return groups[::-1] if kind == FftType.IRFFT else groups
 
 
-def _resized(x: Any, axis: int, size: int) -> Any:
+def _resized(x: Array, axis: int, size: int) -> Array:
     """`x` cut to `size` elements along an axis, or filled up with zeros."""
     aval = typeof(x)
     have = aval.shape[axis]
@@ -155,7 +157,7 @@ def _resized(x: Any, axis: int, size: int) -> Any:
     return pad(x, literal(0, aval.dtype), low_high)
 
 
-def _trailing(x: Any, kind: FftType, sizes: Dims, axes: Dims) -> Any:
+def _trailing(x: Array, kind: FftType, sizes: Dims, axes: Dims) -> Array:
     """`lax.fft` over any axes: they are moved to the end, and back."""
     ndim = typeof(x).ndim
     order = (*[i for i in range(ndim) if i not in axes], *axes)
@@ -167,8 +169,8 @@ def _trailing(x: Any, kind: FftType, sizes: Dims, axes: Dims) -> Any:
 
 # One axis ----------------------------------------------------------------------------------------
 
-def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None,
-         out: None) -> Any:
+def _one(name: str, kind: FftType, a: ArrayLike, n: int | None, axis: int, norm: str | None,
+         out: None) -> Array:
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"{name}: axis {axis} given; one axis is required; use fftn, or "
                          "transform one axis after the other.")
@@ -503,7 +505,8 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     return _frequencies("rfftfreq", iota(np.int32, n // 2 + 1), n, d, dtype, device)
 
 
-def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
+def _frequencies(name: str, steps: Array, n: int, d: ArrayLike, dtype: DTypeLike | None,
+                 device: DeviceLike) -> Array:
     """steps / (n d)."""
     (d,) = array_args(name, d)
     if typeof(d).shape != ():
@@ -558,7 +561,7 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _rolled("ifftshift", x, axes, lambda n: -(n // 2))
 
 
-def _rolled(name: str, x: Any, axes: Any, shift: Any) -> Any:
+def _rolled(name: str, x: ArrayLike, axes: Any, shift: Any) -> Array:
     (a,) = array_args(name, x)
     aval = typeof(a)
     found = canonical_axes(axes, aval.ndim, name)

@@ -17,7 +17,7 @@ __all__ = ["fromfile", "fromiter", "fromstring", "genfromtxt", "load", "loadtxt"
 _BFLOAT16 = dtypes.as_dtype("bfloat16")
 
 
-def _host_dtype(name: str, dtype: Any) -> np.dtype:
+def _host_dtype(name: str, dtype: DTypeLike) -> np.dtype:
     """The dtype to read at; that the array will be narrower is warned of."""
     dtypes.requested_dtype(name, dtype)
     return np.dtype(dtypes.as_dtype(dtype))
@@ -70,7 +70,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
     return asarray(by_numpy("fromfile", _fromfile, *args, **kwargs))
 
 
-def _fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0
+def _fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
               ) -> np.ndarray:
     return np.fromfile(file, _host_dtype("fromfile", dtype), count, sep, offset)
 

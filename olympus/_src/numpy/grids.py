@@ -128,7 +128,7 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     return found.astype(dtype)
 
 
-def _concrete(name: str, x: Any) -> Any:
+def _concrete(name: str, x: ArrayLike) -> float:
     """A bound as a Python number."""
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
@@ -183,22 +183,22 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     return placed("linspace", found, device, None)
 
 
-def _count(num: Any) -> int:
+def _count(num: int) -> int:
     num = static_int(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
     return num
 
 
-def _is_real(x: Any) -> bool:
+def _is_real(x: ArrayLike) -> bool:
     """Whether a bound is known on the host, where integers are rounded down as NumPy's are."""
     return type(x) in (int, float) or (isinstance(x, (np.ndarray, np.generic))
                                        and x.dtype.kind in "iuf")
 
 
 @fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
-              ) -> Any:
+def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool,
+              dtype: DTypeLike | None, axis: int) -> Any:
     num = _count(num)
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
@@ -227,11 +227,11 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dt
     return (found, step) if retstep else found
 
 
-def _strong(x: Any) -> Any:
+def _strong(x: Array) -> Array:
     return convert(x, x.dtype, False)
 
 
-def _lead(x: Any, shape: tuple[int, ...]) -> Any:
+def _lead(x: Array, shape: tuple[int, ...]) -> Array:
     """`x` broadcast to a shape that its own ends; literals become arrays."""
     if x.shape == shape and type(x) is not Literal:
         return x
@@ -292,7 +292,8 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
-def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+def _geomspace(start: ArrayLike, stop: ArrayLike, *, num: int, endpoint: bool,
+               dtype: DTypeLike | None, axis: int) -> Array:
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
     zero = literal(0, first.dtype)
     none = bitwise_or(eq(first, zero), eq(last, zero))
@@ -440,7 +441,7 @@ def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTy
 
 # Slices ------------------------------------------------------------------------------------------
 
-def _number(name: str, x: Any) -> Any:
+def _number(name: str, x: ArrayLike) -> complex:
     """A bound or step of a slice as a number; ConcretizationTypeError for traced ones."""
     found = concrete(name, x, "a bound of a slice", "use arange with static numbers")
     if found.ndim or found.dtype.kind not in "iufc":
@@ -448,7 +449,7 @@ def _number(name: str, x: Any) -> Any:
     return found.item()
 
 
-def _points(name: str, entry: Any) -> Array:
+def _points(name: str, entry: object) -> Array:
     """The numbers that a slice stands for: with an imaginary step as many as that says."""
     if not isinstance(entry, slice):
         raise TypeError(f"{name}: {entry!r} given; a slice such as 0:5, or 0:1:5j, is required.")
@@ -533,7 +534,7 @@ class _Joiner:
         return (*given, *self._options[len(given):])
 
 
-def _raised(name: str, x: Any, rank: int, place: int) -> Any:
+def _raised(name: str, x: Array, rank: int, place: int) -> Array:
     """An array with at least `rank` axes: its own begin at axis `place` of those."""
     missing = rank - x.ndim
     if missing <= 0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import compatible
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused, named
 from ..lax.arithmetic import div, mul, sub
@@ -44,16 +44,16 @@ Range = Sequence[ArrayLike] | None
 
 # Edges -------------------------------------------------------------------------------------------
 
-def _given(name: str, x: Any) -> Any:
+def _given(name: str, x: Any) -> Array:
     """Data as an array: also lists, which these functions have always taken."""
     return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
 
-def _known(x: Any) -> bool:
+def _known(x: ArrayLike) -> bool:
     return not isinstance(x, Tracer)
 
 
-def _bins(name: str, bins: Any) -> Any:
+def _bins(name: str, bins: Any) -> ArrayLike:
     """The number of bins as an int, or the edges as a vector; edges that descend are refused."""
     if isinstance(bins, (int, np.integer)) or not (np.ndim(bins) if _known(bins) else bins.ndim):
         count = static_int(bins, name, "bins")
@@ -72,7 +72,7 @@ def _bins(name: str, bins: Any) -> Any:
     return edges
 
 
-def _limits(name: str, limits: Any) -> tuple[Any, Any] | None:
+def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
     """The outer edges; None where the data give them."""
     if limits is None:
         return None
@@ -89,7 +89,7 @@ def _limits(name: str, limits: Any) -> tuple[Any, Any] | None:
     return found  # type: ignore[return-value]
 
 
-def _equal_bins(x: Any, limits: Any, count: int) -> Any:
+def _equal_bins(x: Any, limits: Any, count: int) -> Array:
     """count + 1 edges at equal distances between two limits, or the least and largest of `x`."""
     if limits is not None:
         low, high = limits
@@ -112,7 +112,7 @@ def _equal_bins(x: Any, limits: Any, count: int) -> Any:
 
 
 @fused(static=("count",))
-def _edges(x: Any, limits: Any, *, count: int) -> Any:
+def _edges(x: Array, limits: object, *, count: int) -> Array:
     return _equal_bins(x, limits, count)
 
 
@@ -146,7 +146,7 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
     return _bin_edges(name, x, bins, range, weights)
 
 
-def _bin_edges(name: str, x: Any, bins: Any, limits: Any, weights: Any) -> Any:
+def _bin_edges(name: str, x: Array, bins: Any, limits: Any, weights: ArrayLike | None) -> Any:
     if isinstance(bins, str):
         value = concrete(name, x, "the data", "pass a number of bins")
         try:
@@ -172,12 +172,12 @@ def _place(x: Any, edges: Any) -> Any:
     return where(found < 0, count, found)
 
 
-def _count(places: Any, weights: Any, count: int, dtype: Any) -> Any:
+def _count(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
     values = literal(1, dtype) if weights is None else convert(weights, dtype)
     return write("add", full((count,), 0, dtype), places, values, mode="drop")
 
 
-def _weights(name: str, weights: Any, x: Any) -> Any:
+def _weights(name: str, weights: ArrayLike, x: Array) -> Array:
     """One weight per element, as a vector."""
     weights = _given(name, weights)
     if not definitely_equal(weights.shape, x.shape):
@@ -192,7 +192,7 @@ def _beside(x: Any, edges: Any) -> Any:
 
 
 @fused(static=("density",))
-def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
+def _histogram(x: Array, edges: Any, weights: Any, *, density: bool) -> Array:
     dtype = weights.dtype if weights is not None else (
         dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
     found = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
@@ -200,8 +200,8 @@ def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
 
 
 @fused(static=("count", "density"))
-def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: bool
-                     ) -> tuple[Any, Any]:
+def _equal_histogram(x: Array, limits: Sequence[Array] | None, weights: ArrayLike | None, *,
+                     count: int, density: bool) -> tuple[Array, Array]:
     edges = _equal_bins(x, limits, count)
     return _histogram(_beside(x, edges), edges, weights, density=density), edges
 
@@ -271,8 +271,8 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
     return _histogramdd("histogramdd", sample, bins, range, weights, density)
 
 
-def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: Any, density: Any
-                 ) -> tuple[Any, list[Any]]:
+def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayLike | None,
+                 density: bool | None) -> tuple[Any, list[Any]]:
     x = (stack([_given(name, v) for v in sample], -1) if isinstance(sample, (list, tuple))
          else _given(name, sample))
     if x.ndim == 1:

@@ -22,10 +22,12 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import compatible
 from ..base.spelling import array_method
+from ..base.typing import ArrayLike
 from ..base.util import Memo
 from ..core.templates import by_identity
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import (
     SymbolicDim,
     broadcast_shapes,
@@ -439,7 +441,7 @@ def _from_sequence(entry: Any) -> Any:
     return found if found.size else np.zeros(found.shape, np.int32)
 
 
-def _index_aval(entry: Any) -> Any:
+def _index_aval(entry: Any) -> ShapedArray:
     if isinstance(entry, str):
         raise errors.IndexTypeError(
             f"indexing: the string {entry!r} given; integers, slices, arrays, None or ... are "
@@ -456,7 +458,7 @@ def _index_aval(entry: Any) -> Any:
             "None or ... are required.") from None
 
 
-def _add_mask(entry: Any, shape: Shape, axis: int, tokens: list, operands: list) -> int:
+def _add_mask(entry: ArrayLike, shape: Shape, axis: int, tokens: list, operands: list) -> int:
     """A boolean array: the integer arrays of the places where it is true."""
     if isinstance(entry, Tracer):
         value = entry.concrete()

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.templates import by_identity
@@ -47,6 +48,7 @@ from ..types.shape import (
     prod,
     static_int,
 )
+from ..types.sharding import DeviceLike, ShardingLike
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
@@ -66,8 +68,8 @@ class How:
 
     __slots__ = ("mode", "unique", "is_sorted", "fill", "wrap", "op")
 
-    def __init__(self, mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str
-                 ) -> None:
+    def __init__(self, mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: int | None,
+                 wrap: bool, op: str) -> None:
         self.mode, self.unique, self.is_sorted, self.fill = mode, unique, is_sorted, fill
         self.wrap, self.op = wrap, op
 
@@ -75,7 +77,8 @@ class How:
 _hows: Memo = Memo(1024)
 
 
-def _how(mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str) -> How:
+def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str
+         ) -> How:
     key = (mode, bool(unique), bool(is_sorted), type(fill), repr(fill), bool(wrap), op)
     found = _hows.get(key)
     if found is None:
@@ -85,7 +88,7 @@ def _how(mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: st
 
 # Reading -----------------------------------------------------------------------------------------
 
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Array, index: Any) -> Array:
     """`x[index]`: NumPy's basic and advanced indexing.
 
     Traced integers outside of the bounds read the nearest element, and its derivative is that
@@ -136,7 +139,7 @@ _BOUNDS = frozenset((int, type(None)))
 
 
 @memoize(16384)
-def _window(shape: tuple[int, ...], x64: bool, device: Any, *parts: Any
+def _window(shape: tuple[int, ...], x64: bool, device: DeviceLike, *parts: object
             ) -> tuple[Any, ...] | None:
     """What `_slice` takes for an index laid flat by `getitem`; None where a start is no int, or
     is out of bounds.
@@ -155,9 +158,9 @@ def _window(shape: tuple[int, ...], x64: bool, device: Any, *parts: Any
 _GET = "at[...].get"
 
 
-def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
+def read(x: ArrayLike, index: Any, *, mode: Any = None, fill_value: ArrayLike | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False,
-         wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
+         wrap_negative_indices: bool = True, out_sharding: ShardingLike = None) -> Array:
     """`x[index]` with the options of `x.at[index].get`; a fill value alone says mode "fill"."""
     x = promote.array_args("indexing", x)[0]
     strict = mode is None and fill_value is None
@@ -189,7 +192,7 @@ def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
     return settled(_GET, functools.partial(_gather, plan=plan, how=how), out_sharding, x, *operands)
 
 
-def _read_at_mask(x: Any, index: Any, fill: Any, wrap: bool) -> Any:
+def _read_at_mask(x: Array, index: Sequence[Array], fill: Any, wrap: bool) -> Array | None:
     """What whole axes in place of the mask read, and `fill` outside of it; None without a mask."""
     entries = tuple([np.bool_(e) if type(e) is bool else e for e in entries_of(index)])
     masked = masked_index(typeof(x).shape, entries)
@@ -208,7 +211,7 @@ def _filled(region: Any, mask: Any, *, layout: Layout, how: How) -> Any:
 
 
 @fused(static=("plan", "wrap"), anew=True)
-def _slice(x: Any, plan: Plan, wrap: bool, *operands: Any) -> Any:
+def _slice(x: Any, plan: Plan, wrap: bool, *operands: ArrayLike) -> Any:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
     if plan.wide:
@@ -251,7 +254,7 @@ _slice_at_once = _slice.compiled
 
 
 @fused(static=("plan", "how"))
-def _gather(x: Any, *operands: Any, plan: Plan, how: How) -> Any:
+def _gather(x: Array, *operands: ArrayLike, plan: Plan, how: How) -> Array:
     """An advanced read."""
     if plan.wide:
         operands = _joined(operands)
@@ -274,18 +277,18 @@ def _joined(operands: tuple) -> tuple:
                   o[0] * 2**31 + o[1] if type(o[0]) is int else _int64(*o) for o in operands])
 
 
-def _int64(high: Any, low: Any) -> Any:
+def _int64(high: Any, low: ArrayLike) -> Array:
     """`high * 2**31 + low`: constants and operands of 64 bits are narrowed unless x64 is on."""
     high, low = (_convert(x, _INT64) for x in (high, low))
     scale = shape.broadcast_in_dim(literal(2**31, _INT64), high.shape, ())
     return add(mul(high, scale), low)
 
 
-def _convert(x: Any, dtype: Any) -> Any:
+def _convert(x: ArrayLike, dtype: DTypeLike) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> Any:
+def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> ArrayLike:
     """The integers int32[batch..., k] that gather and scatter take; int64 if the plan is wide."""
     values = [_component(c, operands, wrap) for c in plan.components]
     if not plan.wide and all(isinstance(v, (int, np.ndarray)) for v in values):
@@ -307,7 +310,7 @@ def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> Any:
     return parts[0] if len(parts) == 1 else slicing.concatenate(parts, len(plan.batch))
 
 
-def _spread(value: Any, component: Component, batch: tuple[int, ...]) -> np.ndarray:
+def _spread(value: ArrayLike, component: Component, batch: tuple[int, ...]) -> np.ndarray:
     """A NumPy component with axes of size 1 for the batch axes that it lacks."""
     value = np.asarray(value)
     axes = [1] * len(batch)
@@ -316,7 +319,7 @@ def _spread(value: Any, component: Component, batch: tuple[int, ...]) -> np.ndar
     return value.reshape(axes)
 
 
-def _component(c: Component, operands: tuple, wrap: bool) -> Any:
+def _component(c: Component, operands: tuple, wrap: bool) -> ArrayLike:
     """One component: an int, a NumPy array, or a traced array; counted from the front."""
     value = 0 if c.operand is None else operands[c.operand]
     if c.steps is not None:
@@ -338,7 +341,7 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
     return value
 
 
-def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
+def _from_front(index: Any, size: int, wrap: bool = True) -> ArrayLike:
     """An index array with its negative entries counted from the end."""
     dtype = typeof(index).dtype
     if exceeds(size, 2**31 - 1):
@@ -376,8 +379,8 @@ _ARITHMETIC = ("add", "subtract", "multiply")       # of numbers, not of bools
 
 
 def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool = False,
-          unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-          wrap_negative_indices: bool = True) -> Any:
+          unique_indices: bool = False, mode: Any = None, out_sharding: ShardingLike = None,
+          wrap_negative_indices: bool = True) -> Array:
     """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
 
     Raises IndexError for integers known to be outside of the bounds unless `mode` is given,
@@ -411,7 +414,7 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
 
 
-def _as_number(name: str, x: Any, values: Any) -> Any:
+def _as_number(name: str, x: Any, values: ArrayLike) -> Any:
     """Bools at the dtype of the numbers that are combined with them."""
     aval = typeof(values)
     if dtypes.is_bool(aval.dtype):
@@ -421,13 +424,14 @@ def _as_number(name: str, x: Any, values: Any) -> Any:
     return promote.convert(x, aval.dtype)
 
 
-def _warn_of_cast(name: str, values: Any, to: Any) -> None:
+def _warn_of_cast(name: str, values: ArrayLike, to: Any) -> None:
     source.warn(f"{name}: scatter inputs have incompatible types: values {values} cannot be cast "
                 f"to the array's {dtypes.long_name(to.dtype)} safely; cast them with astype.",
                 FutureWarning)
 
 
-def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, strict: bool) -> Any:
+def _write_at_mask(name: str, x: Any, masked: Masked, values: ArrayLike, how: How, strict: bool
+                   ) -> Any:
     plan, operands, outside = parse(x.shape, masked.index, how.wrap, strict)
     values = _fit_values(name, x, values, masked.layout.values_shape(plan.out_shape))
     if (outside and how.mode is FILL) or plan.empty is not None:
@@ -436,8 +440,8 @@ def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, str
 
 
 @fused(static=("plan", "how", "layout"))
-def _choose(x: Any, values: Any, mask: Any, *operands: Any, plan: Plan, how: How, layout: Layout
-            ) -> Any:
+def _choose(x: ArrayLike, values: ArrayLike, mask: ArrayLike, *operands: Array, plan: Plan,
+            how: How, layout: Layout) -> Any:
     """The region with values combined into it where the mask holds, written back."""
     region = _slice(x, plan, how.wrap, *operands)
     new = _ELEMENTWISE[how.op](region, layout.spread(values, region.shape))
@@ -446,7 +450,7 @@ def _choose(x: Any, values: Any, mask: Any, *operands: Any, plan: Plan, how: How
     return _write(x, new, *operands, plan=plan, how=how)
 
 
-def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
+def _fit_values(name: str, x: ArrayLike, values: ArrayLike, to_fit: tuple[int, ...]) -> Array:
     """An operand at the dtype of `x`; its shape is checked, not changed."""
     aval, to = typeof(values), typeof(x)
     given = aval.shape
@@ -466,7 +470,7 @@ def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
 
 
 @fused(static=("plan", "how"))
-def _write(x: Any, values: Any, *operands: Any, plan: Plan, how: How) -> Any:
+def _write(x: Any, values: Array, *operands: ArrayLike, plan: Plan, how: How) -> Any:
     """A scatter, or a simpler operation that writes the same elements."""
     if plan.wide:
         operands = _joined(operands)
@@ -488,7 +492,7 @@ def _write(x: Any, values: Any, *operands: Any, plan: Plan, how: How) -> Any:
         numbers, indices_are_sorted=how.is_sorted, unique_indices=unique, mode=how.mode)
 
 
-def _at_shape(values: Any, broadcast: tuple[int, ...], target: tuple[int, ...]) -> Any:
+def _at_shape(values: Array, broadcast: tuple[int, ...], target: tuple[int, ...]) -> Array:
     """Values broadcast to one shape, then reshaped to another of the same size."""
     values = promote.broadcast_to(values, broadcast)
     return values if broadcast == target else shape.reshape(values, target)
@@ -547,13 +551,13 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
                 wrap_negative_indices=not negative_is_outside)
 
 
-def _scalar_index(index: Any) -> Any:
+def _scalar_index(index: ArrayLike) -> ArrayLike:
     """A rank-0 index: a Python int where its value is written in the program."""
     value = getattr(index, "val", index)
     return int(value) if isinstance(value, (int, np.integer)) else index
 
 
-def _modulo(indices: Any, n: int) -> Any:
+def _modulo(indices: Array, n: int) -> Any:
     if typeof(indices).dtype.itemsize < 4:      # n may not fit
         indices = promote.convert(indices, _INT32)
     if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
@@ -614,7 +618,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
 
 
 @fused(static=("axis", "how"))
-def _take_along(x: Any, indices: Any, *, axis: int, how: How) -> Any:
+def _take_along(x: Array, indices: Any, *, axis: int, how: How) -> Array:
     size = x.shape[axis]
     common = broadcast_shapes((*x.shape[:axis], 1, *x.shape[axis + 1:]),
                               (*indices.shape[:axis], 1, *indices.shape[axis + 1:]))
@@ -677,7 +681,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
 
 # nonzero -----------------------------------------------------------------------------------------
 
-def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
+def concrete(name: str, x: ArrayLike, what: str, remedy: str) -> np.ndarray:
     """The values of an array that decide a result's shape; ConcretizationTypeError if unknown."""
     if isinstance(x, Tracer):
         value = x.concrete()
@@ -737,7 +741,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
 
 
 @fused(static=("size",))
-def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
+def _nonzero(a: Array, *fill: Any, size: int) -> list[Array]:
     total, dtype = prod(a.shape), dtypes.default_int()
     places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:

@@ -19,7 +19,7 @@ from .ufuncs import absolute, zero_of
 __all__ = ["gcd", "lcm"]
 
 
-def _integers(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def _integers(name: str, x: Any, y: Any) -> tuple[Array, Array]:
     x, y = promote(name, x, y)
     if not dtypes.is_integer(x.dtype) or x.dtype == BOOL:
         raise ValueError(f"{name}: operands of dtype {x.dtype} given; integers are required.")
@@ -27,14 +27,14 @@ def _integers(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return broadcast_to(absolute(x), shape), broadcast_to(absolute(y), shape)
 
 
-def _euclid(x: Any, y: Any) -> Any:
+def _euclid(x: Array, y: Array) -> Array:
     zero = zero_of(x)
 
-    def unfinished(pair: tuple[Any, Any]) -> Any:
+    def unfinished(pair: tuple[Array, Array]) -> Array:
         rest = ne(pair[1], zero)
         return reduce_or(rest, tuple(range(rest.ndim))) if rest.ndim else rest
 
-    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, y = pair
         going = ne(y, zero)
         divisor = choose(going, y, literal(1, x.dtype, x.aval.weak_type))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
@@ -75,8 +73,9 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
 
 
 @fused(static=("beyond",))
-def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
-            beyond: tuple[bool, bool]) -> Any:
+def _interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None,
+            right: ArrayLike | None, period: ArrayLike | None, *, beyond: tuple[bool, bool]
+            ) -> Array:
     ends = [v for v in (left, right) if v is not None]
     given = array_args("interp", x, xp, fp, *ends, *([] if period is None else [period]))
     for v in (*given[:2], *given[3 + len(ends):]):
@@ -103,8 +102,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, *,
                      period, beyond) for part in (real, imag)])
 
 
-def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
-                 beyond: tuple[bool, bool]) -> Any:
+def _interpolate(x: Array, xp: Array, fp: Array, left: Array | None, right: Array | None,
+                 period: ArrayLike | None, beyond: tuple[bool, bool]) -> Array:
     if period is not None:
         period = arithmetic.abs(period)
         x, xp = [remainder(v, broadcast_to(period, v.shape)) for v in (x, xp)]
@@ -128,7 +127,7 @@ def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
     return found
 
 
-def _line(x: Any, x0: Any, x1: Any, f0: Any, f1: Any) -> Any:
+def _line(x: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
     """The line through two points: exact at both, and where an end is infinite as NumPy's."""
     gap = sub(x1, x0)
     zero = literal(0, x.dtype)
@@ -172,7 +171,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
         return wide
     step = convert(diff(to_array(given), axis=axis), wide.dtype)
 
-    def spread(value: Any) -> Any:
+    def spread(value: Array) -> Array:
         return broadcast_to(value, step.shape)
 
     if dtypes.is_integer(wide.dtype):

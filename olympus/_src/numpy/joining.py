@@ -12,7 +12,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
 from ..base.source import warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike, StaticScalar
 from ..core.trace import Tracer, describe, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, slicing
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-def _sequence(name: str, arrays: Any) -> list[Any]:
+def _sequence(name: str, arrays: Any) -> list[Array]:
     """The arrays of a list or tuple, or along the first axis of an array."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         (stacked,) = array_args(name, arrays)
@@ -78,7 +78,8 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     return arrays
 
 
-def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
+def _joined(name: str, arrays: Sequence[Array], dtype: Any, casting: str = "same_kind"
+            ) -> Sequence[Array]:
     """Arrays at one dtype: their promotion, or the given one, if `casting` allows it."""
     dtypes.check_casting(name, casting)
     if dtype is None and casting in ("same_kind", "unsafe"):
@@ -193,7 +194,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 @fused(static=("axis",))
-def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
+def _unstack(x: Array, *, axis: int) -> tuple[Array, ...]:
     count = static_int(x.shape[axis], "unstack", "size")
     return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(count)])
 
@@ -305,7 +306,7 @@ def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
         depth, rank = _block_depth(arrays)
     rank = max(rank, depth)
 
-    def join(part: Any, level: int) -> Any:
+    def join(part: Any, level: int) -> Array:
         if not isinstance(part, list):
             x = array_args("block", part)[0]
             return lax_shape.reshape(to_array(x), (1,) * (rank - len(x.shape)) + tuple(x.shape))
@@ -398,7 +399,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     return _split("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[Any]:
+def _split(name: str, ary: ArrayLike, parts: Any, axis: int, least: int = 1) -> list[Array]:
     ary = array_args(name, ary)[0]
     if ary.ndim < least:
         raise ValueError(f"{name}: {ary.aval} given; at least {least} axes are required.")
@@ -434,7 +435,7 @@ def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[A
 
 
 @fused(static=("bounds", "axis"))
-def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
+def _pieces(x: Array, *, bounds: tuple, axis: int) -> list[Array]:
     return [slicing.slice_in_dim(x, a, maximum(a, b), axis=axis) for a, b in bounds]
 
 
@@ -525,14 +526,14 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     return settled("repeat", lambda a: take(a, places, axis, mode="clip"), out_sharding, a)
 
 
-def _repeat_equally(a: Any, count: int, axis: int) -> Any:
+def _repeat_equally(a: Array, count: int, axis: int) -> Array:
     if known_less(count, 0):
         raise ValueError(f"repeat: repeats {count} given; at least 0 is required.")
     wide = broadcast_to(expand_dims(a, axis + 1), (*a.shape[:axis + 1], count, *a.shape[axis + 1:]))
     return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1:]))
 
 
-def _repeat_traced(a: Any, repeats: Any, total: int | None, axis: int) -> Any:
+def _repeat_traced(a: Any, repeats: Any, total: int | None, axis: int) -> Array:
     if total is None:
         raise errors.ConcretizationTypeError(
             f"repeat: repeats is {describe(repeats)}; a concrete value is required, because it "
@@ -552,7 +553,7 @@ def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
 
 # Inserting and deleting --------------------------------------------------------------------------
 
-def _places(name: str, obj: Any, n: int) -> np.ndarray:
+def _places(name: str, obj: np.ndarray | StaticScalar | Sequence[int], n: int) -> np.ndarray:
     """Concrete places along an axis of size n, from an int, slice, mask or integers."""
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
@@ -685,7 +686,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
 
 
 @fused(static=("axis",))
-def _insert_traced(arr: Any, places: Any, values: Any, *, axis: int) -> Any:
+def _insert_traced(arr: Array, places: Array, values: Array, *, axis: int) -> Array:
     """What lies outside goes to the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
     places = promote.convert(places, dtypes.as_dtype("int32"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..core.primitive import Primitive
 from ..core.trace import literal
 from ..lax import bits
 from ..lax.bits import (
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 
-def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
+def _logical(prim: Primitive, name: str, x: ArrayLike, y: ArrayLike) -> Array:
     # An int has a truth value even if no dtype holds it.
     x, y = array_args(name, *[bool(v) if type(v) is int else v for v in (x, y)])
     return binary(prim, as_bool(x), as_bool(y))
@@ -185,7 +184,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return convert(population_count(absolute(as_number(x))), np.dtype("uint8"))
 
 
-def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
+def _shift_operands(name: str, x: ArrayLike, y: ArrayLike) -> list[Array]:
     return [as_number(z) for z in promote(name, x, y)]
 
 

@@ -84,7 +84,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     return lax_shape.reshape(a, new, out_sharding=out_sharding)
 
 
-def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
+def _new_shape(a: Array, shape: int | Sequence[int]) -> tuple[int, ...]:
     sizes = canonical_sizes(shape)
     unknown = [i for i, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1:
@@ -106,7 +106,7 @@ def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def canonical_sizes(shape: Any) -> tuple[int, ...]:
+def canonical_sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     """A shape whose entries may be -1, as a tuple of ints."""
     return tuple([-1 if isinstance(n, (int, np.integer)) and n == -1 else
                   canonical_dim(n, "reshape") for n in entries(shape)])
@@ -538,7 +538,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
-def _require_rank(name: str, m: Any, rank: int) -> None:
+def _require_rank(name: str, m: ArrayLike, rank: int) -> None:
     aval = operand(name, m).aval
     if aval.ndim < rank:
         raise ValueError(f"{name}: {aval} given; at least {rank} axes are required.")
@@ -595,7 +595,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
 
 
-def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
+def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Array:
     a = array_args("roll", a)[0]
     if axis is None:
         flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
@@ -622,7 +622,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
 _roll_by = fused(_roll, static=("shift", "axis"))
 
 
-def _shifts(shift: Any) -> list[Any]:
+def _shifts(shift: int | Sequence[int]) -> list[Any]:
     if (given := array_method(shift)) is not None:
         shift = given()
     several = isinstance(shift, (tuple, list))
@@ -653,7 +653,7 @@ def _roll_static(a: Any, s: int, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
+def _roll_traced(a: Any, s: Array, *, axis: int) -> Any:
     n = a.shape[axis]
     places = broadcasted_iota(np.int32, (n,), 0)
     places = mod(places - promote.convert(s, places.dtype), n)

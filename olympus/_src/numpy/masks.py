@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.typing import ArrayLike
 from ..base.util import memoize
 from ..core.templates import by_identity
 from ..lax import shape
@@ -62,7 +63,7 @@ class Layout:
         return broadcast_to(shape.reshape(
             values, (*rest[:self.place], *[1] * self.axes, *rest[self.place:])), region)
 
-    def over(self, mask: Any, region: Shape) -> Any:
+    def over(self, mask: ArrayLike | None, region: Shape) -> Any:
         """The mask for each element of the region."""
         if self.empty:
             return np.zeros(region, np.bool_)
@@ -127,15 +128,15 @@ def masked_index(of: Shape, index: Any) -> Masked | None:
     return Masked((*before, *[slice(None)] * mask.ndim, *entries[at + 1:]), mask, layout)
 
 
-def _is_mask(entry: Any) -> bool:
+def _is_mask(entry: object) -> bool:
     return getattr(entry, "dtype", None) == BOOL and hasattr(entry, "shape")
 
 
-def _is_integer(entry: Any) -> bool:
+def _is_integer(entry: object) -> bool:
     return not (entry is None or entry is Ellipsis or isinstance(entry, slice) or _is_mask(entry))
 
 
-def _is_basic(entry: Any) -> bool:
+def _is_basic(entry: object) -> bool:
     """Whether an entry other than the mask names no more than one place of one axis, or a slice."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return True

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import ArrayImpl
-from ..base.typing import R
+from ..base.typing import Array, ArrayLike, DTypeLike, R
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused
@@ -27,7 +27,7 @@ __all__ = ["CORE", "PARAMETERS", "Loops", "check_arity", "core_options", "mask_a
 
 
 
-def _parameter(name: str, default: Any, kind: str) -> inspect.Parameter:
+def _parameter(name: str, default: int | str | None, kind: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=kind)
 
@@ -58,7 +58,7 @@ class Loops:
         return [pattern.replace("r", _REAL.get(x, x)).replace("x", x)
                 for kind in self.kinds for x in _CHARACTERS[kind]]
 
-    def given(self, name: str, dtype: Any, signature: Any) -> list[Any]:
+    def given(self, name: str, dtype: Any, signature: object) -> list[Any]:
         """What `dtype` or `signature` says of each operand's and result's dtype, or None."""
         nin, nargs = len(self.ins), len(self.ins + self.outs)
         if signature is None:
@@ -80,7 +80,7 @@ class Loops:
             entries = signature
         return [None if e is None else dtypes.requested_dtype(name, e) for e in entries]
 
-    def chosen(self, name: str, common: Any, given: Sequence[Any], casting: str = "same_kind"
+    def chosen(self, name: str, common: Any, given: Sequence[object], casting: str = "same_kind"
                ) -> list[Any]:
         """The dtypes of the operands and results for operands of a common one, where given as such.
 
@@ -105,7 +105,7 @@ class Loops:
         return next((loop for loop in found if dtypes.can_cast(common, loop[0], casting)), found[0])
 
 
-def mask_arg(name: str, where: Any) -> Any:
+def mask_arg(name: str, where: ArrayLike | None) -> Array | None:
     """The `where` argument: None or an array of booleans."""
     if where is None:
         return None
@@ -148,8 +148,9 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
     return _masked(mask, *args, ufunc=ufunc)    # it sees Python numbers itself
 
 
-def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, dtype: Any,
-             casting: str, order: str, subok: bool, signature: Any) -> Sequence[Any]:
+def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: int | None,
+             dtype: DTypeLike | None, casting: str, order: str, subok: bool, signature: object
+             ) -> Sequence[Any]:
     """The operands in the dtypes of the loop, if the casting rule allows that.
 
     Without a dtype they stay as they are: promotion will do it.
@@ -196,7 +197,7 @@ def _masked(mask: Any, *args: Any, ufunc: Any) -> Any:
     return _or_zero(mask, found)
 
 
-def _or_zero(mask: Any, x: Any) -> Any:
+def _or_zero(mask: Any, x: Array) -> Any:
     return choose(mask, broadcast_to(x, mask.shape), literal(0, x.dtype, x.aval.weak_type))
 
 
@@ -220,10 +221,10 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     def decorate(fun: Callable[..., R]) -> Callable[..., R]:
         name, loops = fun.__name__, Loops("xx->x", "biufc")
 
-        def asked(*args: Any, axes: Any = None, axis: Any = None, keepdims: bool = False,
-                  out: None = None, dtype: Any = None, casting: str = "same_kind",
-                  order: str = "K", subok: bool = True, signature: Any = None,
-                  **options: Any) -> Any:
+        def asked(*args: object, axes: object = None, axis: object = None, keepdims: bool = False,
+                  out: None = None, dtype: DTypeLike | None = None, casting: str = "same_kind",
+                  order: str = "K", subok: bool = True, signature: object = None, **options: object
+                  ) -> Any:
             args = tuple(_in_loop(name, loops, args, out=out, dtype=dtype, casting=casting,
                                   order=order, subok=subok, signature=signature))
             if type(keepdims) is not bool:
@@ -234,7 +235,7 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                           keepdims, options)
 
         @functools.wraps(fun)
-        def body(*args: Any, **options: Any) -> Any:
+        def body(*args: ArrayLike, **options: Any) -> Any:
             # As a rule none of the options is given.
             plain = not options or options.keys().isdisjoint(CORE)
             return fun(*args, **options) if plain else asked(*args, **options)
@@ -251,10 +252,9 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     return decorate
 
 
-def _along(name: str, signature: str, ins: Sequence[Any], result: Any,
-           fun: Callable[..., Any],
+def _along(name: str, signature: str, ins: Sequence[Any], result: Any, fun: Callable[..., Any],
            operands: Sequence[Any], axes: Any, axis: Any, keepdims: bool, options: dict[str, Any]
-           ) -> Any:
+           ) -> Array:
     """The function along the axes that are named, which are moved to the end and back."""
     simple = not result and len({len(core) for core in ins}) == 1
     if (axis is not None or keepdims) and not simple:
@@ -284,7 +284,7 @@ def _along(name: str, signature: str, ins: Sequence[Any], result: Any,
     return _moved(name, found, axes[-1], left, True)
 
 
-def _moved(name: str, x: Any, entry: Any, core: Sequence[str], back: bool) -> Any:
+def _moved(name: str, x: Array, entry: object, core: Sequence[str], back: bool) -> Array:
     """The axes of an operand to its end, or those of the result from there."""
     entry = tuple(entry) if isinstance(entry, (list, tuple)) else (entry,)
     if len(entry) != len(core):

@@ -67,7 +67,7 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
     return _pad_known(array, pad_width, mode, **kwargs)
 
 
-def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
+def _pad(array: ArrayLike, pad_width: Any, mode: Any, **kwargs: object) -> Array:
     array = to_array(array_args("pad", array)[0])
     ndim = len(array.shape)
     if isinstance(pad_width, dict):
@@ -100,7 +100,8 @@ def _depth(x: Any) -> int:
     return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
 
 
-def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
+def _pairs(what: str, given: int | Sequence[Sequence[ArrayLike]], ndim: int
+           ) -> list[tuple[Any, Any]]:
     """One (before, after) per axis from NumPy's short forms."""
     with finite_lists("pad"):
         depth = _depth(given)
@@ -121,18 +122,19 @@ def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
                      "axis is required; operands could not be broadcast together.")
 
 
-def _not_empty(array: Any, axis: int, mode: str) -> None:
+def _not_empty(array: Array, axis: int, mode: str) -> None:
     if not array.shape[axis]:
         raise ValueError(f"pad: {typeof(array)} and mode {mode!r} given; can't extend empty axis "
                          f"{axis} using modes other than 'constant' or 'empty'.")
 
 
-def _block(array: Any, axis: int, width: int, value: Any) -> Any:
+def _block(array: Array, axis: int, width: int, value: Array) -> Array:
     shape = (*array.shape[:axis], width, *array.shape[axis + 1:])
     return broadcast_to(value, shape)
 
 
-def _pad_constant(array: Any, widths: list, constant_values: Any = 0) -> Any:
+def _pad_constant(array: Array, widths: list, constant_values: int | Sequence[Sequence[Array]] = 0
+                  ) -> Array:
     values = _pairs("constant_values", constant_values, len(widths))
     first = values[0][0] if values else 0
     if all(v is first for pair in values for v in pair):
@@ -146,7 +148,7 @@ def _pad_constant(array: Any, widths: list, constant_values: Any = 0) -> Any:
     return array
 
 
-def _places(mode: str, n: Any, width: tuple[Any, Any]) -> Any:
+def _places(mode: str, n: int, width: tuple[int, int]) -> Any:
     """Which element of an axis stands at each place of the padded one."""
     if is_static((n, *width)):
         return np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore[call-overload]
@@ -163,7 +165,7 @@ def _places(mode: str, n: Any, width: tuple[Any, Any]) -> Any:
 
 def _pad_by_places(mode: str) -> Callable[..., Any]:
     """Modes that copy elements: a gather reads them at their places."""
-    def padder(array: Any, widths: list) -> Any:
+    def padder(array: Array, widths: list) -> Array:
         for axis, width in enumerate(widths):
             if any(width):
                 _not_empty(array, axis, mode)
@@ -175,7 +177,7 @@ def _pad_by_places(mode: str) -> Callable[..., Any]:
 def _pad_mirrored(mode: str) -> Callable[..., Any]:
     even = _pad_by_places(mode)
 
-    def padder(array: Any, widths: list, reflect_type: str = "even") -> Any:
+    def padder(array: Array, widths: list, reflect_type: str = "even") -> Array:
         if reflect_type == "even":
             return even(array, widths)
         if reflect_type != "odd":
@@ -189,7 +191,7 @@ def _pad_mirrored(mode: str) -> Callable[..., Any]:
     return padder
 
 
-def _pad_odd(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
+def _pad_odd(array: Array, axis: int, width: tuple[int, int], mode: str) -> Any:
     """2 * edge - mirrored: an affine map of places, whose two parts NumPy pads exactly.
 
     For the line f(i) = i the odd reflection continues it, so each padded place is k whole periods
@@ -211,7 +213,7 @@ def _pad_odd(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
     return out
 
 
-def _pad_ramp(array: Any, widths: list, end_values: Any = 0) -> Any:
+def _pad_ramp(array: Array, widths: list, end_values: int = 0) -> Array:
     ends = _pairs("end_values", end_values, len(widths))
     for axis, ((before, after), (left, right)) in enumerate(zip(widths, ends)):
         n = array.shape[axis]
@@ -225,7 +227,7 @@ def _pad_ramp(array: Any, widths: list, end_values: Any = 0) -> Any:
     return array
 
 
-def _ramp(end: Any, edge: Any, width: int, axis: int, flipped: bool) -> Any:
+def _ramp(end: int, edge: Array, width: int, axis: int, flipped: bool) -> Array:
     """`width` elements from the end value (included) to the edge (not included)."""
     shape = [1] * len(edge.shape)
     shape[axis] = width
@@ -242,7 +244,7 @@ def _ramp(end: Any, edge: Any, width: int, axis: int, flipped: bool) -> Any:
 
 
 def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]:
-    def padder(array: Any, widths: list, stat_length: Any = None) -> Any:
+    def padder(array: Array, widths: list, stat_length: int | None = None) -> Array:
         lengths = _pairs("stat_length", stat_length, len(widths)) if stat_length is not None else \
             [(None, None)] * len(widths)
         for axis, ((before, after), (left, right)) in enumerate(zip(widths, lengths)):
@@ -266,7 +268,7 @@ def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callabl
 
 
 def _pad_by_function(array: Any, widths: list, fun: Callable[..., Any], kwargs: dict[str, Any]
-                     ) -> Any:
+                     ) -> Array:
     """NumPy's protocol: fun(vector, (before, after), axis, kwargs) returns the whole vector."""
     array = slicing.pad(array, creation.full((), 0, array.dtype), [(a, b, 0) for a, b in widths])
     for axis, width in enumerate(widths):

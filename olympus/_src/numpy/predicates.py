@@ -54,7 +54,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
 
 
 @fused(static=("equal_nan",))
-def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+def _isclose(a: Any, b: Any, rtol: ArrayLike, atol: ArrayLike, *, equal_nan: bool) -> Array:
     shape = broadcast_shapes(a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     size = arithmetic.abs(b)
@@ -67,11 +67,11 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     return found
 
 
-def _like(x: Any, like: Any) -> Any:
+def _like(x: ArrayLike, like: Array) -> Array:
     return broadcast_to(convert_element_type(x, like.dtype), like.shape)
 
 
-def _all(x: Any) -> Any:
+def _all(x: Array) -> Array:
     return reduce_and(x, tuple(range(x.ndim)))
 
 
@@ -95,7 +95,7 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
 
 
 @fused(static=("equal_nan",))
-def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
     a, b = promote("array_equal", a, b)
     same = eq(a, b)
     if equal_nan:
@@ -144,7 +144,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _equal(broadcast_to(a, shape), broadcast_to(b, shape), False)
 
 
-def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
+def _is_signed_infinity(name: str, x: ArrayLike, value: float, out: None) -> Array:
     refuse_option(name, out=out)
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):

@@ -31,7 +31,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def _text(write: Callable[[Any], str], x: Any, max_line_width: int | None, precision: int | None,
+def _text(write: Callable[[Any], str], x: Array, max_line_width: int | None, precision: int | None,
           suppress_small: bool | None) -> str:
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with np.printoptions(**{k: v for k, v in given.items() if v is not None}):  # type: ignore
@@ -103,7 +103,7 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
                     precision, suppress_small, separator, prefix, **options)
 
 
-def _number(x: Any) -> Any:
+def _number(x: ArrayLike) -> Any:
     """A NumPy scalar of an array's own precision; Python numbers stay."""
     return np.asarray(x)[()] if isinstance(x, Array) else x
 

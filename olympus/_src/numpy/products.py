@@ -45,8 +45,8 @@ __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "out
 Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def contraction(x: Any, y: Any, pairs: Pairs, precision: Any, preferred: Any,
-                out_sharding: Any = None) -> Any:
+def contraction(x: Array, y: Array, pairs: Pairs, precision: Any, preferred: Any,
+                out_sharding: ShardingLike = None) -> Array:
     """`dot_general` of operands of one dtype, with a result of that dtype unless preferred.
 
     The result is weakly typed only if both operands are.
@@ -54,7 +54,8 @@ def contraction(x: Any, y: Any, pairs: Pairs, precision: Any, preferred: Any,
     return contract.dot_general(x, y, pairs, precision, preferred, out_sharding=out_sharding)
 
 
-def _operands(name: str, a: Any, b: Any, core: tuple[int, ...] = ()) -> tuple[Any, Any]:
+def _operands(name: str, a: ArrayLike, b: ArrayLike, core: tuple[int, ...] = ()
+              ) -> tuple[Array, Array]:
     """Arrays of one dtype; of those that have `core` axes each, the others are to broadcast."""
     x, y = promote_dtypes(name, a, b)
     if core:
@@ -94,7 +95,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
                        preferred_element_type, out_sharding)
 
 
-def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
+def _check_contracted(name: str, x: Array, y: Array, i: int, j: int) -> None:
     if not definitely_equal(x.shape[i], y.shape[j]):
         raise TypeError(f"{name}: operands {x.aval} and {y.aval} given; incompatible shapes: "
                         f"dot_general requires contracting dimensions to have the same shape, got "
@@ -143,7 +144,8 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return _batched(x, y, precision, preferred_element_type, out_sharding)
 
 
-def _batched(x: Any, y: Any, precision: Any, preferred: Any, out_sharding: Any) -> Any:
+def _batched(x: Array, y: Array, precision: PrecisionLike, preferred: object,
+             out_sharding: ShardingLike) -> Array:
     """Matrix products with leading axes: axes of size 1 that broadcast are dropped, not repeated.
 
     A leading axis that only one operand has is a free axis of it; one permutation puts the
@@ -170,7 +172,7 @@ def _batched(x: Any, y: Any, precision: Any, preferred: Any, out_sharding: Any) 
     return lax_shape.transpose(found, [order.index(i) for i in range(n + 2)])
 
 
-def _batch_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
+def _batch_shape(name: str, x: Array, y: Array) -> tuple[int, ...]:
     try:
         return broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
@@ -227,7 +229,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
 
 @fused
-def _outer(x: Any, y: Any) -> Any:
+def _outer(x: Array, y: Array) -> Array:
     n, m = size_of(x.shape), size_of(y.shape)
     x = lax_shape.broadcast_in_dim(lax_shape.reshape(x, (n,)), (n, m), (0,))
     y = lax_shape.broadcast_in_dim(lax_shape.reshape(y, (m,)), (n, m), (1,))
@@ -346,7 +348,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     shape = broadcast_shapes(x.shape[:-1], y.shape[:-1])
     zero = literal(0, x.dtype)
 
-    def parts(z: Any) -> list[Any]:
+    def parts(z: Array) -> Sequence[Array]:
         found = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
                                    (z.ndim - 1,))
                  for i in range(static_int(z.shape[-1], "cross", "size"))]
@@ -363,7 +365,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     return lax_shape.move_axis(out, out.ndim - 1, canonical_axis(axisc, out.ndim, "cross"))
 
 
-def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
+def _at_least(name: str, x: Array, ndim: int, position: int) -> None:
     if x.ndim < ndim:
         raise ValueError(f"{name}: operand {position} is {x.aval}; at least {ndim} axes are "
                          "required.")

@@ -16,6 +16,7 @@ import numpy as np
 from ..base import config, lib, source
 from ..base.errors import said
 from ..base.spelling import array_method
+from ..base.typing import Array, ArrayLike, DType
 from ..base.util import Memo, memoize
 from ..core import templates
 from ..core.ir import Literal
@@ -61,7 +62,7 @@ _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
 
 # The hot path ------------------------------------------------------------------------------------
 
-def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = None) -> Any:
+def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = None) -> Array:
     """Bind a two-operand primitive after promotion.
 
     `special` is (kind of dtype, what is bound instead of `prim` for that kind): booleans add by
@@ -105,7 +106,7 @@ def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = No
     return prim.bind(a, b)
 
 
-def literal_for(x: Any, scalar: Any) -> Literal | None:
+def literal_for(x: Any, scalar: ArrayLike) -> Literal | None:
     """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool.
 
     None also for an int that the dtype does not hold.
@@ -166,7 +167,7 @@ def _beyond(prim: Primitive, x: Any, y: Any) -> Any:
     return to_array(broadcast_to(Literal(same, make_aval((), BOOL)), aval.shape))
 
 
-def _wrapped(name: str, value: int, aval: ShapedArray) -> Any:
+def _wrapped(name: str, value: int, aval: ShapedArray) -> int:
     """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
     if not dtypes.fits(value, dtypes.default_int()):
         raise OverflowError(f"{name}: the Python int {value} given with an operand of dtype "
@@ -215,7 +216,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     refuse(name, x, position)
 
 
-def _python_literal(name: str, x: Any, aval: ShapedArray) -> Literal:
+def _python_literal(name: str, x: ArrayLike, aval: ShapedArray) -> Literal:
     kind = dtypes.scalar_kind(aval.dtype)
     if dtypes.is_extended(aval.dtype):
         raise TypeError(f"{name}: the number {x} given for {aval.dtype}; operands of that dtype "
@@ -244,7 +245,7 @@ class WideInt:
         self.name, self.value, self.aval = name, value, aval    # whose operand it is
 
 
-def _numpy_operand(name: str, x: Any, position: int) -> Any:
+def _numpy_operand(name: str, x: Any, position: int) -> Array | NumpyOperand:
     try:
         aval = typeof(x)
     except TypeError:
@@ -289,7 +290,7 @@ def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
     return Literal(dtypes.converted(value, dtype)[()], aval)
 
 
-def warn_complex(name: str, aval: Any, dtype: Any) -> None:
+def warn_complex(name: str, aval: ShapedArray, dtype: Any) -> None:
     """Warn that imaginary parts are dropped."""
     source.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
                 "values to real discards the imaginary part; use x.real.",
@@ -319,14 +320,14 @@ def result_type(name: str, avals: Sequence[Any], inexact: bool = False) -> tuple
     return (dtypes.canonical_dtype(dtype) if any(a is _WIDE for a in avals) else dtype), weak
 
 
-def _promotable(name: str, x: Any, position: int) -> Any:
+def _promotable(name: str, x: int, position: int) -> Any:
     """`operand` for Python ints, also those that only floats and wide dtypes take."""
     if not _x64.value and not -2**31 <= x < 2**31:
         return WideInt(name, x, _WIDE)
     return operand(name, x, position)
 
 
-def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
+def result_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
     """The shape that operands broadcast to; ValueError-like TypeError names them."""
     try:
         return broadcast_shapes(*[a.shape for a in avals])
@@ -338,7 +339,7 @@ def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
                         "x[..., None].") from None
 
 
-def check_ranks(name: str, avals: Sequence[Any], core: Sequence[int] = ()) -> None:
+def check_ranks(name: str, avals: Sequence[ShapedArray], core: Sequence[int] = ()) -> None:
     """Warn or raise, as `olympus_numpy_rank_promotion` says, where ranks differ.
 
     Scalars go with everything; operands of which `core` axes each do not broadcast, do not.
@@ -377,8 +378,8 @@ def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -
             for x in xs]
 
 
-def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None,
-         space: Space = Space.Device) -> Any:
+def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
+         space: Space = Space.Device) -> Array:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
         x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
@@ -410,7 +411,7 @@ def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     return [_fit(x, dtype, weak, None) for x in operands]
 
 
-def inexact_dtypes(name: str, *xs: Any) -> list[Any]:
+def inexact_dtypes(name: str, *xs: Any) -> Sequence[Array]:
     """Arrays and literals at one floating or complex dtype, each with its own shape.
 
     That of bfloat16 beside integers is bfloat16; strict promotion takes integers as floats, too.
@@ -420,12 +421,12 @@ def inexact_dtypes(name: str, *xs: Any) -> list[Any]:
     return promote_dtypes(name, *xs, inexact=True)
 
 
-def promote_inexact(name: str, *xs: Any) -> list[Any]:
+def promote_inexact(name: str, *xs: ArrayLike) -> Sequence[Array]:
     """`promote` to a floating or complex dtype: integers and booleans become float32."""
     return promote(name, *xs, inexact=True)
 
 
-def array_args(name: str, *xs: Any) -> list[Any]:
+def array_args(name: str, *xs: Any) -> list[Array]:
     """Operands with their own dtypes and shapes, checked to be arrays; none promoted."""
     return [plain(operand(name, x, i)) for i, x in enumerate(xs)]
 
@@ -458,14 +459,14 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 
 # Families ----------------------------------------------------------------------------------------
 
-def unary(op: Callable[[Any], Any], x: Any) -> Any:
+def unary(op: Callable[[Any], Any], x: ArrayLike) -> Array:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
     if not hasattr(type(x), "aval"):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x)
 
 
-def unary_inexact(op: Callable[[Any], Any], x: Any) -> Any:
+def unary_inexact(op: Callable[[Any], Any], x: Any) -> Array:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
     if not hasattr(type(x), "aval"):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
@@ -480,7 +481,7 @@ def inexact(x: Any) -> Any:
     return convert(x, dtypes.to_inexact_dtype(aval.dtype), aval.weak_type)
 
 
-def to_array(x: Any) -> Any:
+def to_array(x: ArrayLike) -> Array:
     """A result that is an operand itself, as an array: literals are put on the device."""
     return result_array(x)
 
@@ -488,7 +489,7 @@ def to_array(x: Any) -> Any:
 _INEXACT = frozenset(("f", "c", "key", "extended", "float0"))
 
 
-def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
+def binary_inexact(prim: Primitive, x: Any, y: Any) -> Array:
     """Bind a two-operand primitive after promotion to a floating or complex dtype."""
     if type(x) is type(y):
         try:
@@ -509,7 +510,7 @@ def refuse_option(name: str, **options: Any) -> None:
                             "to, so only None is accepted; use the result, or olympus.numpy.where.")
 
 
-def flag(name: str, option: str, value: Any) -> bool:
+def flag(name: str, option: str, value: bool | None) -> bool:
     """A switch as a bool; TypeError for what is neither a bool nor an int, nor None."""
     if value is None or isinstance(value, (int, np.bool_, Tracer)):
         return bool(value)      # of a tracer that says what to do instead

@@ -7,13 +7,13 @@ follows, so that an eager call is one compiled program.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -51,8 +51,8 @@ Axes = tuple[int, ...]
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def reduction_args(name: str, a: Any, axis: Any, keepdims: Any, out: Any = None
-                   ) -> tuple[Any, Axes, bool]:
+def reduction_args(name: str, a: ArrayLike, axis: int | Sequence[int] | None, keepdims: bool,
+                   out: object = None) -> tuple[Any, Axes, bool]:
     """The operand as an array, its axes counted from the front, and whether these stay."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
@@ -63,7 +63,7 @@ def reduction_args(name: str, a: Any, axis: Any, keepdims: Any, out: Any = None
     return x, canonical_axes(axis, len(x.shape), name), keepdims
 
 
-def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+def sum_dtype(dtype: DType, promote_integers: bool = True) -> DType:
     """The dtype that sums of a dtype have: small integers and booleans become 32-bit (or 64-)."""
     if dtype == BOOL:
         return dtypes.default_int()
@@ -74,7 +74,7 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
-def dtype_for(name: str, x: Any, dtype: Any) -> Any:
+def dtype_for(name: str, x: Array, dtype: DTypeLike) -> Any:
     """The dtype that was asked for; warns where it has no imaginary part and `x` has one."""
     found = dtypes.requested_dtype(name, dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(found) and found != BOOL:
@@ -82,23 +82,23 @@ def dtype_for(name: str, x: Any, dtype: Any) -> Any:
     return found
 
 
-def max_dtype(a: Any, b: Any) -> Any:
+def max_dtype(a: DType, b: DType) -> DType:
     """The wider of two dtypes."""
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 
 
-def wide_dtype(dtype: Any) -> Any:
+def wide_dtype(dtype: DTypeLike) -> DType:
     """The dtype that a sum is accumulated in: float32 for narrower floats."""
     narrow = dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
     return np.dtype("float32") if narrow else dtype
 
 
-def expand(x: Any, axes: Axes, keepdims: bool) -> Any:
+def expand(x: Array, axes: Axes, keepdims: bool) -> Array:
     """A reduced array with the reduced axes back, of size 1, if so wanted."""
     return lax_shape.expand_dims(x, axes) if keepdims and axes else x
 
 
-def masked(x: Any, where: Any, neutral: Any) -> Any:
+def masked(x: Array, where: Any, neutral: ArrayLike | None) -> Array:
     """`x` with a neutral element where the mask does not hold; the mask broadcasts."""
     if where is None:
         return x
@@ -107,7 +107,7 @@ def masked(x: Any, where: Any, neutral: Any) -> Any:
                   broadcast_to(convert(neutral, x.dtype), shape))
 
 
-def _scalar_initial(name: str, initial: Any) -> Any:
+def _scalar_initial(name: str, initial: ArrayLike | None) -> Array | None:
     if initial is None:
         return None
     (value,) = array_args(name, initial)
@@ -119,8 +119,9 @@ def _scalar_initial(name: str, initial: Any) -> Any:
 
 # Sums and products -------------------------------------------------------------------------------
 
-def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x: Any, initial: Any,
-           where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x: Array,
+           initial: ArrayLike | None, where: ArrayLike | None, axes: Axes, keepdims: bool,
+           dtype: DTypeLike) -> Array:
     accumulated = wide_dtype(dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
         x = real(x)
@@ -134,20 +135,22 @@ def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x:
 
 
 @fused(static=("axes", "keepdims", "dtype"))
-def _sum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+def _sum(x: Array, initial: Array | None, where: Array | None, *, axes: Axes, keepdims: bool,
+         dtype: Any) -> Array:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
     return _total(reduce_sum, add, 0, x, initial, where, axes, keepdims, dtype)
 
 
 @fused(static=("axes", "keepdims", "dtype"))
-def _prod(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+def _prod(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
+          keepdims: bool, dtype: Any) -> Array:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
     return _total(reduce.reduce_prod, mul, 1, x, initial, where, axes, keepdims, dtype)
 
 
-def reduce_sum(x: Any, axes: Axes) -> Any:
+def reduce_sum(x: Array, axes: Axes) -> Array:
     """lax's sum; the operand itself if there are no axes."""
     return lax_shape.reduce_sum(x, axes) if axes else x
 
@@ -209,18 +212,19 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
 # Truth -------------------------------------------------------------------------------------------
 
-def _truth(op: Callable[..., Any], neutral: bool, x: Any, where: Any, axes: Axes) -> Any:
+def _truth(op: Callable[..., Any], neutral: bool, x: ArrayLike, where: ArrayLike | None, axes: Axes
+           ) -> Array:
     x = masked(as_bool(x), where, literal(neutral, BOOL))
     return op(x, axes) if axes else x
 
 
 @fused(static=("axes", "keepdims"))
-def _all(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
+def _all(x: Array, where: ArrayLike | None, *, axes: Axes, keepdims: bool) -> Array:
     return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
 
 
 @fused(static=("axes", "keepdims"))
-def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
+def _any(x: Array, where: ArrayLike | None, *, axes: Axes, keepdims: bool) -> Array:
     return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
 
 
@@ -281,8 +285,8 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # Extrema -----------------------------------------------------------------------------------------
 
 @fused(static=("axes", "keepdims", "largest"))
-def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, largest: bool
-              ) -> Any:
+def _extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
+              keepdims: bool, largest: bool) -> Array:
     from_reduce = reduce.reduce_max if largest else reduce.reduce_min
     combine = arithmetic.max if largest else arithmetic.min
     x = masked(convert(x, x.dtype) if x.aval.weak_type else x, where, initial)
@@ -292,7 +296,7 @@ def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, l
     return expand(found, axes, keepdims)
 
 
-def _check_extremum(name: str, x: Any, axes: Axes, initial: Any, where: Any) -> None:
+def _check_extremum(name: str, x: Array, axes: Axes, initial: ArrayLike | None, where: Any) -> None:
     if initial is not None:
         return
     if builtins.any(definitely_equal(x.shape[i], 0) for i in axes):
@@ -303,8 +307,8 @@ def _check_extremum(name: str, x: Any, axes: Axes, initial: Any, where: Any) -> 
                          "identity; pass initial.")
 
 
-def _extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool, initial: Any,
-             where: Any) -> Any:
+def _extreme(name: str, largest: bool, a: ArrayLike, axis: int | Sequence[int] | None, out: None,
+             keepdims: bool, initial: ArrayLike | None, where: Any) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     _check_extremum(name, x, axes, initial, where)
     return _extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
@@ -382,7 +386,7 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 # Positions ---------------------------------------------------------------------------------------
 
 @fused(static=("axis", "keepdims", "largest"))
-def _position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any:
+def _position(x: Array, *, axis: int | None, keepdims: bool, largest: bool) -> Array:
     ndim = len(x.shape)
     if dtypes.is_complex(x.dtype):
         extreme = _extremum(x, None, None, axes=tuple(range(ndim)) if axis is None else (axis,),
@@ -398,8 +402,8 @@ def _position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any
     return expand(op(x, axis, dtypes.default_int()), (axis,), keepdims)
 
 
-def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool | None
-                 ) -> Any:
+def _arg_extreme(name: str, largest: bool, a: ArrayLike, axis: int | None, out: None,
+                 keepdims: bool | None) -> Array:
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
     if axis is not None:
@@ -455,7 +459,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
 
 
 @fused(static=("axis", "keepdims", "largest"))
-def _nan_position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any:
+def _nan_position(x: Array, *, axis: int | None, keepdims: bool, largest: bool) -> Array:
     missing = is_nan(x)
     filled = choose(missing, literal(-np.inf if largest else np.inf, x.dtype, x.aval.weak_type), x)
     found = _position(filled, axis=axis, keepdims=keepdims, largest=largest)
@@ -464,7 +468,7 @@ def _nan_position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) ->
     return choose(none, literal(-1, found.dtype), found)
 
 
-def is_nan(x: Any) -> Any:
+def is_nan(x: Array) -> Array:
     """Whether elements of an inexact array are NaN; complex ones in either part."""
     return ne(x, x)
 
@@ -509,8 +513,8 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
     return _nan_arg_extreme("nanargmin", False, a, axis, out, keepdims)
 
 
-def _nan_arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool | None
-                     ) -> Any:
+def _nan_arg_extreme(name: str, largest: bool, a: ArrayLike, axis: int | None, out: None,
+                     keepdims: bool | None) -> Array:
     (x,) = array_args(name, a)
     if not dtypes.is_inexact(x.dtype) or not x.shape or 0 in x.shape:
         return _arg_extreme(name[3:], largest, x, axis, out, keepdims)
@@ -521,7 +525,7 @@ def _nan_arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, kee
 
 # Without NaN -------------------------------------------------------------------------------------
 
-def without_nan(x: Any, value: Any) -> Any:
+def without_nan(x: Array, value: float) -> Array:
     """`x` with NaN replaced by a scalar; dtypes without NaN as they are."""
     if not dtypes.is_inexact(x.dtype):
         return x
@@ -569,8 +573,8 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
 
 @fused(static=("axes", "keepdims", "largest"))
-def _nan_extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, largest: bool
-                  ) -> Any:
+def _nan_extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
+                  keepdims: bool, largest: bool) -> Array:
     found = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
                       keepdims=keepdims, largest=largest)
     if initial is not None:
@@ -580,8 +584,8 @@ def _nan_extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: boo
     return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), found)
 
 
-def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool,
-                 initial: Any, where: Any) -> Any:
+def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Any, out: None, keepdims: bool,
+                 initial: ArrayLike | None, where: ArrayLike | None) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if not dtypes.is_inexact(x.dtype):
         return _extreme(name[3:], largest, x, axis, out, keepdims, initial, where)
@@ -633,7 +637,7 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 # Cumulative --------------------------------------------------------------------------------------
 
 @fused(static=("axis", "dtype", "product"))
-def _cumulate(x: Any, *, axis: int | None, dtype: Any, product: bool) -> Any:
+def _cumulate(x: Array, *, axis: int | None, dtype: DTypeLike, product: bool) -> Array:
     if axis is None:
         x, axis = lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0
     op = cumulative.cumprod if product else cumulative.cumsum
@@ -643,7 +647,8 @@ def _cumulate(x: Any, *, axis: int | None, dtype: Any, product: bool) -> Any:
     return convert(op(convert(x, dtype), axis), dtype)
 
 
-def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: None) -> Any:
+def _cumulative(name: str, product: bool, a: ArrayLike, axis: int | None, dtype: DTypeLike | None,
+                out: None) -> Array:
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
     axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
@@ -720,7 +725,8 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     return _cumulative("nancumprod", True, without_nan(x, 1), axis, dtype, out)
 
 
-def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
+def _cumulative_api(name: str, product: bool, x: ArrayLike, axis: int | None,
+                    dtype: DTypeLike | None, initial: bool) -> Array:
     (x,) = array_args(name, x)
     ndim = len(x.shape)
     if ndim == 0 or (axis is None and ndim != 1):

@@ -426,7 +426,7 @@ def _places(count: Any) -> Any:
 
 
 @fused(static=("wrap",))
-def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
+def _fill_diagonal(a: ArrayLike, val: ArrayLike, *, wrap: bool) -> Array:
     a, val = [to_array(x) for x in array_args("fill_diagonal", a, val)]
     ndim = len(a.shape)
     if ndim < 2 or (ndim > 2 and not all(definitely_equal(n, a.shape[0]) for n in a.shape)):
@@ -479,7 +479,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 # Places ------------------------------------------------------------------------------------------
 
-def _wide(places: Any) -> Any:
+def _wide(places: Array) -> Array:
     """Integers as default ones if theirs are narrower: sizes and flat places fit those."""
     dtype = dtypes.default_int()
     narrow = dtypes.itemsize_bits(places.dtype) < dtypes.itemsize_bits(dtype)

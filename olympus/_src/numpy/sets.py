@@ -142,7 +142,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
 
 
 @fused(static=("equal_nan",))
-def _groups(rows: Any, *, equal_nan: bool) -> tuple[Any, Any]:
+def _groups(rows: Array, *, equal_nan: bool) -> tuple[Array, Array]:
     """Of rows [n, k]: the places that sort them, and for each of those the number of its set."""
     n, width = rows.shape
     places = creation.iota(dtypes.default_int(), n)
@@ -161,7 +161,7 @@ def _groups(rows: Any, *, equal_nan: bool) -> tuple[Any, Any]:
 
 
 @fused(static=("size",))
-def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[Any, ...]:
+def _members(rows: Array, order: Array, group: Array, *fill: Any, size: int) -> tuple[Array, ...]:
     """(first places, inverse, counts, values) of the first `size` sets of equal rows."""
     n, width = rows.shape
     inverse = write("set", creation.full((n,), 0, group.dtype), order, group)
@@ -258,7 +258,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
 
 # Several sets ------------------------------------------------------------------------------------
 
-def _vectors(name: str, *arrays: Any) -> list[Any]:
+def _vectors(name: str, *arrays: ArrayLike) -> list[Array]:
     return [ravel(to_array(x)) for x in promote.promote_dtypes(name, *arrays)]
 
 
@@ -316,7 +316,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
 
 
 @fused(static=("invert", "by_pairs"))
-def _isin(element: Any, tests: Any, *, invert: bool, by_pairs: bool) -> Any:
+def _isin(element: Array, tests: Array, *, invert: bool, by_pairs: bool) -> Any:
     n = tests.shape[0]
     if not n:
         return creation.full(element.shape, invert, np.bool_)
@@ -335,14 +335,14 @@ def _isin(element: Any, tests: Any, *, invert: bool, by_pairs: bool) -> Any:
     return ~found if invert else found
 
 
-def _set(x: Any) -> tuple[Any, Any]:
+def _set(x: Array) -> tuple[Array, Array]:
     """The different elements of a vector, sorted and filled up to its size, and which are real."""
     values, counts = unique(x, return_counts=True, size=x.shape[0])
     return values, counts > 0
 
 
-def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: Any
-              ) -> tuple[Any, Any]:
+def _selected(name: str, keep: Array, values: Array, size: int | None, fill_value: Any
+              ) -> tuple[Array, Array]:
     """The values that are kept, and their places: the number of values where there are fewer.
 
     The default `fill_value` is the first of those found.

@@ -40,15 +40,15 @@ __all__ = [
     "sort", "sort_complex", "top_k",
 ]
 
-def sort_by(keys: Sequence[Any], *carried: Any, axis: int = 0, stable: bool = True
-            ) -> tuple[Any, ...]:
+def sort_by(keys: Sequence[ArrayLike], *carried: Array, axis: int = 0, stable: bool = True
+            ) -> tuple[Array, ...]:
     """The last key and what is carried along, in the order in which the keys ascend."""
     compared = [part for key in keys for part in (*_nan_parts(key), key)]
     outs = lax_sort.sort((*compared, *carried), axis, is_stable=stable, num_keys=len(compared))
     return outs[len(compared) - 1:]
 
 
-def _nan_parts(key: Any) -> tuple[Any, ...]:
+def _nan_parts(key: Any) -> tuple[Array, ...]:
     """What is compared before complex numbers, so that those with a NaN in either part come last.
 
     The order is R + Rj, R + NaNj, NaN + Rj, NaN + NaNj; lax compares the real parts first.
@@ -59,8 +59,8 @@ def _nan_parts(key: Any) -> tuple[Any, ...]:
     return tuple([ne(part, part) for part in parts])
 
 
-def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any, stable: bool
-              ) -> tuple[Any, int, bool]:
+def _sortable(name: str, a: ArrayLike, axis: int | None, kind: str | None, order: object,
+              stable: bool) -> tuple[Any, int, bool]:
     """The array, its canonical axis and whether equal elements keep their order."""
     refuse_option(name, order=order)
     if kind is not None and kind not in ("stable", "quicksort", "mergesort", "heapsort"):
@@ -132,7 +132,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
 
 
 @fused(static=("axis", "stable", "descending", "dtype"))
-def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -> Any:
+def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -> Array:
     places = creation.broadcasted_iota(dtype, a.shape, axis)
     if descending:      # sorting backwards and flipping keeps the order of equal elements
         a, places = lax_shape.rev(a, (axis,)), lax_shape.rev(places, (axis,))
@@ -337,7 +337,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
 
 
 @fused(static=("side", "compare_all"))
-def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
+def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
     n, dtype = a.shape[0], dtypes.default_int()
     if not n:
         return creation.full(v.shape, 0, dtype)
@@ -347,7 +347,7 @@ def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
                          lax_shape.broadcast_in_dim(v, shape, tuple(range(1, len(shape)))), side)
         return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
 
-    def halved(_: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+    def halved(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends        # low <= place <= high
         middle = low + (high - low) // 2
         right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
@@ -361,7 +361,7 @@ def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
     return ends[0]
 
 
-def _before(x: Any, v: Any, side: str) -> Any:
+def _before(x: Array, v: Array, side: str) -> Array:
     """Whether elements of the sorted vector lie before the place of `v`, in the order of `sort`."""
     less = (x < v) if side == "left" else (x <= v)
     if not dtypes.is_inexact(x.dtype):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
 from ..lax import arithmetic, slicing
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 
-def _mean_dtype(name: str, x: Any, dtype: Any) -> Any:
+def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> Any:
     if dtype is None:
         return dtypes.to_inexact_dtype(x.dtype)
     dtype = reductions.dtype_for(name, x, dtype)
@@ -67,7 +67,7 @@ def _mean_dtype(name: str, x: Any, dtype: Any) -> Any:
     return dtype
 
 
-def _count(x: Any, where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DType) -> Array:
     """The number of elements that a statistic is of, as a number or (with a mask) an array."""
     if where is None:
         return literal(size_of([x.shape[i] for i in axes]), dtype)
@@ -78,7 +78,7 @@ def _count(x: Any, where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
 # Means and variances -----------------------------------------------------------------------------
 
 @fused(static=("axes", "keepdims", "dtype"))
-def _mean(x: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+def _mean(x: Array, where: Array | None, *, axes: Axes, keepdims: bool, dtype: DType) -> Array:
     wide = reductions.wide_dtype(dtypes.to_inexact_dtype(dtype))
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wide):
         x = real(x)
@@ -111,8 +111,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
 
 @fused(static=("axes", "keepdims", "dtype", "root"))
-def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims: bool, dtype: Any,
-         root: bool) -> Any:
+def _var(x: Array, where: Array | None, mean: Any, correction: Any, *, axes: Axes, keepdims: bool,
+         dtype: DTypeLike, root: bool) -> Array:
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
@@ -134,8 +134,9 @@ def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims
     return convert(found, dtype)
 
 
-def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddof: Any,
-            keepdims: bool, where: Any, mean: Any, correction: Any) -> Any:
+def _spread(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None, dtype: Any,
+            out: None, ddof: int, keepdims: bool, where: ArrayLike | None, mean: Any,
+            correction: object) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
@@ -198,7 +199,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     return _spread("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
+def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Any, Any]:
     """The operand, 0 for NaN, and a mask of what is not NaN and in `where`; None for all."""
     (x,) = array_args(name, a)
     mask = mask_arg(name, where)
@@ -275,7 +276,7 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
                correction=correction)
 
 
-def _spread_weights(name: str, w: Any, x: Any, axis: Any, axes: Axes) -> Any:
+def _spread_weights(name: str, w: Array, x: Array, axis: Any, axes: Axes) -> Array:
     """Weights in the shape of `x`, from that shape or one size per reduced axis."""
     if w.shape == x.shape:
         return w
@@ -392,13 +393,13 @@ def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str
     return lax_shape.expand_dims(found, tuple([q.ndim + i for i in axes])) if keepdims else found
 
 
-def _outside(q: Any) -> Any:
+def _outside(q: Array) -> Array:
     """Where a fraction is not in [0, 1]."""
     return bitwise_not(bitwise_and(ge(q, literal(0, q.dtype)),
                                    le(q, literal(1, q.dtype))))
 
 
-def _ranked(x: Any, rank: Any, lead: int) -> Any:
+def _ranked(x: Array, rank: Array, lead: int) -> Array:
     """x[..., n], rank[*qs, ...] with `lead` axes in qs -> [*qs, ...]: elements by their rank."""
     batch, last = x.shape[:-1], x.ndim - 1
     ranks = convert(rank, dtypes.default_int())
@@ -407,7 +408,7 @@ def _ranked(x: Any, rank: Any, lead: int) -> Any:
     return lax_shape.reshape(lax_shape.move_axis(found, last, 0), rank.shape)
 
 
-def _weighted_rank(w: Any, q: Any, lead: int) -> Any:
+def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
     """The first rank at which the running sum of w[..., n] reaches the fraction q[*qs, ...]."""
     total = cumsum(w, w.ndim - 1)
     shape = (*q.shape, w.shape[-1])
@@ -423,7 +424,7 @@ def _weighted_rank(w: Any, q: Any, lead: int) -> Any:
     return arithmetic.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
 
 
-def _between(x: Any, q: Any, count: Any, method: str, lead: int) -> Any:
+def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
     """The quantiles q[*qs, ...] of x[..., n], whose first count[*qs, ...] elements are sorted."""
     a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
@@ -454,8 +455,9 @@ def _between(x: Any, q: Any, count: Any, method: str, lead: int) -> Any:
     return choose(eq(below, above), below, mixed)    # no NaN between equal infinities
 
 
-def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input: bool, method: str,
-               keepdims: bool, weights: Any, skip_nan: bool, scale: float = 1.0) -> Any:
+def _quantiles(name: str, a: ArrayLike, q: Any, axis: Any, out: None, overwrite_input: bool,
+               method: str, keepdims: bool, weights: ArrayLike | None, skip_nan: bool,
+               scale: float = 1.0) -> Any:
     refuse_option(name, out=out)
     if overwrite_input:
         raise ValueError(f"{name}: overwrite_input=True given; arrays are never overwritten.")
@@ -623,11 +625,11 @@ def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None
 
 # Differences -------------------------------------------------------------------------------------
 
-def _along(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+def _along(x: ArrayLike, axis: int, start: int | None, stop: int | None) -> Array:
     return slicing.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _end(x: Any, like: Any, axis: int) -> Any:
+def _end(x: Array, like: Any, axis: int) -> Array:
     """`prepend` or `append` as an array: a scalar is repeated along the other axes."""
     if x.shape:
         return x
@@ -752,10 +754,10 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     return found[0] if len(axes) == 1 else found
 
 
-def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
+def _gradient_along(x: Array, h: Array, axis: int, order: int) -> Array:
     n = x.shape[axis]
 
-    def cut(values: Any, start: int, stop: int) -> Any:
+    def cut(values: Array, start: int, stop: int) -> Array:
         return _along(values, axis, start, stop)
 
     steps = subtract(cut(x, 1, n), cut(x, 0, n - 1))

@@ -6,7 +6,7 @@ Integers and booleans become the default float first.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
@@ -305,7 +305,7 @@ def sinc(x: ArrayLike, /) -> Array:
 
 
 @custom_jvp
-def _sinc(p: Any) -> Any:
+def _sinc(p: Array) -> Array:
     """sin(p) / p."""
     near, far = _away_from_zero(p)
     square = mul(p, p)
@@ -316,7 +316,7 @@ def _sinc(p: Any) -> Any:
 
 
 @_sinc.defjvp
-def _sinc_jvp(primals: Any, tangents: Any) -> Any:
+def _sinc_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     (p,), (t,) = primals, tangents
     near, far = _away_from_zero(p)
     square = mul(p, p)
@@ -328,7 +328,7 @@ def _sinc_jvp(primals: Any, tangents: Any) -> Any:
     return _sinc(p), mul(t, choose(near, series, slope))
 
 
-def _away_from_zero(p: Any) -> tuple[Any, Any]:
+def _away_from_zero(p: Array) -> tuple[Array, Array]:
     """Where a series is taken, and `p` with 1 in those places."""
     near = lt(arithmetic.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
     return near, choose(near, filled(1, p), p)
@@ -352,30 +352,30 @@ def i0(x: ArrayLike) -> Array:
     return _i0(broadcast_to(x, x.shape))
 
 
-def _unscaled(x: Any, y: Any) -> Any:
+def _unscaled(x: Array, y: Array) -> Array:
     """y exp(abs(x)), in two factors: the product may be in range where exp(abs(x)) is not."""
     half = transcendental.exp(mul(arithmetic.abs(x), scalar(0.5, x)))
     return mul(mul(half, y), half)
 
 
 @custom_jvp
-def _i0(x: Any) -> Any:
+def _i0(x: Array) -> Array:
     return _unscaled(x, special.bessel_i0e(x))
 
 
 @_i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
+def _i0_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     return _i0(*primals), mul(tangents[0], bessel_i1(*primals))
 
 
 @custom_jvp
-def bessel_i1(x: Any) -> Any:
+def bessel_i1(x: Array) -> Array:
     """The one of order 1, the derivative of the one of order 0."""
     return _unscaled(x, special.bessel_i1e(x))
 
 
 @bessel_i1.defjvp
-def _bessel_i1_jvp(primals: Any, tangents: Any) -> Any:
+def _bessel_i1_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     """i1' = i0 - i1 / x; at 0 it is 1/2."""
     (x,), (t,) = primals, tangents
     zero = eq(x, scalar(0, x))

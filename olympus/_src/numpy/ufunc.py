@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..control.bodies import check_callable
+from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused, named
 from ..jit.tracing import eval_shape
@@ -55,7 +56,7 @@ Dims = tuple[int, ...]
 class _Functions(type):
     """The class of `ufunc`: library functions that have its attributes are instances too."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         own = getattr(instance, "__ufunc__", None)
         return type.__instancecheck__(cls, instance) or (
             type(own) is cls and own._func is instance)
@@ -90,12 +91,10 @@ class ufunc(Generic[R_co], metaclass=_Functions):
     [2. 0.]
     """
 
-    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *,
-                 name: str | None = None, nargs: int | None = None, identity: Any = None,
-                 call: Callable[..., R_co] | None = None,
-                 reduce: Callable[..., Any] | None = None,
-                 accumulate: Callable[..., Any] | None = None,
-                 at: Callable[..., Any] | None = None,
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None,
+                 nargs: int | None = None, identity: ArrayLike | None = None,
+                 call: Callable[..., R_co] | None = None, reduce: Callable[..., Any] | None = None,
+                 accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
                  reduceat: Callable[..., Any] | None = None) -> None:
         check_callable("ufunc", func=func)
         self.nin, self.nout = (static_int(n, "ufunc", what) for n, what in ((nin, "nin"),
@@ -170,7 +169,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
 
     # Methods -------------------------------------------------------------------------------------
 
-    def _operand(self, method: str, a: Any, dtype: Any, out: None) -> Any:
+    def _operand(self, method: str, a: ArrayLike, dtype: Any, out: None) -> Array | Literal:
         """The array that a method goes along, checked."""
         name = f"{self.__name__}.{method}"
         self._check_binary(method)
@@ -196,7 +195,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             raise ValueError(f"{name}: the function has {self.nout} results; {method} is only "
                              "supported for functions returning a single value.")
 
-    def _carried(self, method: str, x: Any) -> Any:
+    def _carried(self, method: str, x: Array) -> Array | Literal:
         """The operand in the dtype that the function of two of its elements has, and keeps."""
         loops = self.loops
         if loops and loops.ins == "xx" and dtypes.scalar_kind(x.dtype) in loops.kinds:
@@ -357,7 +356,7 @@ _ASSOCIATIVE = frozenset((
     "lcm"))
 
 
-def _one_axis(name: str, axis: Any, ndim: int) -> int:
+def _one_axis(name: str, axis: object, ndim: int) -> int:
     if axis is None or isinstance(axis, (tuple, list)):
         axes = canonical_axes(axis, ndim, name)
         if len(axes) != 1:
@@ -367,7 +366,7 @@ def _one_axis(name: str, axis: Any, ndim: int) -> int:
     return canonical_axis(axis, ndim, name)
 
 
-def _places(name: str, indices: Any, size: int) -> Any:
+def _places(name: str, indices: Any, size: int) -> Array | Tracer:
     """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
     if isinstance(indices, (list, tuple)):
         indices = np.asarray(indices, None if indices else np.int32)
@@ -385,7 +384,7 @@ def _places(name: str, indices: Any, size: int) -> Any:
     return places
 
 
-def _resolved(function: Any, given: Any, signature: Any, casting: str, reduction: bool
+def _resolved(function: Any, given: object, signature: object, casting: str, reduction: bool
               ) -> tuple[np.dtype, ...]:
     """`resolve_dtypes`."""
     name, loops, nin = f"{function.__name__}.resolve_dtypes", function.loops, function.nin
@@ -420,7 +419,8 @@ def _resolved(function: Any, given: Any, signature: Any, casting: str, reduction
 # Programs ----------------------------------------------------------------------------------------
 
 @fused(static=("function", "axes", "keepdims"))
-def _reduced(x: Any, initial: Any, where: Any, *, function: Any, axes: Dims, keepdims: bool) -> Any:
+def _reduced(x: Any, initial: ArrayLike | None, where: Any, *, function: Any, axes: Dims,
+             keepdims: bool) -> Any:
     """`x`, in a dtype that the function keeps, combined along axes."""
     size = prod([x.shape[i] for i in axes])
     rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
@@ -448,14 +448,14 @@ def _reduced(x: Any, initial: Any, where: Any, *, function: Any, axes: Dims, kee
     return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found
 
 
-def _identity(function: Any, dtype: Any) -> Any:
+def _identity(function: Any, dtype: Any) -> Array:
     value = function.identity
     if isinstance(value, int) and value < 0 and dtypes.scalar_kind(dtype) == "u":
         value = int(dtypes.iinfo(dtype).max)    # all bits
     return literal(value, dtype)
 
 
-def _halved(function: Any, x: Any) -> Any:
+def _halved(function: Any, x: Any) -> Array:
     """Combined along the first axis: the first half with the second, until one element is left."""
     n = static_int(x.shape[0], "ufunc.reduce", "size")
     while n > 1:
@@ -468,7 +468,7 @@ def _halved(function: Any, x: Any) -> Any:
     return lax_shape.squeeze(x, (0,))
 
 
-def _folded(function: Any, x: Any, where: Any, initial: Any) -> Any:
+def _folded(function: Any, x: Any, where: ArrayLike | None, initial: ArrayLike | None) -> Any:
     """Combined along the first axis from the left to the right."""
     if initial is None:
         carry = slicing.index_in_dim(x, 0, 0, False)
@@ -485,7 +485,7 @@ def _folded(function: Any, x: Any, where: Any, initial: Any) -> Any:
 
 
 @fused(static=("function", "axis"))
-def _accumulated(x: Any, *, function: Any, axis: int) -> Any:
+def _accumulated(x: Array, *, function: Any, axis: int) -> Any:
     if function._associates:
         return associative_scan(function, x, axis=axis)
     x = lax_shape.move_axis(x, axis, 0)
@@ -500,12 +500,12 @@ def _accumulated(x: Any, *, function: Any, axis: int) -> Any:
 
 
 @fused(static=("function",))
-def _applied_in_turn(x: Any, places: Any, b: Any, *, function: Any) -> Any:
+def _applied_in_turn(x: Array, places: Any, b: Array, *, function: Any) -> Any:
     """The function applied at one place of the flattened array after the other."""
     values = to_array(broadcast_to(b, places.shape))
     flat = [lax_shape.reshape(z, (prod(z.shape),)) for z in (x, places, values)]
 
-    def step(out: Any, place_and_value: Any) -> tuple[Any, None]:
+    def step(out: Any, place_and_value: Any) -> tuple[Array, None]:
         place, value = place_and_value
         return write("set", out, place, convert(function(out[place], value), out.dtype)), None
 
@@ -525,7 +525,7 @@ def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
     column = (count, *[1] * (x.ndim - 1))
     found = take(x, starts, 0, mode="clip")
 
-    def combined(mask: Any, element: Any) -> Any:
+    def combined(mask: ArrayLike, element: object) -> Any:
         mask = broadcast_to(lax_shape.reshape(mask, column), found.shape)
         return choose(mask, function(found, element), found)
 

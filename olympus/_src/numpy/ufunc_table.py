@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..lax import cumulative, reduce
 from ..types.shape import canonical_axes
 from . import elementary, integers, logic, products, reductions, trigonometry, ufuncs
@@ -57,24 +58,25 @@ _IDENTITIES = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False
 
 # Methods that are one primitive ------------------------------------------------------------------
 
-def _sum(total: Callable[..., Any], x: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any,
-         where: Any) -> Any:
+def _sum(total: Callable[..., Any], x: Array, *, axis: object, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike, where: ArrayLike) -> Any:
     return total(x, axis, dtype, None, keepdims, initial, where)
 
 
-def _truth(total: Callable[..., Any], combine: Callable[..., Any], x: Any, *, axis: Any,
-           dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _truth(total: Callable[..., Any], combine: Callable[..., Any], x: Array, *, axis: object,
+           dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike) -> Any:
     found = total(x, axis, None, keepdims, where=where)
     return found if initial is None else combine(found, initial)
 
 
-def _extremum(total: Callable[..., Any], x: Any, *, axis: Any, dtype: Any, keepdims: bool,
-              initial: Any, where: Any) -> Any:
+def _extremum(total: Callable[..., Any], x: Array, *, axis: object, dtype: DTypeLike,
+              keepdims: bool, initial: ArrayLike, where: ArrayLike) -> Any:
     return total(x, axis, None, keepdims, initial, where)
 
 
-def _all_bits(total: Callable[..., Any], combine: Callable[..., Any], x: Any, *, axis: Any,
-              dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+def _all_bits(total: Callable[..., Any], combine: Callable[..., Any], x: Array, *, axis: object,
+              dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None
+              ) -> Array:
     neutral = _IDENTITIES[combine.__name__]
     axes = canonical_axes(axis, x.ndim, f"{combine.__name__}.reduce")
     if where is not None:
@@ -94,12 +96,12 @@ _REDUCE = {
 }
 
 
-def _running(op: Callable[..., Any], x: Any, *, axis: int, dtype: Any) -> Any:
+def _running(op: Callable[..., Any], x: Array, *, axis: int, dtype: Any) -> Any:
     """Sums and products, in the dtype that `reduce` has."""
     return op(x, axis, reductions.sum_dtype(x.dtype) if dtype is None else dtype)
 
 
-def _extremes(op: Callable[..., Any], x: Any, *, axis: int, dtype: Any) -> Any:
+def _extremes(op: Callable[..., Any], x: Array, *, axis: int, dtype: DTypeLike) -> Any:
     """Running extrema; booleans as the numbers 0 and 1."""
     if x.dtype == BOOL:
         return convert(op(convert(x, np.dtype("uint8")), axis), BOOL)
@@ -113,7 +115,7 @@ _ACCUMULATE = {
 }
 
 
-def _wide_reduceat(function: Callable[..., Any], x: Any, places: Any, *, axis: int, dtype: Any
+def _wide_reduceat(function: Callable[..., Any], x: Array, places: object, *, axis: int, dtype: Any
                    ) -> Any:
     dtype = reductions.sum_dtype(x.dtype) if dtype is None else dtype
     return reduced_at(convert(x, dtype), places, function=function.__ufunc__, axis=axis)
@@ -139,7 +141,7 @@ def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
                              return_annotation="Array")
 
 
-def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) -> Any:
+def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) -> object:
     """Give a function the attributes of a ufunc."""
     name = call.__name__
     made: Any = ufunc(call, len(loops.ins), len(loops.outs), name=name,
@@ -161,7 +163,7 @@ def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) 
     return call
 
 
-def _installed() -> dict[str, Any]:
+def _installed() -> dict[str, object]:
     """Every ufunc, by name."""
     homes = ufuncs, logic, elementary, trigonometry, integers, products
     signatures: dict[Any, inspect.Signature] = {}

@@ -15,6 +15,7 @@ from ..base.docstrings import complete_docstrings
 from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
+from ..core.primitive import Primitive
 from ..core.trace import literal
 from ..jit.fused import fused
 from ..lax import arithmetic, bits, families, transcendental
@@ -74,10 +75,10 @@ class _Lexicographic:
 
     __slots__ = ("prim",)
 
-    def __init__(self, prim: Any) -> None:
+    def __init__(self, prim: Primitive) -> None:
         self.prim = prim
 
-    def bind(self, x: Any, y: Any) -> Any:
+    def bind(self, x: Array, y: Array) -> Array:
         xr, yr = arithmetic.real(x), arithmetic.real(y)
         return bits.bitwise_or(
             bits.bitwise_and(eq(xr, yr), self.prim.bind(arithmetic.imag(x), arithmetic.imag(y))),
@@ -165,18 +166,18 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return binary_inexact(div_p, x1, x2)
 
 
-def _refuse_complex(name: str, x: Any) -> None:
+def _refuse_complex(name: str, x: Array) -> None:
     if kind_of(x) == "c":
         raise TypeError(f"{name}: operands of dtype {x.dtype} given; real numbers are required, "
                         "because complex numbers have no order; use real and imag.")
 
 
-def as_number(x: Any) -> Any:
+def as_number(x: Array) -> Array:
     """Booleans as int32."""
     return convert(x, np.dtype("int32")) if x.dtype == BOOL else x
 
 
-def zero_of(x: Any) -> Literal:
+def zero_of(x: Array) -> Literal:
     return literal(0, x.dtype, x.aval.weak_type)
 
 
@@ -211,7 +212,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return choose(none, zero_of(x), quotient)
 
 
-def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod.
 
     The quotient by zero is that of `x / y`: infinite, or NaN; if 0 it has the sign of `x / y`.
@@ -226,7 +227,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return choose(by_zero, plain, signed), _signed_rest(rest, y)
 
 
-def _signed_rest(rest: Any, y: Any) -> Any:
+def _signed_rest(rest: Array, y: Array) -> Array:
     """The truncated remainder moved to the sign of `y`, that of a remainder 0 too."""
     zero = zero_of(rest)
     none, below = eq(rest, zero), lt(y, zero)
@@ -242,7 +243,7 @@ def _signed_rest(rest: Any, y: Any) -> Any:
     return choose(broadcast_to(none, shape), sub(sign, sub(stop_gradient(rest), rest)), found)
 
 
-def _nonzero_divisor(y: Any) -> Any:
+def _nonzero_divisor(y: Array) -> Array:
     """Integer divisors with 0 replaced by 1, so that x % 0 is 0."""
     if isinstance(y, Literal):
         return y if y.val != 0 else literal(1, y.dtype, y.aval.weak_type)
@@ -313,7 +314,7 @@ def _known_integer(x: Any) -> int | None:
     return operator.index(x)
 
 
-def _power(x1: Any, x2: Any) -> Any:
+def _power(x1: ArrayLike, x2: Any) -> Array:
     exponent = x2 if type(x2) is int else _known_integer(x2)
     if exponent is not None:
         (x,) = array_args("power", x1)
@@ -333,7 +334,7 @@ def _power(x1: Any, x2: Any) -> Any:
 
 
 @fused(static=("exponent",), inline=True)
-def _integer_exponent(x: Any, *, exponent: int) -> Any:
+def _integer_exponent(x: ArrayLike, *, exponent: int) -> Array:
     return _power(x, exponent)
 
 
@@ -371,7 +372,7 @@ power.while_tracing = _power
 
 
 @fused
-def _integer_power(x: Any, y: Any) -> Any:
+def _integer_power(x: Array, y: Array) -> Array:
     """Repeated squaring over the bits of the exponent; unspecified for negative exponents."""
     shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
@@ -558,7 +559,8 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return binary(min_p, x, y)
 
 
-def _of_known(name: str, larger: Any, order: Any, x1: Any, x2: Any) -> Any:
+def _of_known(name: str, larger: Primitive, order: tuple[str, _Lexicographic], x1: ArrayLike,
+              x2: ArrayLike) -> Array:
     """The first operand unless the second one is larger, or the first one NaN."""
     x, y = promote(name, x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
@@ -696,7 +698,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 # Complex parts -----------------------------------------------------------------------------------
 
 @eager_unary
-def _real(x: Any) -> Any:
+def _real(x: Array) -> Array:
     return arithmetic.real(x)
 
 
@@ -737,7 +739,7 @@ def imag(val: ArrayLike, /) -> Array:
 
 
 @eager_unary
-def _conjugate(x: Any) -> Any:
+def _conjugate(x: Array) -> Array:
     return arithmetic.conj(x)
 
 

@@ -13,11 +13,14 @@ import numpy as np
 
 from ..base import source
 from ..base.docstrings import complete_docstrings
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation
+from ..lax.indexing import GatherScatterMode
 from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import prod
+from ..types.sharding import ShardingLike
 from .conditions import where
 from .creation import asarray, is_sequence
 from .indexing import read, write
@@ -34,7 +37,7 @@ class _IndexUpdateHelper:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     def __getitem__(self, index: Any) -> _IndexUpdateRef:
@@ -79,7 +82,7 @@ class _IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any) -> None:
+    def __init__(self, array: Array, index: Any) -> None:
         self.array, self.index = array, index
 
     def __getattr__(self, name: str) -> Any:
@@ -92,8 +95,8 @@ class _IndexUpdateRef:
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
+            mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
+            out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
         """`x[index]`, with a choice of what is read outside of the bounds.
 
         Args:
@@ -179,8 +182,8 @@ class _IndexUpdateRef:
         """)
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
-              unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True
-              ) -> Any:
+              unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+              wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `func` applied at `x[index]`; repeated indices apply it repeatedly.
 
         Args:
@@ -221,7 +224,7 @@ complete_docstrings(vars(_IndexUpdateRef), {
 }, returns="An array of the shape and dtype of `x`.")
 
 
-def _ones(x: Any, values: Any) -> Any:
+def _ones(x: Array, values: ArrayLike) -> Array:
     """What `x` is divided by, or raised to, where nothing is written: of bools, as the values are.
     """
     if not dtypes.is_bool(typeof(x).dtype):
@@ -230,7 +233,7 @@ def _ones(x: Any, values: Any) -> Any:
     return creation.full_like(x, 1, np.int32 if dtypes.is_bool(dtype) else dtype)
 
 
-def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:
+def _applied(func: Callable[[Any], Any], region: Any, mask: ArrayLike) -> object | Array:
     """`func` of the elements where the mask holds, the others as they are.
 
     For the others `func` gets the first that is chosen: it may be undefined for theirs, and a
@@ -242,7 +245,7 @@ def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:
     return where(mask, convert(func(where(mask, region, first)), region.dtype), region)
 
 
-def at(self: Any) -> _IndexUpdateHelper:
+def at(self: Array) -> _IndexUpdateHelper:
     """Functional updates: `x.at[index].set(y)` is a copy of `x` with `x[index] = y`.
 
     The methods are set, add, subtract, multiply (mul), divide, power, min, max, apply and get.
@@ -260,7 +263,7 @@ def at(self: Any) -> _IndexUpdateHelper:
 
 
 @source.api_boundary
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Array, index: Any, value: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
         f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
@@ -269,7 +272,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 @source.api_boundary
-def delitem(self: Any, index: Any) -> None:
+def delitem(self: Array, index: Any) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(f"del x[index]: an element of an array {self.aval} given; arrays are immutable "
                     "and have all their elements; use x = olympus.numpy.delete(x, index).")

@@ -67,14 +67,14 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: ArrayLike | str, **kwargs: object) -> Any:
         fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
         arrays = [to_array(x) for x in array_args("vectorize", *dynamic)]
         named = list(extra)
         arrays += [to_array(x) for x in array_args("vectorize", *extra.values())]
         count = len(dynamic)
 
-        def flat(*xs: Any) -> Any:
+        def flat(*xs: Array) -> Any:
             return fun(*xs[:count], **dict(zip(named, xs[count:])))
 
         ins, outs = parsed if parsed is not None else ([()] * len(arrays), None)
@@ -94,7 +94,7 @@ def _bind_excluded(pyfunc: Callable[..., Any], excluded: Collection[int | str], 
     dynamic = [a for i, a in enumerate(args) if i not in fixed]
     named = {k: v for k, v in kwargs.items() if k not in fixed_named}
 
-    def fun(*xs: Any, **more: Any) -> Any:
+    def fun(*xs: Array, **more: object) -> Any:
         rest = iter(xs)
         whole = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
         return pyfunc(*whole, **fixed_named, **more)
@@ -102,7 +102,7 @@ def _bind_excluded(pyfunc: Callable[..., Any], excluded: Collection[int | str], 
     return fun, dynamic, named
 
 
-def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
+def _broadcasting(fun: Callable[..., Any], arrays: list[Array], ins: list[Dims],
                   outs: list[Dims] | None) -> Any:
     sizes: dict[str, int] = {}
     leading = []
@@ -119,7 +119,7 @@ def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
         leading.append(x.shape[:rank])
     shape = broadcast_shapes(*leading)
 
-    def checked(*xs: Any) -> Any:
+    def checked(*xs: Array) -> Any:
         found = fun(*xs)
         if outs is not None:
             _check_results(found, outs, sizes)
@@ -142,7 +142,7 @@ def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
     return mapped(*squeezed)
 
 
-def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
+def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict[str, int]) -> None:
     """Number of results, and their shapes as far as names are known."""
     results = found if isinstance(found, (tuple, list)) else (found,)
     if len(results) != len(outs) or (len(outs) == 1) == isinstance(found, (tuple, list)):
@@ -181,7 +181,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     ndim = len(arr.shape)
     axis = canonical_axis(axis, ndim, "apply_along_axis")
 
-    def fun(vector: Any) -> Any:
+    def fun(vector: Array) -> Array:
         return func1d(vector, *args, **kwargs)
 
     for _ in range(ndim - 1):

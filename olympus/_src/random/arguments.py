@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..lax.reduce import reduce_or
@@ -23,7 +24,7 @@ F32 = dtypes.as_dtype("float32")
 _NUMBERS = frozenset((int, float))
 
 
-def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
+def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> Any:
     """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
     found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(name, dtype)
     if dtypes.scalar_kind(found) not in kinds:
@@ -49,7 +50,7 @@ def shape_of(x: Any, name: str = "random") -> Dims:
     return typeof(promote.plain(promote.operand(name, x))).shape
 
 
-def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
+def draw_shape(name: str, shape: Any, *params: ArrayLike) -> Dims:
     """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
 
     Raises ValueError where they do not, TypeError for complex ones.
@@ -73,14 +74,14 @@ def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
     return found
 
 
-def refuse_complex(name: str, x: Any) -> None:
+def refuse_complex(name: str, x: ArrayLike) -> None:
     """TypeError for a complex parameter."""
     if isinstance(x, complex) or dtypes.is_complex(getattr(x, "dtype", np.dtype(bool))):
         raise TypeError(f"{name}: a complex parameter given; real numbers are required; take their "
                         "real part.")
 
 
-def parameter(x: Any, dtype: Any, shape: Sequence[int]) -> Any:
+def parameter(x: Any, dtype: DTypeLike, shape: Sequence[int]) -> Array:
     """A parameter as an array of the samples' dtype and shape."""
     if not dtypes.is_complex(dtype):
         refuse_complex("random", x)
@@ -91,6 +92,6 @@ def parameter(x: Any, dtype: Any, shape: Sequence[int]) -> Any:
     return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
 
 
-def any_of(x: Any) -> Any:
+def any_of(x: ArrayLike) -> Array:
     """Whether a bool array has a true element."""
     return reduce_or(x, tuple(range(typeof(x).ndim)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -43,7 +43,7 @@ _TAILS = (0.08106146679532726, 0.04134069595540929, 0.02767792568499834, 0.02079
           0.009255462182712733, 0.008330563433362871)
 
 
-def _by_waiting(key: Any, n: Any, p: Any) -> Any:
+def _by_waiting(key: ArrayLike, n: Any, p: Array) -> Array:
     """Successes in n trials, whose distances are geometric: they are added until they exceed n.
 
     Devroye (1986), Non-Uniform Random Variate Generation, X.4.3, "second waiting time method".
@@ -51,7 +51,7 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
     aval = typeof(n)
     log_failure = log1p(-p)
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array]:
         count, trials, key = state
         sub_key, key = subkeys(key)
         count = where(trials <= n, count + 1.0, count)
@@ -62,7 +62,7 @@ def _by_waiting(key: Any, n: Any, p: Any) -> Any:
     return while_loop(lambda state: any_of(state[1] <= n), draw, start)[0] - 1.0
 
 
-def _tail(k: Any) -> Any:
+def _tail(k: Array) -> Array:
     """What Stirling's formula lacks of ln k!.
 
     From 9 on it stays what it is there, as in JAX, whose streams these are: the logarithm of a
@@ -72,7 +72,7 @@ def _tail(k: Any) -> Any:
     return take(table, convert_element_type(clamp(0.0, k, 9.0), "int32"), mode="clip")
 
 
-def _rejection_step(n: Any, p: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _rejection_step(n: Any, p: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
     """Hörmann's BTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
     q = 1.0 - p
     sigma = sqrt(n * p * q)
@@ -102,7 +102,7 @@ def _rejection_step(n: Any, p: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     return step
 
 
-def _by_rejection(key: Any, n: Any, p: Any) -> Any:
+def _by_rejection(key: Array, n: Any, p: Array) -> Array:
     """Successes where at least 10 are expected and p <= 1/2.
 
     Hörmann (1993), The generation of binomial random variates, J. Stat. Comput. Simul. 46, 101.
@@ -110,7 +110,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
     aval = typeof(n)
     step = _rejection_step(n, p)
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u = unit(u_key, aval.shape, aval.dtype) - 0.5
@@ -121,7 +121,7 @@ def _by_rejection(key: Any, n: Any, p: Any) -> Any:
     return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
-def binomial_of(key: Any, n: Any, p: Any) -> Any:
+def binomial_of(key: ArrayLike, n: Any, p: ArrayLike) -> Array:
     """Binomial numbers of arrays n and p of one shape and float dtype. The key is typed.
 
     Fewer than half of the trials succeed, or else failures are counted. Each method runs where it
@@ -145,7 +145,7 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+def _binomial(key: ArrayLike, n: object, p: ArrayLike, *, shape: Dims, dtype: Any) -> Any:
     given = typeof(p).dtype
     drawn = binomial_of(typed(key), parameter(n, given, shape), parameter(p, given, shape))
     return convert_element_type(drawn, dtype)
@@ -180,7 +180,8 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
 
 
 @fused(static=("shape", "dtype", "unroll"))
-def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: int | bool) -> Any:
+def _multinomial(key: ArrayLike, n: object, p: ArrayLike, *, shape: Dims, dtype: Any,
+                 unroll: int | bool) -> Any:
     """Each outcome's count is binomial, given those of the outcomes before it."""
     given = typeof(n).dtype
     p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
@@ -189,7 +190,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: i
     share = p / where(rest == 0.0, 1.0, rest)
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
-    def draw(left: Any, x: Any) -> tuple[Any, Any]:
+    def draw(left: Array, x: Array) -> tuple[Array, Array]:
         count = binomial_of(x[0], left, clamp(0.0, x[1], 1.0))
         return left - count, count
 

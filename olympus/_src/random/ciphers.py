@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..lax.convert import convert_element_type, convert_element_type_p
@@ -48,15 +50,16 @@ class Cipher(Primitive):
                             "are required; convert and broadcast them.")
         return list(avals[self.key_words:])
 
-    def lower(self, b: Any, *xs: Any) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
         n = self.key_words
         return b.inline(lambda *ys: self.rounds(ys[:n], ys[n:]), *xs)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[list[Array], list[int | None]]:
         args, dim = map_elementwise(axis, args, dims)
         return self.bind(*args), [dim] * self.words
 
-    def encrypt(self, data: Any, counter: Sequence[Any]) -> list[Any]:
+    def encrypt(self, data: ArrayLike, counter: Sequence[Array]) -> list[Array]:
         """Words [*k, *s] of counter words uint32[*s], each under each key uint32[*k, key_words]."""
         keys, counts = typeof(data).shape[:-1], typeof(counter[0]).shape
         shape = (*keys, *counts)
@@ -64,7 +67,7 @@ class Cipher(Primitive):
         return self.bind(*(broadcast_in_dim(word, shape, front) for word in self.split(data)),
                          *(broadcast_in_dim(word, shape, back) for word in counter))
 
-    def split(self, data: Any) -> list[Any]:
+    def split(self, data: ArrayLike) -> list[Array]:
         """The words uint32[*k] of keys uint32[*k, key_words]."""
         return [squeeze(slice_in_dim(data, i, i + 1, 1, -1), (-1,)) for i in range(self.key_words)]
 
@@ -77,7 +80,7 @@ _PAIRS = {2: (((0, 1),),) * 2, 4: (((0, 1), (2, 3)), ((0, 3), (2, 1)))}  # of ev
 _PARITY = 0x1BD11BDA    # keeps the last word of the schedule from being zero for equal key words
 
 
-def _threefry(key: Sequence[Any], counter: Sequence[Any]) -> list[Any]:
+def _threefry(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     """20 rounds of adding, rotating and xor; after each four of them key words are added."""
     n = len(key)
     last = key[0]
@@ -108,18 +111,18 @@ _FACTORS = {1: (0xD256D193,), 2: (0xD2511F53, 0xCD9E8D57)}      # by the number 
 _WEYL = (0x9E3779B9, 0xBB67AE85)    # what is added to the key words after each round
 
 
-def widen(x: Any) -> Any:
+def widen(x: ArrayLike) -> Array:
     """Words as uint64, whether x64 is on or off."""
     return convert_element_type_p.bind(x, new_dtype=U64, weak_type=False, sharding=None)
 
 
-def _product(x: Any, factor: int) -> tuple[Any, Any]:
+def _product(x: ArrayLike, factor: int) -> tuple[Array, Array]:
     """The high and the low word of a product of words."""
     wide = mul(widen(x), factor)
     return convert_element_type(shift_right_logical(wide, 32), U32), mul(x, factor)
 
 
-def _philox(key: Sequence[Any], counter: Sequence[Any]) -> list[Any]:
+def _philox(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     """10 rounds of multiplying and xor."""
     n, xs = len(key), list(counter)
     for i in range(10):

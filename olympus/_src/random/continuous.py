@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.config import high_dynamic_range_gumbel
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
@@ -49,7 +49,7 @@ U32 = dtypes.as_dtype("uint32")
 finfo = dtypes.finfo
 
 
-def subkeys(key: Any, num: int = 2) -> list[Any]:
+def subkeys(key: Array, num: int = 2) -> list[Array]:
     """New keys of a typed key, one by one."""
     keys = random_split_p.bind(key, shape=(num,))
     return [index_in_dim(keys, i, 0, False) for i in range(num)]
@@ -78,7 +78,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return constrain("bits", drawn, out_sharding)
 
 
-def unit(key: Any, shape: Dims, dtype: Any) -> Any:
+def unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """Floats in [0, 1) from random mantissas: 1.m - 1. The key is typed."""
     info = finfo(dtype)
     width = dtypes.itemsize_bits(dtype)
@@ -95,30 +95,30 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     return bitcast_convert_type(words, dtype) - 1.0
 
 
-def positive_unit(key: Any, shape: Dims, dtype: Any) -> Any:
+def positive_unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
     return where(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
-def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
+def between(key: Array, low: ArrayLike, high: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     return arithmetic.max(low, unit(key, shape, dtype) * (high - low) + low)
 
 
-def log_rest(x: Any) -> Any:
+def log_rest(x: ArrayLike) -> Array:
     """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
     return log1p(-x, accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
-def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _unit(key: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
     return unit(typed(key), shape, dtype)
 
 
 @fused(static=("shape", "dtype"))
-def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
+def _between(key: ArrayLike, low: ArrayLike, high: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     u, span = unit(typed(key), shape, dtype), high - low
     finite = arithmetic.abs(span) < math.inf
@@ -164,7 +164,7 @@ def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
 
 
 @fused(static=("shape", "dtype"))
-def _normal(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _normal(key: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     return standard_normal(typed(key), shape, dtype)
 
 
@@ -194,8 +194,8 @@ _TAILS = {7: 1.5, 10: 2.0, 23: 3.75, 52: 6.0}
 
 
 @fused(static=("shape", "dtype", "tails"))
-def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: Any, tails: bool
-                      ) -> Any:
+def _truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, shape: Dims,
+                      dtype: Any, tails: bool) -> Any:
     """The inverse of the distribution function, kept inside of the open interval."""
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
@@ -227,7 +227,7 @@ def _tail_from(dtype: Any) -> float:
     return _TAILS.get(finfo(dtype).nmant, 1.0)
 
 
-def _above(x: Any) -> Any:
+def _above(x: Array) -> Array:
     """The normal probability above x over the density there, for x >= 1.5: Laplace's fraction."""
     value = x
     for k in range(12, 0, -1):
@@ -235,7 +235,7 @@ def _above(x: Any) -> Any:
     return 1.0 / value
 
 
-def _of_tail(u: Any, near: Any, far: Any) -> Any:
+def _of_tail(u: Array, near: Array, far: Array) -> Array:
     """Normal numbers between two positive bounds: Newton's method on the logarithm of the tail."""
     dtype = typeof(u).dtype
     u, near, far = (convert_element_type(x, at_least_32_bits(dtype)) for x in (u, near, far))
@@ -300,7 +300,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     return exponential_of(key, shape, dtype)
 
 
-def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
+def gumbel_of(key: Array, shape: Dims, dtype: DTypeLike, mode: str) -> Array:
     """Gumbel numbers, -log(-log(u)). The key is typed.
 
     In mode "high" u counts from the end where numbers are large, and a second draw continues its
@@ -319,7 +319,7 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     return -transcendental.log(-log_rest(u))
 
 
-def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
+def _gumbel_of_64_bits(key: Array, shape: Dims) -> Array:
     """Of uniform numbers u of 64 bits. Whichever of u and 1-u is less than 1/2 becomes a float,
     which keeps its first 24 bits.
     """
@@ -343,7 +343,7 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
 
 
 @fused(static=("shape", "dtype", "mode"))
-def _gumbel(key: Any, *, shape: Dims, dtype: Any, mode: str) -> Any:
+def _gumbel(key: ArrayLike, *, shape: Dims, dtype: DTypeLike, mode: str) -> Any:
     return gumbel_of(typed(key), shape, dtype, mode)
 
 
@@ -431,7 +431,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
 
 
-def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
+def maxwell_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
@@ -456,14 +456,15 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 # With parameters ---------------------------------------------------------------------------------
 
-def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
+def rademacher_signs(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     """-1 or 1 with equal probability. The key is typed."""
     heads = unit(key, shape, dtypes.default_float()) < 0.5
     return convert_element_type(heads, dtype) * 2 - 1
 
 
 @fused(static=("shape", "dtype"))
-def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
+def _double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, *, shape: Dims,
+                          dtype: DTypeLike) -> Any:
     k1, k2 = subkeys(typed(key))
     size = rademacher_signs(k2, shape, dtype) * maxwell_of(k1, shape, dtype)
     return size * parameter(scale, dtype, shape) + parameter(loc, dtype, shape)

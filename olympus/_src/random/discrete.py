@@ -60,7 +60,7 @@ U32 = dtypes.as_dtype("uint32")
 
 
 @fused(static=("shape", "mode"))
-def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
+def _bernoulli(key: ArrayLike, p: ArrayLike, *, shape: Dims, mode: str) -> Array:
     dtype = at_least_32_bits(typeof(p).dtype)
     p = parameter(p, dtype, shape)
     if mode == "low":
@@ -96,7 +96,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
 
 
 @fused(static=("shape", "dtype"))
-def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
+def _rademacher(key: ArrayLike, *, shape: Dims, dtype: Any) -> Any:
     return rademacher_signs(typed(key), shape, dtype)
 
 
@@ -123,7 +123,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 
 # Integers ----------------------------------------------------------------------------------------
 
-def _bound(name: str, x: Any, dtype: Any, beyond: int = 0) -> Any:
+def _bound(name: str, x: ArrayLike, dtype: Any, beyond: int = 0) -> Any:
     """A bound as an integer: Python ints are limited to the dtype, so that none wraps.
 
     OverflowError for what neither the dtype nor the default int holds, `beyond` it at most.
@@ -142,7 +142,8 @@ def _bound(name: str, x: Any, dtype: Any, beyond: int = 0) -> Any:
     return x
 
 
-def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
+def _limited(x: ArrayLike, dtype: DTypeLike, shape: Dims
+             ) -> tuple[Array, None] | tuple[Array, Array | None]:
     """(integers limited to a dtype's range and converted, whether they were above it, or None)."""
     own = typeof(x).dtype
     x = parameter(x, own, shape)
@@ -238,7 +239,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 _MOST = (1, 1625, 2642245)
 
 
-def _shuffled(key: Any, x: Any, axis: int) -> Any:
+def _shuffled(key: Array, x: ArrayLike, axis: int) -> Any:
     """Sort by random words, in as many rounds as the number of elements asks for."""
     size = prod(typeof(x).shape)
     for most in _MOST:
@@ -252,7 +253,7 @@ def _shuffled(key: Any, x: Any, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _permuted(key: Any, x: Any, *, axis: int) -> Any:
+def _permuted(key: ArrayLike, x: ArrayLike, *, axis: int) -> Any:
     aval = typeof(x)
     if not dtypes.is_extended(aval.dtype):
         return _shuffled(typed(key), x, axis)
@@ -261,13 +262,13 @@ def _permuted(key: Any, x: Any, *, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _taken(key: Any, x: Any, *, axis: int) -> Any:
+def _taken(key: ArrayLike, x: ArrayLike, *, axis: int) -> Any:
     order = _shuffled(typed(key), iota(dtypes.default_int(), typeof(x).shape[axis]), 0)
     return take(x, order, axis=axis, mode="clip")
 
 
 @fused(static=("n",))
-def _order(key: Any, *, n: int) -> Any:
+def _order(key: Array, *, n: int) -> Any:
     return _shuffled(typed(key), iota(dtypes.default_int(), n), 0)
 
 
@@ -304,7 +305,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
 # Choices -----------------------------------------------------------------------------------------
 
 @fused(static=("shape", "axis", "mode"))
-def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
+def _categorical(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, mode: str) -> Any:
     """The largest of logits plus Gumbel noise."""
     aval = typeof(logits)
     prefix = shape[:len(shape) - aval.ndim + 1]
@@ -316,7 +317,8 @@ def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) ->
 
 
 @fused(static=("shape", "axis", "mode"))
-def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
+def _categorical_distinct(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, mode: str
+                          ) -> Any:
     """The k largest of logits plus Gumbel noise."""
     aval = typeof(logits)
     noisy = logits + gumbel_of(typed(key), aval.shape, aval.dtype, mode)
@@ -367,7 +369,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 
 
 @fused(static=("shape",))
-def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
+def _weighted(key: ArrayLike, p: Any, *, shape: Dims) -> Any:
     """The place of uniform numbers in the running sum of the weights."""
     total = cumsum(p, 0)
     u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
@@ -377,7 +379,7 @@ def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
 
 
 @fused(static=("draws", "mode"))
-def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
+def _weighted_distinct(key: ArrayLike, p: Any, *, draws: int, mode: str) -> Any:
     """The largest of log weights plus Gumbel noise."""
     aval = typeof(p)
     noisy = gumbel_of(typed(key), aval.shape, aval.dtype, mode) + log(p)
@@ -445,7 +447,7 @@ def _check_choice(n: int, draws: int, replace: bool) -> None:
                          "draws than elements are possible; pass replace=True.")
 
 
-def _weights(p: Any, n: int) -> Any:
+def _weights(p: Array, n: int) -> Any:
     p = promote.inexact(promote.plain(promote.operand("choice", p)))
     if typeof(p).shape != (n,):
         raise ValueError(f"choice: p {typeof(p)} given for {n} elements; a vector of as many "

@@ -167,7 +167,7 @@ def _generalized_normal_of(key: Any, power: Any, shape: Any, dtype: Any, method:
     return rademacher_signs(sign_key, shape, dtype) * (size * exp(logs * power))
 
 
-def _inverse(p: Any) -> Any:
+def _inverse(p: ArrayLike) -> Array:
     """1 / p in the dtype of p, which JAX divides in, too."""
     return arithmetic.div(1.0, promote.inexact(p))
 
@@ -191,7 +191,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 
 @fused(static=("shape", "d", "dtype"))
-def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
+def _ball(key: ArrayLike, p: ArrayLike, *, shape: Dims, d: int, dtype: DTypeLike) -> Any:
     """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
     direction_key, size_key = subkeys(typed(key))
     whole = (*shape, d)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue, Tangent
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p
 from ..lax.creation import full_like
@@ -42,19 +42,19 @@ Dims = tuple[int, ...]
 _SQUEEZE = 0.0331
 
 
-def split_each(keys: Any, num: int) -> list[Any]:
+def split_each(keys: ArrayLike, num: int) -> list[Array]:
     """`num` new keys of each key, as arrays of the shape of `keys`."""
     new = random_split_p.bind(keys, shape=(num,))
     axis = typeof(keys).ndim
     return [index_in_dim(new, i, axis, False) for i in range(num)]
 
 
-def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
+def _positive(keys: Array, c: Array, active: Array) -> tuple[Array, Array]:
     """Normal x and v = 1 + c x, drawn again until v > 0 or the element is not active."""
-    def again(state: Any) -> Any:
+    def again(state: tuple[Array, Array, Array]) -> Array:
         return any_of(active & (state[2] <= 0.0))
 
-    def draw(state: Any) -> Any:
+    def draw(state: Sequence[Array]) -> tuple[Array, Array, Array]:
         keys, x, v = state
         wanted = active & (v <= 0.0)
         next_keys, sub = split_each(keys, 2)
@@ -67,16 +67,16 @@ def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
     return x, v
 
 
-def _accepted(keys: Any, a: Any) -> Any:
+def _accepted(keys: Array, a: Array) -> tuple[Array, Array]:
     """d V for a >= 1, where V is Marsaglia and Tsang's cube and d = a - 1/3."""
     dtype = typeof(a).dtype
     d = a - 1 / 3
     c = (1 / 3) / sqrt(d)
 
-    def again(state: Any) -> Any:
+    def again(state: Sequence[Array]) -> Array:
         return any_of(state[0])
 
-    def draw(state: Any) -> Any:
+    def draw(state: Sequence[Array]) -> tuple[Array, Array, Array]:
         active, keys, v3 = state
         next_keys, x_keys, u_keys = split_each(keys, 3)
         x, v = _positive(x_keys, c, active)
@@ -92,7 +92,7 @@ def _accepted(keys: Any, a: Any) -> Any:
     return d, while_loop(again, draw, start)[2]
 
 
-def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
+def samples(keys: Array, a: Array, *, log_space: bool) -> Array:
     """One sample per key and element of `a`, of equal shapes.
 
     For a < 1, that of a + 1 times u to the 1/a.
@@ -110,7 +110,7 @@ def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
     return d * v * where(above, plain, transcendental.pow(u, power))
 
 
-def _log_slope(a: Any, log_x: Any) -> Any:
+def _log_slope(a: Array, log_x: Array) -> Array:
     """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
     tiny = log_x < math.log(float(dtypes.finfo(typeof(a).dtype).eps))
     x = exp(where(tiny, 0.0, log_x))
@@ -129,11 +129,11 @@ class RandomGamma(Primitive):
                             "begins that of a, are required; make them with random.key.")
         return make_aval(a.shape, a.dtype)
 
-    def lower(self, b: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
+    def lower(self, b: Builder, keys: IrValue, a: IrValue, *, log_space: bool) -> IrValue:
         own, shape = b.avals_in[0], b.avals_in[1].shape
         run = functools.partial(samples, log_space=log_space)
 
-        def draw(keys: Any, a: Any) -> Any:
+        def draw(keys: Array, a: Array) -> Array:
             keys = random_split_p.bind(keys, shape=shape[own.ndim:])
             if own.dtype.impl.independent:
                 return run(keys, a)
@@ -141,7 +141,8 @@ class RandomGamma(Primitive):
             return reshape(map_(lambda pair: run(*pair), flat), shape)
         return own.dtype.impl.emit(b, draw, keys, a)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, log_space: bool
+            ) -> tuple[Array, Tangent]:
         keys, a = primals
         out = self.bind(keys, a, log_space=log_space)
         if type(tangents[1]) is Zero:
@@ -149,15 +150,15 @@ class RandomGamma(Primitive):
         slope = _log_slope if log_space else incomplete_gamma.random_gamma_grad
         return out, tangents[1] * slope(a, out)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             log_space: bool) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, log_space: bool
+             ) -> tuple[Array, int | None]:
         return self.bind(*align(axis, args, dims, 0)[0], log_space=log_space), 0
 
 
 random_gamma_p = RandomGamma("random_gamma")
 
 
-def gamma_of(key: Any, a: Any, log_space: bool = False, method: str = "exact") -> Any:
+def gamma_of(key: Array, a: Array, log_space: bool = False, method: str = "exact") -> Array:
     """Samples, or their logarithms, of the shape of the array `a`. The key is typed."""
     if method == "exact":
         return random_gamma_p.bind(key, a, log_space=log_space)
@@ -165,7 +166,7 @@ def gamma_of(key: Any, a: Any, log_space: bool = False, method: str = "exact") -
     return logs if log_space else exp(logs)
 
 
-def sizes(key: Any, a: Any, method: str) -> tuple[Any, Any]:
+def sizes(key: Array, a: Array, method: str) -> tuple[Array, Array]:
     """(drawn, logs): the samples are drawn * exp(logs). The key is typed.
 
     Of those that are too small for the dtype `drawn` is 1, of others `logs` is 0. The former are
@@ -183,7 +184,7 @@ def sizes(key: Any, a: Any, method: str) -> tuple[Any, Any]:
     return where(small, 1.0, drawn), logs
 
 
-def approximate_logs(key: Any, a: Any) -> Any:
+def approximate_logs(key: ArrayLike, a: ArrayLike) -> Array:
     """Logarithms of numbers that nearly follow the law, without a loop. The key is typed.
 
     The cube root of a gamma number of a + 1 is nearly normal (Wilson and Hilferty 1931, PNAS 17,

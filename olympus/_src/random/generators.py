@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
+from ..core.typing import Builder, IrValue
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..lax.convert import convert_element_type
@@ -65,21 +67,21 @@ class Generator:
     def __repr__(self) -> str:
         return self.tag
 
-    def emit(self, b: Any, fun: Callable[..., Any], *xs: Any) -> Any:
+    def emit(self, b: Builder, fun: Callable[..., Any], *xs: IrValue) -> IrValue:
         """An equation of such keys, by `fun`."""
         return b.inline(fun, *xs)
 
 
-def _stacked(words: Sequence[Any]) -> Any:
+def _stacked(words: Sequence[Array]) -> Array:
     """Words [*s] as the last axis of one array."""
     return concatenate([expand_dims(x, (-1,)) for x in words], typeof(words[0]).ndim)
 
 
-def _iota(n: int, dtype: Any = U32) -> Any:
+def _iota(n: int, dtype: DTypeLike = U32) -> Array:
     return iota_p.bind(dtype=dtype, shape=(n,), dimension=0, sharding=None)
 
 
-def _counters(shape: Dims) -> list[Any]:
+def _counters(shape: Dims) -> Sequence[Array]:
     """The index of each element in row-major order, as its high and low words."""
     size = prod(shape)
     if not exceeds(size, 2**32):
@@ -89,7 +91,7 @@ def _counters(shape: Dims) -> list[Any]:
             convert_element_type(index, U32)]
 
 
-def _halves(x: Any) -> list[Any]:
+def _halves(x: ArrayLike) -> Sequence[Array]:
     """The high and the low word of integers, in two's complement; narrow ones have no high word."""
     aval = typeof(x)
     low = convert_element_type(x, U32)
@@ -98,11 +100,11 @@ def _halves(x: Any) -> list[Any]:
     return [full(aval.shape, 0, U32), low]
 
 
-def _joined(high: Any, low: Any) -> Any:
+def _joined(high: Array, low: Array) -> Array:
     return bitwise_or(shift_left(widen(high), 32), widen(low))
 
 
-def _xor(words: Sequence[Any]) -> Any:
+def _xor(words: Sequence[Array]) -> Array:
     return functools.reduce(bitwise_xor, words)
 
 
@@ -113,11 +115,11 @@ class Counter(Generator):
         super().__init__(cipher.name, tag, (cipher.key_words,))
         self.cipher, self.ends = cipher, ends
 
-    def _filled(self, words: Sequence[Any]) -> list[Any]:
+    def _filled(self, words: Sequence[ArrayLike]) -> Sequence[Array]:
         zero = full(typeof(words[0]).shape, 0, U32)
         return [zero] * (self.cipher.words - len(words))
 
-    def seed(self, x: Any) -> Any:
+    def seed(self, x: ArrayLike) -> Array:
         """The seed is the key of a cipher of zero if it fits, else the counter under key zero."""
         words, n = _halves(x), self.cipher.key_words
         zero = full(typeof(x).shape, 0, U32)
@@ -125,20 +127,20 @@ class Counter(Generator):
         made = self.cipher.bind(*first, *[zero] * (n + self.cipher.words - len(first)))
         return _stacked(made[:n])
 
-    def split(self, data: Any, shape: Dims) -> Any:
+    def split(self, data: Array, shape: Dims) -> Array:
         """Ciphers of the new keys' indices, which are the counter's last words."""
         index = _counters(shape)
         return _stacked(self.cipher.encrypt(data, [*self._filled(index), *index])[
             :self.cipher.key_words])
 
-    def fold_in(self, data: Any, number: Any) -> Any:
+    def fold_in(self, data: Array, number: Array) -> Array:
         """Ciphers of the numbers, each under its key."""
         shape = typeof(data).shape[:-1]
         number = broadcast_in_dim(number, shape, range(len(shape)))
         words = self.cipher.bind(*self.cipher.split(data), *self._filled([number]), number)
         return _stacked(words[:self.cipher.key_words])
 
-    def random_bits(self, data: Any, bit_width: int, shape: Dims) -> Any:
+    def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
         """All words of a cipher in one, by xor. The indices are the counter's first words."""
         index = _counters(shape)
         words = self.cipher.encrypt(data, [*index, *self._filled(index)])
@@ -150,25 +152,25 @@ class Counter(Generator):
 class Threefry(Counter):
     """Threefry-2x32, whose keys are seeds as they are."""
 
-    def seed(self, x: Any) -> Any:
+    def seed(self, x: Array) -> Array:
         """The high and the low word."""
         return _stacked(_halves(x))
 
-    def split(self, data: Any, shape: Dims) -> Any:
+    def split(self, data: Array, shape: Dims) -> Array:
         """As a `Counter` does, or by the older scheme."""
         if config.threefry_partitionable.value:
             return super().split(data, shape)
         keys = typeof(data).shape[:-1]
         return reshape(self._halved(data, 2 * prod(shape)), (*keys, *shape, 2))
 
-    def random_bits(self, data: Any, bit_width: int, shape: Dims) -> Any:
+    def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
         """As a `Counter` does, or by the older scheme."""
         if config.threefry_partitionable.value:
             return super().random_bits(data, bit_width, shape)
         keys = typeof(data).shape[:-1]
         return reshape(self._halved_bits(data, bit_width, prod(shape)), (*keys, *shape))
 
-    def _halved(self, data: Any, n: int) -> Any:
+    def _halved(self, data: ArrayLike, n: int) -> Array:
         """uint32[*k, n]: the older scheme, counters 0 … n-1 whose halves are the two words."""
         counts = _iota(n)
         if n % 2:
@@ -179,7 +181,7 @@ class Threefry(Counter):
         axis = typeof(data).ndim - 1
         return slice_in_dim(concatenate(pair, axis), 0, n, 1, axis)
 
-    def _halved_bits(self, data: Any, bit_width: int, size: int) -> Any:
+    def _halved_bits(self, data: Array, bit_width: int, size: int) -> Array:
         """uint{bit_width}[*k, size] by the older scheme."""
         words = self._halved(data, -(-bit_width * size // 32))
         axis = typeof(words).ndim - 1
@@ -201,7 +203,7 @@ _FIRST_TWO = (slice(0, 1), slice(1, 2))
 THREEFRY = Threefry(threefry2x32_p, "fry", _FIRST_TWO)
 
 
-def _generated(data: Any, bit_width: int, shape: Dims) -> Any:
+def _generated(data: Array, bit_width: int, shape: Dims) -> Array:
     """The compiler's bits of shape [*k, *shape], all of them from the first of the keys [*k]."""
     keys = typeof(data).shape[:-1]
     dtype = dtypes.as_dtype(f"uint{bit_width}")
@@ -218,40 +220,40 @@ class XLA(Generator):
 
     independent = False
 
-    def seed(self, x: Any) -> Any:
+    def seed(self, x: Array) -> Array:
         """Threefry's key, twice."""
         half = THREEFRY.seed(x)
         return concatenate([half, half], typeof(half).ndim - 1)
 
-    def split(self, data: Any, shape: Dims) -> Any:
+    def split(self, data: Array, shape: Dims) -> Array:
         """Both Threefry keys split."""
         parts = [THREEFRY.split(half, shape) for half in _pair(data)]
         return concatenate(parts, typeof(parts[0]).ndim - 1)
 
-    def fold_in(self, data: Any, number: Any) -> Any:
+    def fold_in(self, data: Array, number: Array) -> Array:
         """The number folded into both Threefry keys."""
         parts = [THREEFRY.fold_in(half, number) for half in _pair(data)]
         return concatenate(parts, typeof(parts[0]).ndim - 1)
 
-    def random_bits(self, data: Any, bit_width: int, shape: Dims) -> Any:
+    def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
         """The compiler's bits."""
         return _generated(data, bit_width, shape)
 
 
-def _pair(data: Any) -> list[Any]:
+def _pair(data: Array) -> list[Array]:
     return [slice_in_dim(data, i, i + 2, 1, -1) for i in (0, 2)]
 
 
 class UnsafeXLA(XLA):
     """Derives keys by XLA, too: every tenth group of four words is a key."""
 
-    def split(self, data: Any, shape: Dims) -> Any:
+    def split(self, data: Array, shape: Dims) -> Array:
         """Keys from the bits of the first key."""
         keys = typeof(data).shape[:-1]
         words = _generated(data, 32, (10 * prod(shape), 4))
         return reshape(slice_in_dim(words, 0, None, 10, len(keys)), (*keys, *shape, 4))
 
-    def fold_in(self, data: Any, number: Any) -> Any:
+    def fold_in(self, data: Array, number: Array) -> Array:
         """The keys, each changed by bits that the first number is the seed of."""
         ndim = typeof(number).ndim
         changes = index_in_dim(_generated(self.seed(number), 32, (10, 4)), -1, ndim, False)
@@ -277,16 +279,17 @@ class Defined(Generator):
     def __reduce__(self) -> tuple:
         return Defined, self._fields
 
-    def emit(self, b: Any, fun: Callable[..., Any], *xs: Any) -> Any:
+    def emit(self, b: Builder, fun: Callable[..., Any], *xs: IrValue) -> Any:
         """Recorded anew: what a user's function does may change, and it is not to be kept."""
         return b.traced(fun, xs, b.avals_in)[0]
 
-    def _each(self, name: str, fun: Callable[..., Any], shape: Dims, dtype: Any, *args: Any) -> Any:
+    def _each(self, name: str, fun: Callable[..., Any], shape: Dims, dtype: Any, *args: object
+              ) -> Array:
         """The function of each of the operands, mapped over as many axes as the last one has left.
 
         TypeError unless each result has the shape and dtype.
         """
-        def checked(*args: Any) -> Any:
+        def checked(*args: object) -> Array:
             out = fun(*args)
             found = typeof(out)
             if found.shape != shape or found.dtype != dtype:
@@ -300,22 +303,22 @@ class Defined(Generator):
             run = vmap(run)
         return run(*args)
 
-    def seed(self, x: Any) -> Any:
+    def seed(self, x: Array) -> Array:
         """The user's `seed` of each integer."""
         return self._each("seed", self._seed, self.key_shape, U32, x)
 
-    def split(self, data: Any, shape: Dims) -> Any:
+    def split(self, data: Array, shape: Dims) -> Array:
         """The user's `split` of each key."""
         return self._each("split", lambda key: self._split(key, shape), (*shape, *self.key_shape),
                           U32, data)
 
-    def fold_in(self, data: Any, number: Any) -> Any:
+    def fold_in(self, data: Array, number: Array) -> Array:
         """The user's `fold_in` of each key and number."""
         ndim = typeof(number).ndim
         number = broadcast_in_dim(number, typeof(data).shape[:ndim], range(ndim))
         return self._each("fold_in", self._fold_in, self.key_shape, U32, data, number)
 
-    def random_bits(self, data: Any, bit_width: int, shape: Dims) -> Any:
+    def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
         """The user's `random_bits` of each key."""
         return self._each("random_bits", lambda key: self._random_bits(key, bit_width, shape),
                           shape, dtypes.as_dtype(f"uint{bit_width}"), data)

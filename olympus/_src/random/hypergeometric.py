@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -36,7 +36,7 @@ __all__ = ["hypergeometric", "multivariate_hypergeometric"]
 _SLOPE, _WIDTH = 2 * math.sqrt(2 / math.e), 3 - 2 * math.sqrt(3 / math.e)
 
 
-def _tail(x: Any) -> Any:
+def _tail(x: Array) -> Array:
     """What Stirling's formula lacks of ln (x-1)!."""
     square = x * x
     inner = 1 / 360 - (1 / 1260 - 1 / 1680 / square) / square
@@ -44,14 +44,14 @@ def _tail(x: Any) -> Any:
     return where(x <= 1.0, full_like(x, 1 - math.log(2 * math.pi) / 2), series)
 
 
-def _log_ratio(k: Any, m: Any) -> Any:
+def _log_ratio(k: Array, m: Any) -> Array:
     """ln(k! / m!) less (k-m) (ln(m+1) - 1), by Stirling's formula without its large terms."""
     a, b = k + 1.0, m + 1.0
     near = (k + 0.5) * log1p((k - m) / b)
     return near + (_tail(a) - _tail(b))
 
 
-def _step(good: Any, bad: Any, drawn: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _step(good: Array, bad: Array, drawn: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
     """(u, v) uniform in (0, 1] -> a number of good ones and whether it is accepted.
 
     Stadlober (1990), The ratio of uniforms approach for generating discrete random variates, J.
@@ -83,12 +83,12 @@ def _step(good: Any, bad: Any, drawn: Any) -> Callable[[Any, Any], tuple[Any, An
     return step
 
 
-def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
+def hypergeometric_of(key: Array, good: Array, bad: Array, drawn: Array) -> Array:
     """Good ones among those drawn: whole numbers as floats of one shape. The key is typed."""
     aval = typeof(good)
     step = _step(good, bad, drawn)
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u, v = (1.0 - unit(k, aval.shape, aval.dtype) for k in (u_key, v_key))
@@ -129,8 +129,8 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
 
 
 @fused(static=("shape", "dtype"))
-def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Dims, dtype: Any
-                                ) -> Any:
+def _multivariate_hypergeometric(key: ArrayLike, colors: object, drawn: ArrayLike, *, shape: Dims,
+                                 dtype: DTypeLike) -> Any:
     """Each colour's number is hypergeometric, given those of the colours before it."""
     given, last = dtypes.default_float(), len(shape) - 1
     colors = floor(parameter(colors, given, shape))
@@ -141,7 +141,7 @@ def _multivariate_hypergeometric(key: Any, colors: Any, drawn: Any, *, shape: Di
     rest = cumsum(colors, last, reverse=True) - colors
     keys = random_split_p.bind(typed(key), shape=(shape[-1],))
 
-    def draw(left: Any, x: Any) -> tuple[Any, Any]:
+    def draw(left: Array, x: Array) -> tuple[Array, Array]:
         count = hypergeometric_of(x[0], x[1], x[2], left)
         return where(possible, left - count, left), count
 

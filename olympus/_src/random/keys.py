@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NewType
 
 import numpy as np
@@ -17,8 +17,10 @@ import numpy as np
 from ..base import config, lib, source
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
+from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Primitive
 from ..core.trace import ctx, typeof
+from ..core.typing import Builder, IrValue, Params
 from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
@@ -28,6 +30,7 @@ from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, static_int
+from ..types.sharding import DeviceLike
 from .generators import GENERATORS, Generator
 
 __all__ = ["Key", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
@@ -62,18 +65,18 @@ class KeyType(dtypes.ExtendedDType):
     def __reduce__(self) -> tuple:
         return key_dtype, (_spec(self.impl),)
 
-    def wrap(self, array: Any) -> PRNGKeyArray:
+    def wrap(self, array: Array) -> PRNGKeyArray:
         """Key words uint32[*s, *key_shape] as keys of shape s."""
         return PRNGKeyArray(self, array)
 
-    def of_physical(self, words: Any) -> Any:
+    def of_physical(self, words: Array) -> Array:
         """`wrap` as an operation."""
         return random_wrap_p.bind(words, impl=self.impl)
 
 
 def _no_numpy(name: str) -> Any:
     """A method that would give what NumPy or Python computes with."""
-    def refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refused(self: Any, *args: object, **kwargs: object) -> Any:
         raise TypeError(f"{name}: {self.aval} given; keys have no NumPy form; use "
                         "random.key_data for the integers behind them.")
     return refused
@@ -81,7 +84,7 @@ def _no_numpy(name: str) -> Any:
 
 def _no_order(operator: str) -> Any:
     """A comparison by size."""
-    def refused(self: Any, other: Any) -> Any:
+    def refused(self: Any, other: object) -> Any:
         raise TypeError(f"key {operator} key: {self.aval} given; keys have no order;\n  compare "
                         "keys with ==, or the integers behind them, random.key_data(key).")
     return refused
@@ -97,7 +100,7 @@ class PRNGKeyArray(lib.Array):
     item, tolist = _no_numpy("item"), _no_numpy("tolist")
     weak_type = False
 
-    def __init__(self, dtype: KeyType, base: Any) -> None:
+    def __init__(self, dtype: KeyType, base: Array) -> None:
         self.dtype, self._base_array = dtype, base
         self._cells: Any = None     # of `core.reuse`
 
@@ -128,7 +131,7 @@ class PRNGKeyArray(lib.Array):
                             "required.")
         return (self[i] for i in range(static_int(self.shape[0], "iteration", "size")))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Array:
         return indexing.getitem(self, index)
 
     def __eq__(self, other: object) -> Any:
@@ -152,7 +155,7 @@ class PRNGKeyArray(lib.Array):
     def __reduce__(self) -> tuple:
         return _rebuild, (_spec(self.dtype.impl), lib.to_numpy(self._base_array))
 
-    def reshape(self, *args: Any, order: str = "C") -> Any:
+    def reshape(self, *args: Any, order: str = "C") -> Array:
         """The same keys in another shape, given as ints or as a tuple."""
         return manipulation.reshape(self, args[0] if len(args) == 1 else args, order)
 
@@ -162,11 +165,11 @@ class PRNGKeyArray(lib.Array):
             return manipulation.transpose(self)
         return manipulation.transpose(self, axes[0] if len(axes) == 1 else axes)
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> Array:
         """The keys as a vector."""
         return manipulation.ravel(self, order)
 
-    def squeeze(self, axis: Any = None) -> Any:
+    def squeeze(self, axis: Any = None) -> Array:
         """Without axes of size 1."""
         return manipulation.squeeze(self, axis)
 
@@ -174,12 +177,12 @@ class PRNGKeyArray(lib.Array):
         """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 
-    def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
+    def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Array:
         """The keys at indices along an axis; reads outside of it take the nearest key."""
         return indexing.take(self, indices, axis, mode=mode)
 
     def repeat(self, repeats: Any, axis: int | None = None, *,
-               total_repeat_length: int | None = None) -> Any:
+               total_repeat_length: int | None = None) -> Array:
         """Each key repeated."""
         return joining.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 
@@ -189,7 +192,7 @@ class PRNGKeyArray(lib.Array):
         """The same keys in memory of their own."""
         return self._with(self._base_array.copy())
 
-    def _with(self, words: Any) -> PRNGKeyArray:
+    def _with(self, words: Array) -> PRNGKeyArray:
         out = PRNGKeyArray(self.dtype, words)
         out._cells = self._cells
         return out
@@ -219,7 +222,7 @@ class PRNGKeyArray(lib.Array):
         """Start to copy the key words to the host."""
         self._base_array.copy_to_host_async()
 
-    def to_device(self, device: Any, *, stream: None = None) -> Any:
+    def to_device(self, device: DeviceLike, *, stream: None = None) -> PRNGKeyArray:
         """The keys on a device, or cut over several by a sharding."""
         return self._with(self._base_array.to_device(device, stream=stream))
 
@@ -256,7 +259,7 @@ def _spec(impl: Generator) -> str | Generator:
     return impl.name if GENERATORS.get(impl.name) is impl else impl
 
 
-def _rebuild(impl: str | Generator, words: np.ndarray) -> Any:
+def _rebuild(impl: str | Generator, words: np.ndarray) -> Array:
     return wrap_key_data(words, impl=impl)
 
 
@@ -270,7 +273,7 @@ register_wrapper(PRNGKeyArray)
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _require_keys(name: str, aval: Any) -> Any:
+def _require_keys(name: str, aval: ShapedArray) -> Any:
     if not dtypes.is_key(aval.dtype):
         raise TypeError(f"{name}: {aval} given; typed keys are required; make them with random.key "
                         "or random.wrap_key_data.")
@@ -283,8 +286,8 @@ class OfKeys(Primitive, abstract=True):
     jvp = transpose = None
     spread = staticmethod(tags.leading)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(*align(axis, args, dims, 0)[0], **params), 0
 
 class Wrap(OfKeys):
@@ -298,7 +301,7 @@ class Wrap(OfKeys):
                             "is required;\n  make keys with random.key(seed).")
         return make_aval(x.shape[:x.ndim - n], KeyType(impl))
 
-    def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, impl: Generator) -> IrValue:
         return x
 
 
@@ -311,7 +314,7 @@ class Unwrap(OfKeys):
         shape = _require_keys("random_unwrap", keys).dtype.physical_shape
         return make_aval((*keys.shape, *shape), U32)
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return x
 
 
@@ -324,22 +327,23 @@ class Seed(OfKeys):
                             "astype(int).")
         return make_aval(seeds.shape, KeyType(impl))
 
-    def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, impl: Generator) -> IrValue:
         return impl.emit(b, impl.seed, x)
 
 
 class Drawn(OfKeys, abstract=True):
     """Drawn by one of Threefry's two schemes: `partitionable` is the option when it was bound."""
 
-    def bind(self, *args: Any, partitionable: bool | None = None, **params: Any) -> Any:
+    def bind(self, *args: ArrayLike, partitionable: bool | None = None, **params: Hashable
+             ) -> Array:
         if partitionable is None:
             partitionable = config.threefry_partitionable.value
         return ctx.trace.process(self, args, {**params, "partitionable": partitionable})
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "partitionable" or not v}
 
-    def lower(self, b: Any, x: Any, *, partitionable: bool, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, partitionable: bool, **params: Hashable) -> IrValue:
         impl = b.avals_in[0].dtype.impl
         with config.threefry_partitionable(partitionable):
             return impl.emit(b, lambda k: self.draw(impl, random_unwrap_p.bind(k), **params), x)
@@ -351,7 +355,7 @@ class SplitKeys(Drawn):
     def infer(self, keys: ShapedArray, *, shape: Dims, partitionable: bool) -> ShapedArray:
         return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
 
-    def draw(self, impl: Generator, data: Any, *, shape: Dims) -> Any:
+    def draw(self, impl: Generator, data: Array, *, shape: Dims) -> Array:
         return impl.split(data, shape)
 
 
@@ -369,15 +373,15 @@ class FoldIn(OfKeys):
                             "per key is required; convert with astype, and map with vmap.")
         return keys
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         keys, numbers = args
         keys = to_front(axis, keys, dims[0])
         numbers = (expand_dims(numbers, (0,)) if dims[1] is None
                    else move_axis(numbers, dims[1], 0))
         return self.bind(keys, numbers), 0
 
-    def lower(self, b: Any, x: Any, y: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         impl = b.avals_in[0].dtype.impl
         return impl.emit(b, lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
 
@@ -393,7 +397,7 @@ class RandomBits(Drawn):
         shape = (*_require_keys("random_bits", keys).shape, *shape)
         return make_aval(shape, dtypes.as_dtype(f"uint{bit_width}"))
 
-    def draw(self, impl: Generator, data: Any, *, bit_width: int, shape: Dims) -> Any:
+    def draw(self, impl: Generator, data: Array, *, bit_width: int, shape: Dims) -> Array:
         return impl.random_bits(data, bit_width, shape)
 
 
@@ -407,7 +411,7 @@ random_bits_p = RandomBits("random_bits")
 
 # Making keys -------------------------------------------------------------------------------------
 
-def generator_of(name: str, impl: Any, dtype: Any = None) -> Generator:
+def generator_of(name: str, impl: Any, dtype: DTypeLike | None = None) -> Generator:
     """The generator that `impl`, or a key dtype, names; the default one for None."""
     if impl is not None and dtype is not None:
         raise ValueError(f"{name}: impl={impl!r} and dtype={dtype!r} given; they say the same; "
@@ -428,11 +432,11 @@ def generator_of(name: str, impl: Any, dtype: Any = None) -> Generator:
     return found
 
 
-def _is_key(x: Any) -> bool:
+def _is_key(x: ArrayLike) -> bool:
     return isinstance(getattr(x, "dtype", None), KeyType)
 
 
-def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
+def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Array:
     """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
         raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
@@ -533,7 +537,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLi
     return random_wrap_p.bind(key_bits_array, impl=generator_of("wrap_key_data", impl, dtype))
 
 
-def typed(keys: Any) -> Any:
+def typed(keys: ArrayLike) -> Any:
     """Keys in typed form; raw key words are taken to be of the default generator."""
     if _is_key(keys):
         return keys
@@ -551,7 +555,7 @@ def typed(keys: Any) -> Any:
     return wrapped
 
 
-def typed_scalar(name: str, key: Any) -> Any:
+def typed_scalar(name: str, key: ArrayLike) -> Array:
     """One key in typed form. ValueError for arrays of keys."""
     keys = typed(key)
     shape = typeof(keys).shape
@@ -591,7 +595,7 @@ def key_impl(keys: ArrayLike) -> str:
     return _spec(typeof(typed(keys)).dtype.impl)
 
 
-def _as_given(given: Any, keys: Any) -> Any:
+def _as_given(given: ArrayLike, keys: Array) -> Array:
     return keys if _is_key(given) else random_unwrap_p.bind(keys)
 
 

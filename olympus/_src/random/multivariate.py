@@ -36,18 +36,18 @@ F32 = dtypes.as_dtype("float32")
 METHODS = ("cholesky", "eigh", "svd")
 
 
-def _at_least_f32(dtype: Any) -> Any:
+def _at_least_f32(dtype: DTypeLike) -> Any:
     """The dtype that matrices are factored in: LAPACK knows no narrower ones."""
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def _columns(matrix: Any) -> tuple[int, ...]:
+def _columns(matrix: object) -> tuple[int, ...]:
     """The axes of a matrix that a number for each of its columns has."""
     ndim = typeof(matrix).ndim
     return *range(ndim - 2), ndim - 1
 
 
-def _scaled(vectors: Any, squares: Any) -> Any:
+def _scaled(vectors: Array, squares: Array) -> Array:
     """The columns of a matrix times the roots of numbers, which rounding may have made negative."""
     shape = typeof(vectors).shape
     outer = tuple(range(len(shape) - 2))
@@ -59,7 +59,7 @@ def _scaled(vectors: Any, squares: Any) -> Any:
     return vectors * broadcast_in_dim(roots, shape, _columns(vectors))
 
 
-def _factor(cov: Any, method: str) -> Any:
+def _factor(cov: Array, method: str) -> Array:
     """A matrix F with F Fᵀ = cov."""
     if method == "cholesky":
         return cholesky(cov)
@@ -70,8 +70,8 @@ def _factor(cov: Any, method: str) -> Any:
 
 
 @fused(static=("shape", "dtype", "method"))
-def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Dims, dtype: Any,
-                         method: str) -> Any:
+def _multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, *, shape: Dims,
+                         dtype: DTypeLike, method: str) -> Any:
     # Without a dimension there is nothing to factor, nor a largest eigenvalue.
     if not shape[-1]:
         return parameter(mean, dtype, shape)
@@ -135,7 +135,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
 
 
 @fused(static=("shape", "n", "m", "dtype"))
-def _orthogonal(key: Any, *, shape: Dims, n: int, m: int, dtype: Any) -> Any:
+def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DTypeLike) -> Any:
     """Columns of normal numbers made orthonormal, with signs as if R's diagonal were positive."""
     tall = (*shape, n, m) if not less(n, m) else (*shape, m, n)
     drawn = _at_least_f32(dtype)

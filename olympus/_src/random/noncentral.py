@@ -26,7 +26,7 @@ __all__ = ["noncentral_chisquare", "noncentral_f"]
 _STEPS = 64
 
 
-def _slope(x: Any, df: Any, nonc: Any) -> Any:
+def _slope(x: Array, df: Array, nonc: Array) -> Array:
     """The derivative in nonc of the quantile at x: f(x; df+2, nonc) / f(x; df, nonc).
 
     By Bessel's functions it is x s(df/2 - 1), with s(v) = I[v+1](z) / (z I[v](z)), z² = x nonc, and
@@ -45,7 +45,7 @@ def _slope(x: Any, df: Any, nonc: Any) -> Any:
 
 
 @custom_jvp
-def _moved(x: Any, df: Any, nonc: Any) -> Any:
+def _moved(x: Array, df: Array, nonc: Array) -> Any:
     """x, a function of nonc as a quantile is."""
     return x
 
@@ -53,7 +53,7 @@ def _moved(x: Any, df: Any, nonc: Any) -> Any:
 _moved.defjvps(lambda t, y, x, df, nonc: t, None, lambda t, y, x, df, nonc: t * _slope(x, df, nonc))
 
 
-def _noncentral_of(key: Any, df: Any, nonc: Any, dtype: Any) -> Any:
+def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DTypeLike) -> Array:
     """With df > 1 the square of a shifted normal number plus a chi-square one of df - 1.
 
     Else a chi-square number of df + 2 k with a Poisson number k of nonc / 2.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
@@ -28,13 +28,13 @@ __all__ = ["vonmises"]
 _NODES = 32
 
 
-def _half_square(x: Any) -> Any:
+def _half_square(x: Array) -> Array:
     """1 - cos(x), without cancellation."""
     half = sin(x * 0.5)
     return 2.0 * (half * half)
 
 
-def _lack(kappa: Any) -> Any:
+def _lack(kappa: Array) -> Array:
     """1 - I1(kappa) / I0(kappa): one less the mean of the cosine."""
     far = 1e3 if dtypes.itemsize_bits(typeof(kappa).dtype) > 32 else 30.0
     is_far = kappa > far
@@ -46,7 +46,7 @@ def _lack(kappa: Any) -> Any:
     return where(is_far, series, (i0 - special.bessel_i1e(near)) / i0)
 
 
-def _slope(x: Any, kappa: Any) -> Any:
+def _slope(x: Array, kappa: Array) -> Array:
     """The derivative in kappa of the quantile at x, an angle from the mean.
 
     Minus the derivative of the distribution function over the density: the integral from 0 to x of
@@ -61,7 +61,7 @@ def _slope(x: Any, kappa: Any) -> Any:
 
 
 @custom_jvp
-def _moved(x: Any, kappa: Any) -> Any:
+def _moved(x: Array, kappa: Array) -> Any:
     """x, a function of kappa as a quantile is."""
     return x
 
@@ -69,7 +69,7 @@ def _moved(x: Any, kappa: Any) -> Any:
 _moved.defjvps(lambda t, y, x, kappa: t, lambda t, y, x, kappa: t * _slope(x, kappa))
 
 
-def _angles(key: Any, kappa: Any) -> Any:
+def _angles(key: Array, kappa: Array) -> Array:
     """Angles of density exp(kappa cos(x)), by rejection from a wrapped Cauchy law.
 
     The law of 2 atan(c tan(pi v / 2)), v uniform in (-1, 1), with y = kappa (s - cos(x)) in terms
@@ -80,7 +80,7 @@ def _angles(key: Any, kappa: Any) -> Any:
     least = 0.5 + 0.5 / (root + 2.0 * kappa)      # kappa (s - 1)
     c = sqrt(least / (least + 2.0 * kappa))
 
-    def draw(state: Any) -> Any:
+    def draw(state: PyTree) -> tuple[Array, Array, Array]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u = 1.0 - unit(u_key, aval.shape, aval.dtype)

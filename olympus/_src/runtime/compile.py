@@ -15,12 +15,14 @@ from weakref import WeakValueDictionary
 from ..base import config, errors, lib, util
 from ..base.lib import mlir
 from ..base.logs import LOGGER, timed
+from ..base.typing import Array
 from ..base.util import Memo
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
+from ..core.typing import Aval
 from ..devices.array import (
     array_from_numpy,
     layout_of,
@@ -38,7 +40,14 @@ from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physic
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import prod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, demanded_memory, entry_of
+from ..types.sharding import (
+    DeviceLike,
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    demanded_memory,
+    entry_of,
+)
 from .dumps import dump
 from .nans import debugging
 
@@ -229,7 +238,7 @@ class Executable:
                                     for i, s in zip(taken, ins, strict=True)],
                 list(map(_part, stored, self.out_shardings)))
 
-    def __call__(self, args: Sequence[Any]) -> list[Any]:
+    def __call__(self, args: Sequence[Any]) -> list[Array]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
         check_process(self.name)
         if self.common:
@@ -256,7 +265,7 @@ class Executable:
         except lib.XlaRuntimeError as error:
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[Any]) -> None:
+    def _check_given_once(self, kept: Sequence[object]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
         for i in self.exclusive:
@@ -318,7 +327,7 @@ class Executable:
                             [self.committed] * len(self.out_avals), self.kept)
 
 
-def _part(aval: Any, sharding: Any) -> tuple[Any, tuple[int, ...]]:
+def _part(aval: ShapedArray, sharding: Any) -> tuple[Any, tuple[int, ...]]:
     return aval.dtype, sharding.shard_shape(aval.shape)
 
 
@@ -362,7 +371,8 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
 
-def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -> Any:
+def _as_typed(aval: Aval, found: object, kind: str | None, meshes: Sequence[Mesh]
+              ) -> object | NamedSharding:
     """Where a result is: as its type says, where that says all, and over a mesh of its axis types.
     """
     if not (isinstance(aval, ShapedArray) and aval.sharded):
@@ -384,7 +394,7 @@ def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -
         *entries, unreduced=told.unreduced, reduced=told.reduced))
 
 
-def _named_as_told(told: Any, found: Any, auto: Sequence[Any]) -> Any:
+def _named_as_told(told: object, found: object, auto: Sequence[object]) -> object:
     """How an axis is cut: along the explicit axes of a mesh that its type names, and the Auto ones
     that XLA chose. What XLA chose does not show axes of one device.
     """
@@ -400,7 +410,7 @@ _COLLECTIVE = (r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-pe
                r"collective-broadcast|ragged-all-to-all)(-start)?\(")
 
 
-def _check_silent(name: str, xla: Any) -> None:
+def _check_silent(name: str, xla: object) -> None:
     """ValueError if the devices of a compiled program communicate."""
     found = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
     if found:
@@ -409,7 +419,7 @@ def _check_silent(name: str, xla: Any) -> None:
                          "required; reshard its operands, or compile it outside.")
 
 
-def _fits(x: Any, sharding: Any) -> bool:
+def _fits(x: Any, sharding: object) -> bool:
     """Whether an array's parts are where a sharding wants them."""
     return x._sharding is sharding or x._sharding == sharding or (
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
@@ -467,7 +477,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     for watch in before_compiling:
         watch(owner)
 
-    def compile_now() -> Any:
+    def compile_now() -> object:
         try:
             with timed(context.name, log="XLA compilation"):
                 return lib.compile(owner, module, devices,
@@ -592,9 +602,8 @@ def load_program(program: Lowering, placement: Placement,
     return _compiled(key, module, context, placement, options)
 
 
-def load_lowered(program: Lowering | None, module: Any, context: ModuleContext,
-                 placement: Placement, options: dict[str, Any] | None
-                 ) -> tuple[Loaded, Interface]:
+def load_lowered(program: Lowering | None, module: object, context: ModuleContext,
+                 placement: Placement, options: dict[str, Any] | None) -> tuple[Loaded, Interface]:
     """The executable of a module that was lowered before; calls of `program` find it, too."""
     key = None if program is None else _program_key(program, placement, options)
     return _compiled(key, module, context, placement, options)
@@ -611,7 +620,7 @@ def _program_key(program: Lowering, placement: Placement, options: dict[str, Any
         tuple(x) if isinstance(x, list) else x for x in around])
 
 
-def _compiled(key: Hashable, module: Any, context: ModuleContext, placement: Placement,
+def _compiled(key: Hashable, module: object, context: ModuleContext, placement: Placement,
               options: dict[str, Any] | None) -> tuple[Loaded, Interface]:
     interface = context.interface
     loaded = compile_module(module, context, interface.place(placement).devices, options)
@@ -630,7 +639,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 
-def relaid(x: Any, layout: str | None) -> Any:
+def relaid(x: Any, layout: str | None) -> object:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
     found = layout_of(x)
     if found == layout:
@@ -644,7 +653,8 @@ def relaid(x: Any, layout: str | None) -> Any:
 
 
 @util.memoize(256)
-def _copier(aval: Any, device: Any, layout: str | None, wanted: str | None) -> Executable:
+def _copier(aval: ShapedArray, device: DeviceLike, layout: str | None, wanted: str | None
+            ) -> Executable:
     """The program that copies an array of one device into another layout."""
     program = stage(lambda x: [x], [make_aval(aval.shape, aval.dtype,
                                               memory_space=aval.memory_space)])
@@ -664,6 +674,6 @@ def _of_process() -> dict[str, Any]:
     return found
 
 
-def _settings(options: dict[str, Any] | None) -> tuple[Any, ...]:
+def _settings(options: dict[str, Any] | None) -> tuple[tuple[str, str], ...]:
     options = {**_of_process(), **(options or {})}
     return tuple(sorted((k, repr(v)) for k, v in options.items()))

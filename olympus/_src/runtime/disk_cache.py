@@ -34,6 +34,7 @@ from typing import IO, Any, NamedTuple
 
 from ...version import __version__
 from ..base import config, lib, monitoring, source
+from ..base.config import Option
 from ..base.logs import LOGGER
 from ..base.util import module_name
 
@@ -307,7 +308,7 @@ def _digest(took: int, packed: bytes) -> bytes:
     return hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little")).digest()
 
 
-def stable_digest(*parts: Any) -> str:
+def stable_digest(*parts: object) -> str:
     """A digest of texts, bytes and numbers, the same in every process."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=20).hexdigest()
 
@@ -621,13 +622,13 @@ def explain(function: str, why: str) -> None:
                    "'%s' because %s", entry_name(function), why)
 
 
-def _instructions(xla: Any) -> list[str]:
+def _instructions(xla: object) -> list[str]:
     """The optimised instructions of an executable, without their sources."""
     text = lib.hlo_text(xla) or ""
     return [_METADATA.sub("", line) for line in text.splitlines() if " = " in line]
 
 
-def _level(option: Any) -> int:
+def _level(option: Option) -> int:
     return 30 if option.value else 10       # WARNING or DEBUG
 
 

@@ -21,15 +21,17 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
+from ..core.typing import Aval, Params
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
-from ..types.avals import make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, compile_program
@@ -56,7 +58,7 @@ _WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 
 _KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
-def scalar(aval: Any, number: Any) -> Any:
+def scalar(aval: ShapedArray, number: Any) -> Any:
     """The rank-0 array of a number at the dtype and weak type of `aval`; it may be an operand only.
 
     C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
@@ -76,7 +78,7 @@ def scalar(aval: Any, number: Any) -> Any:
     return found
 
 
-def placed(literal: Any) -> Any:
+def placed(literal: ArrayLike) -> Any:
     """A program's constant as an operand: its array. Anything else as it is."""
     if type(literal) is not Literal:
         return literal
@@ -89,7 +91,7 @@ def placed(literal: Any) -> Any:
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
 
 
-def result_array(x: Any) -> Any:
+def result_array(x: ArrayLike) -> Any:
     """A result as its user may have it: a program's constant as an array that nobody else has."""
     return array_from_numpy(x.value(), x.aval.weak_type) if type(x) is Literal else x
 
@@ -126,7 +128,7 @@ def argument_array(x: Any) -> Any:
     return array_from_numpy(np.asarray(x))
 
 
-def shard_fallback(x: Any, sharding: Any = None, *_: Any) -> Any:
+def shard_fallback(x: Any, sharding: Any = None, *_: object) -> object:
     """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
     """
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
@@ -151,7 +153,7 @@ def check_deleted(name: str, args: Any) -> None:
             raise deleted_error(f"{name}: operand {i}", x.aval) from None
 
 
-def deleted_error(what: str, aval: Any) -> errors.DonatedArgumentError:
+def deleted_error(what: str, aval: ShapedArray) -> errors.DonatedArgumentError:
     """What to raise for an operand whose value is gone."""
     return errors.DonatedArgumentError(
         f"{what}: Array has been deleted with shape={aval}. It was given up by delete() or as a "
@@ -159,7 +161,7 @@ def deleted_error(what: str, aval: Any) -> errors.DonatedArgumentError:
         "of the call that it was donated to, or do not donate it.")
 
 
-def run_program(executable: Executable, args: Sequence[Any], name: str,
+def run_program(executable: Executable, args: Sequence[ArrayLike], name: str,
                 closed: ClosedOlympuspr | None = None) -> list[Any]:
     """Results, as users have them, of an executable of flat device arrays.
 
@@ -174,7 +176,7 @@ def run_program(executable: Executable, args: Sequence[Any], name: str,
     return outs
 
 
-def _wrapped(arrays: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+def _wrapped(arrays: Sequence[ArrayLike], avals: Sequence[Aval]) -> list[Any]:
     """Arrays of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
     return [_wrap(x, a.dtype) if hasattr(a, "dtype") else x
             for x, a in zip(arrays, avals, strict=True)]
@@ -196,11 +198,11 @@ def in_groups(xs: Sequence[Any]) -> list[Any]:
 
 # The base trace ----------------------------------------------------------------------------------
 
-def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
+def _eager(prim: Primitive, params: Params) -> Any:
     """The C++ callable of an operation with given params."""
     several = prim.multiple_results
 
-    def program(*xs: Any) -> list[Any]:
+    def program(*xs: Array) -> list[Any]:
         out = prim.bind(*xs, **params)
         return list(out) if several else [out]
 
@@ -227,7 +229,7 @@ def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], seve
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
     """
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
@@ -237,7 +239,7 @@ def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], seve
             lib.forget_signatures(itself)
             raise
 
-    def first(*args: Any) -> tuple[Any, Any, bool]:
+    def first(*args: ArrayLike) -> tuple[Any, Any, bool]:
         if len(args) > MANY and by_groups is not None:
             return by_groups(args), None, False
         values = list(map(argument_array, args))
@@ -274,7 +276,7 @@ class EvalTrace(Trace):
     __slots__ = ()
     evaluates = True
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
         # As a rule all are arrays, and nothing is built.
         for a in args:
             if type(a) is not ArrayImpl:
@@ -329,8 +331,8 @@ class EvalTrace(Trace):
 
         return run
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> object:
         return fun(*args)
 
 

@@ -21,6 +21,7 @@ from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher
 from ..core.trace import Tracer, typeof
 from ..types import dtypes
+from ..types.avals import ShapedArray
 
 __all__ = ["ADVICE", "check_results", "debugging", "element"]
 
@@ -77,14 +78,14 @@ def _has(test: Test, x: Any) -> bool:
             and bool(test(lib.to_numpy(value)).any()))
 
 
-def _value(x: Any) -> Any:
+def _value(x: object) -> Any:
     """The array of an operand: of the parts that devices have of it, within `shard_map`."""
     while isinstance(x, Tracer):
         x = x.val
     return x.value() if type(x) is Literal else x
 
 
-def element(value: np.ndarray, aval: Any, index: tuple[int, ...]) -> Any:
+def element(value: np.ndarray, aval: ShapedArray, index: tuple[int, ...]) -> str:
     """The element of an operand that goes into the result's; its type where shapes differ."""
     with contextlib.suppress(IndexError, ValueError):
         return value[index].item()
@@ -179,7 +180,7 @@ class _Search:
         self.test = test
         self.around: list[_Around] = []
 
-    def culprit(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> _Culprit | None:
+    def culprit(self, closed: ClosedOlympuspr, args: Sequence[object]) -> _Culprit | None:
         """The first equation that makes what is looked for of operands that have none."""
         try:
             self.run(closed, *args)
@@ -187,7 +188,7 @@ class _Search:
             return found.culprit
         return None
 
-    def run(self, closed: ClosedOlympuspr, *xs: Any) -> list[Any]:
+    def run(self, closed: ClosedOlympuspr, *xs: object) -> list[Any]:
         if self.around:
             self.around[-1].begin(closed)
         return evaluate(closed.olympuspr, closed.consts, xs,
@@ -208,7 +209,7 @@ class _Search:
             raise _Found(self.told(closed, eqn, wrong[0], ins))
         return out
 
-    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Any, ins: Sequence[Any]
+    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Any, ins: Sequence[object]
              ) -> _Culprit:
         """What is said of the equation that makes `x`."""
         place = _Place.of(self.test, x, ins)

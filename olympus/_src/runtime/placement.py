@@ -18,7 +18,7 @@ __all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_o
 ArrayImpl = lib.ArrayImpl
 
 
-def sharding_of(x: Any) -> Any:
+def sharding_of(x: Any) -> object:
     """Where an argument must stay: its sharding, or None if it may go anywhere."""
     if type(x) is not ArrayImpl:
         x = stored(x)
@@ -27,7 +27,7 @@ def sharding_of(x: Any) -> Any:
     return x.sharding if type(x) is ShapeDtypeStruct else None
 
 
-def is_abstract(sharding: Any) -> bool:
+def is_abstract(sharding: object) -> bool:
     """Whether a sharding says where in a mesh an argument is, and not on which devices."""
     return type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)
 
@@ -38,7 +38,7 @@ def memory_of(x: Any) -> str | None:
     return demanded_memory(x.sharding if type(x) is ArrayImpl else sharding_of(x))
 
 
-def layouts_of(args: Sequence[Any]) -> tuple[str | None, ...]:
+def layouts_of(args: Sequence[object]) -> tuple[str | None, ...]:
     """How the arguments of a program lie in memory; empty where all lie by rows."""
     found = tuple(map(layout_of, args))
     return found if any(found) else ()
@@ -84,14 +84,14 @@ def _first_at(shardings: Sequence[Any], where: tuple[Any, ...], named: Any) -> s
     return f"argument {i} of the computation" if named is None else named(i)
 
 
-def _apart(shardings: Sequence[Any], named: Any, here: tuple[Any, ...], there: tuple[Any, ...]
+def _apart(shardings: Sequence[object], named: object, here: tuple[Any, ...], there: tuple[Any, ...]
            ) -> ValueError:
     """What to raise where arguments are on different devices."""
     return devices.incompatible(_first_at(shardings, here, named), here,
                                 _first_at(shardings, there, named), there)
 
 
-def _over(sharding: NamedSharding, where: tuple[Any, ...], others: Sequence[Any]) -> Any:
+def _over(sharding: NamedSharding, where: tuple[object, ...], others: Sequence[object]) -> object:
     """A sharding over a mesh of these devices; None for one over other devices."""
     if not is_abstract(sharding):
         return sharding if sharding.mesh.device_tuple == where else None
@@ -105,5 +105,5 @@ def _over(sharding: NamedSharding, where: tuple[Any, ...], others: Sequence[Any]
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))
 
 
-def _places(where: tuple[Any, ...]) -> str:
+def _places(where: tuple[object, ...]) -> str:
     return str(where[0]) if len(where) == 1 else str(where)

@@ -154,7 +154,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None,
                         "function is required.")
     label = name_of(func) if name is None else name
 
-    def annotated(*args: Any, **kwargs: Any) -> Any:
+    def annotated(*args: object, **kwargs: object) -> object:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
 
@@ -332,7 +332,7 @@ def _serve(path: Path) -> None:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, *args: object) -> None:
             LOGGER.debug("profiler: %s", args)
 
     with _server.HTTPServer(("127.0.0.1", _PERFETTO_PORT), Once) as server:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..numpy.fft import irfft, rfft
@@ -30,18 +30,18 @@ _NORMS = ("backward", "ortho", "forward")
 
 # Along the last axis, of real numbers, without a factor ------------------------------------------
 
-def _turns(count: int, size: int, shift: float, dtype: Any) -> Any:
+def _turns(count: int, size: int, shift: float, dtype: DTypeLike) -> np.ndarray:
     """exp(-πi (k + shift) / size) for k < count, in the complex dtype of `dtype`."""
     values = np.exp(-1j * np.pi * (np.arange(count) + shift) / size)
     return values.astype(dtypes.to_complex_dtype(dtype))
 
 
-def _cosine1(x: Any, n: int) -> Any:
+def _cosine1(x: Array, n: int) -> Array:
     """The series continued evenly about its first and its last element."""
     return rfft(concatenate([x, flip(x[..., 1:-1], -1)], -1)).real
 
 
-def _cosine2(x: Any, n: int) -> Any:
+def _cosine2(x: Array, n: int) -> Array:
     """Makhoul, "A fast cosine transform in one and two dimensions", 1980: the even elements in
     order, then the odd ones in reverse, are transformed without being continued."""
     z = rfft(concatenate([x[..., ::2], flip(x[..., 1::2], -1)], -1))
@@ -49,7 +49,7 @@ def _cosine2(x: Any, n: int) -> Any:
     return concatenate([z.real, -flip(z.imag[..., 1:(n + 1) // 2], -1)], -1)
 
 
-def _cosine3(x: Any, n: int) -> Any:
+def _cosine3(x: Array, n: int) -> Array:
     """The steps of `_cosine2` backwards."""
     last = flip(x[..., n // 2 + n % 2:], -1)
     sines = concatenate([x[..., :1] * 0, last], -1)
@@ -61,7 +61,7 @@ def _cosine3(x: Any, n: int) -> Any:
         flip(v[..., (n + 1) // 2:], -1))
 
 
-def _cosine4(x: Any, n: int) -> Any:
+def _cosine4(x: Array, n: int) -> Array:
     """By products of cosines: type 2 of a turned series gives sums of neighbouring results."""
     turned = x * _turns(n, 2 * n, 0, x.dtype)
     # Two real series of twice the length are one complex transform.
@@ -72,11 +72,11 @@ def _cosine4(x: Any, n: int) -> Any:
 _COSINES = {1: _cosine1, 2: _cosine2, 3: _cosine3, 4: _cosine4}
 
 
-def _signs(n: int, dtype: Any) -> Any:
+def _signs(n: int, dtype: DTypeLike) -> np.ndarray:
     return ((-1.0) ** np.arange(n)).astype(dtype)
 
 
-def _sine(kind: int, x: Any, n: int) -> Any:
+def _sine(kind: int, x: Array, n: int) -> Array:
     """By cosine transforms of the series in reverse, or with every other sign changed."""
     if kind == 1:
         zero = x[..., :1] * 0
@@ -89,8 +89,8 @@ def _sine(kind: int, x: Any, n: int) -> Any:
 
 # The one path of all -----------------------------------------------------------------------------
 
-def _transform(name: str, x: Any, kind: Any, s: Any, axes: Any, norm: Any, orthogonalize: Any,
-               cosine: bool, inverse: bool) -> Any:
+def _transform(name: str, x: ArrayLike, kind: int, s: Any, axes: Any, norm: object,
+               orthogonalize: object, cosine: bool, inverse: bool) -> Array:
     """Check the arguments, and transform along one axis after the other."""
     if kind not in (1, 2, 3, 4):
         raise ValueError(f"{name}: type {kind!r} given; 1, 2, 3 or 4 is required.")
@@ -144,7 +144,8 @@ def _run(x: Any, *, kind: int, sizes: tuple[int, ...], axes: tuple[int, ...], no
     return x
 
 
-def _along(x: Any, kind: int, n: int, norm: str, ortho: bool, cosine: bool, inverse: bool) -> Any:
+def _along(x: Array, kind: int, n: int, norm: str, ortho: bool, cosine: bool, inverse: bool
+           ) -> Array:
     """The scaled transform along the last axis."""
     ends = np.ones(n)
     if kind == 1 and cosine:
@@ -187,7 +188,7 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
                       orthogonalize, True, False)
 
 
-def _one(name: str, axis: Any) -> tuple[int]:
+def _one(name: str, axis: int) -> tuple[int]:
     return (static_int(axis, name, "axis"),)
 
 
@@ -323,7 +324,7 @@ def _smooth(n: int, primes: tuple[int, ...]) -> bool:
     return n == 1
 
 
-def _nearest(name: str, target: Any, real: bool, step: int) -> int:
+def _nearest(name: str, target: int, real: bool, step: int) -> int:
     n = static_int(target, name, "target")
     if n < 1:
         raise ValueError(f"{name}: target {n} given; a positive int is required.")

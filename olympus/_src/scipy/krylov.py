@@ -6,14 +6,14 @@ the equation (`custom_linear_solve`), not of the iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays.flatten_util import ravel_pytree
 from ..autodiff.derivatives import linear_transpose
-from ..base.typing import ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import name_of, real_number
 from ..core.trace import Tracer, typeof
 from ..custom.solves import custom_linear_solve
@@ -39,18 +39,18 @@ Operator = Callable[[Any], Any]
 
 # What the three share ----------------------------------------------------------------------------
 
-def _dot(x: Any, y: Any) -> Any:
+def _dot(x: Array, y: Array) -> Array:
     """The sum of conj(x) y."""
     x = x.conj() if typeof(x).dtype.kind == "c" else x
     return dot_general(x, y, (((0,), (0,)), ((), ())), "highest")
 
 
-def _size2(x: Any) -> Any:
+def _size2(x: Array) -> Array:
     """The squared norm, real."""
     return _dot(x, x).real
 
 
-def _function(given: Any) -> Operator | None:
+def _function(given: object) -> Operator | None:
     """The function that an operator is, or that multiplies by it with `@`; None if it is no such
     object but a matrix.
     """
@@ -63,11 +63,11 @@ def _function(given: Any) -> Operator | None:
     return None
 
 
-def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
+def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
     """A matrix, or a function of a pytree like b, as a function of its vector."""
     vector, unravel = ravel_pytree(b)
     if (product := _function(given)) is not None:
-        def call(x: Any) -> Any:
+        def call(x: Array) -> Any:
             out = product(unravel(x))
             if tree_structure(out) != tree_structure(b):
                 raise ValueError(f"{name}: {what} {name_of(given)} returned "
@@ -91,11 +91,11 @@ def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
     return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
 
 
-def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
+def _vectors(name: str, A: object, b: ArrayLike, x0: Any) -> tuple[Any, Any]:
     """b and x0 as pytrees of floating dtypes, those of a matrix A included."""
     matrix = [A] if _function(A) is None else []
 
-    def leaf(x: Any) -> Any:
+    def leaf(x: ArrayLike) -> Array:
         return inexact(to_array(promote_dtypes(name, *array_args(name, x, *matrix))[0]))
 
     b = tree_map(leaf, b)
@@ -106,7 +106,7 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
         raise ValueError(f"{name}: x0 and b must have matching tree structure: "
                          f"{tree_structure(x0)} and {tree_structure(b)} given.")
 
-    def start(x: Any, like: Any) -> Any:
+    def start(x: ArrayLike, like: Array) -> Array:
         x = to_array(array_args(name, x)[0])
         if typeof(x).shape != typeof(like).shape:
             raise ValueError(f"{name}: arrays in x0 and b must have matching shapes: {typeof(x)} "
@@ -116,7 +116,7 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
     return b, tree_map(start, x0, b)
 
 
-def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., Any]) -> Any:
+def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., Any]) -> float:
     """A number that says when to stop, also a traced one: the solution is no function of it."""
     if not isinstance(given, Tracer):
         return static(given, name, what)
@@ -127,12 +127,12 @@ def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., A
     return stop_gradient(given)
 
 
-def _number(given: Any, name: str, what: str) -> float:
+def _number(given: float, name: str, what: str) -> float:
     return real_number(given, f"{name}: {what}")
 
 
-def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol: Any, atol: Any,
-            maxiter: Any, M: Any) -> tuple[Any, Any]:
+def _solved(name: str, iterate: Callable[..., Any], A: object, b: ArrayLike, x0: Any, tol: float,
+            atol: float, maxiter: object, M: object) -> tuple[Array, Array]:
     """Run `iterate(product, inverse, b, x0, least residual, maxiter)` as a differentiable solve."""
     b, x0 = _vectors(name, A, b, x0)
     vector, unravel = ravel_pytree(b)
@@ -144,13 +144,13 @@ def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol
     tol, atol = [_limit(x, name, what, "iuf", _number)
                  for x, what in ((tol, "tol"), (atol, "atol"))]
 
-    def solver(start: Any, inverse: Operator) -> Callable[..., Any]:
-        def solve(product: Operator, b: Any) -> Any:
+    def solver(start: Array, inverse: Operator) -> Callable[..., Any]:
+        def solve(product: Operator, b: Array) -> Any:
             least = maximum(tol * sqrt(_size2(b)), atol)
             return iterate(product, inverse, b, start, least, limit)
         return solve
 
-    def transposed(x: Any) -> Any:
+    def transposed(x: Array) -> Array:
         return linear_transpose(inverse, vector)(x)[0]
 
     x, info = custom_linear_solve(product, vector, solver(start, inverse), has_aux=True,
@@ -158,7 +158,7 @@ def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol
     return unravel(x), info
 
 
-def _info(residual: Any, least: Any, steps: Any) -> Any:
+def _info(residual: Array, least: ArrayLike, steps: Array) -> Array:
     """0 where the residual is small enough, else the number of steps; as SciPy reports."""
     return where(residual <= least, 0, maximum(steps, 1)).astype(np.int32)
 
@@ -197,15 +197,15 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
     return _solved("cg", _conjugate_gradients, A, b, x0, tol, atol, maxiter, M)
 
 
-def _conjugate_gradients(product: Operator, inverse: Operator, b: Any, x: Any, least: Any,
-                         limit: int) -> Any:
+def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Array, least: Array,
+                         limit: int) -> tuple[Array, Array]:
     r = b - product(x)
     z = inverse(r)
 
-    def going(state: Any) -> Any:
+    def going(state: Sequence[Array]) -> Array:
         return (_size2(state[1]) > least ** 2) & (state[4] < limit)
 
-    def step(state: Any) -> Any:
+    def step(state: Sequence[Array]) -> tuple[Array, ...]:
         x, r, p, weight, k = state
         image = product(p)
         along = astype(weight / _dot(p, image).real, p.dtype)
@@ -249,15 +249,16 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M)
 
 
-def _bicgstab(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int) -> Any:
+def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: Any, limit: int
+              ) -> tuple[Array, Array]:
     first = b - product(x)
     one = _dot(first, first) * 0 + 1
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         *_, r, k, sound = state
         return (_size2(r) > least ** 2) & (k < limit) & sound
 
-    def step(state: Any) -> Any:
+    def step(state: PyTree) -> Any:
         x, p, v, rho, alpha, omega, r, k, _ = state
         new = _dot(first, r)
         p = r + new / rho * alpha / omega * (p - omega * v)
@@ -320,8 +321,8 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     if size < 1:
         raise ValueError(f"gmres: restart {size} given; a positive int is required.")
 
-    def iterate(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int
-                ) -> Any:
+    def iterate(product: Operator, inverse: Operator, b: Array, x: Array, least: object, limit: int
+                ) -> tuple[Array, Array]:
         return _gmres(product, inverse, b, x, least, limit,
                       min(size, static_int(typeof(b).shape[0], "gmres", "size")),
                       solve_method == "batched")
@@ -329,19 +330,19 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     return _solved("gmres", iterate, A, b, x0, tol, atol, maxiter, M)
 
 
-def _gmres(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int, size: int,
-           whole: bool) -> Any:
+def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Any, limit: int,
+           size: int, whole: bool) -> tuple[Array, Array]:
     norm = sqrt(_size2(b))
     least = sqrt(_size2(inverse(b))) * minimum(1, least / where(norm > 0, norm, 1))
 
-    def residual(x: Any) -> tuple[Any, Any]:
+    def residual(x: Array) -> tuple[Any, Any]:
         r = inverse(b - product(x))
         return r, sqrt(_size2(r))
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         return (state[2] > least) & (state[3] < limit)
 
-    def cycle(state: Any) -> Any:
+    def cycle(state: PyTree) -> Any:
         x, r, beta, k = state
         x = x + _correction(lambda v: inverse(product(v)), r, beta, least, size, whole)
         return x, *residual(x), k + 1
@@ -350,7 +351,8 @@ def _gmres(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, lim
     return x, _info(beta, least, k)
 
 
-def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, whole: bool) -> Any:
+def _correction(product: Operator, r: Array, beta: Array, least: Any, size: int, whole: bool
+                ) -> Array:
     """What of the Krylov space of r, of at most `size` dimensions, makes the residual least.
 
     Arnoldi's vectors are rows of v. Their Hessenberg matrix is made triangular by Givens rotations
@@ -363,13 +365,13 @@ def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, who
     side = zeros((size + 1,), r.dtype).at[0].set(astype(beta, r.dtype))
     turns = zeros((size, 2), r.dtype)
 
-    def rotated(column: Any, i: Any, turn: Any) -> Any:
+    def rotated(column: Any, i: Any, turn: Any) -> Array:
         a, b = column[i], column[i + 1]
         cos, sin = turn[0], turn[1]
         column = column.at[i].set(cos.conj() * a + sin.conj() * b)
         return column.at[i + 1].set(cos * b - sin * a)
 
-    def step(state: Any) -> Any:
+    def step(state: PyTree) -> Any:
         v, upper, side, turns, k = state
         w = product(v[k])
         length = sqrt(_size2(w))
@@ -391,7 +393,7 @@ def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, who
         return (v, upper.at[k].set(rotated(column, k, turn)), rotated(side, k, turn),
                 turns.at[k].set(turn), k + 1)
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         *_, side, _, k = state
         return (k < size) & (whole | (absolute(side[k]) > least))
 

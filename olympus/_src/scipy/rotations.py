@@ -42,7 +42,7 @@ def _vectors(name: str, x: Any, size: int) -> Any:
 
 
 @fused
-def _times(p: Any, q: Any) -> Any:
+def _times(p: Array, q: Array) -> Array:
     """Hamilton's product of quaternions (x, y, z, w)."""
     px, py, pz, pw = (p[..., i] for i in range(4))
     qx, qy, qz, qw = (q[..., i] for i in range(4))
@@ -53,7 +53,7 @@ def _times(p: Any, q: Any) -> Any:
 
 
 @fused
-def _normalized(q: Any) -> Any:
+def _normalized(q: Array) -> Array:
     return q / sqrt((q * q).sum(-1, keepdims=True))
 
 
@@ -71,7 +71,7 @@ def _of_angles(angles: Any, *, axes: tuple[int, ...], intrinsic: bool, degrees: 
 
 
 @fused
-def _of_matrix(m: Any) -> Any:
+def _of_matrix(m: Array) -> Array:
     """Quaternions of matrices: of the four ways, the one through the largest component."""
     x, y, z = (m[..., i, i] for i in range(3))
     w = x + y + z
@@ -88,7 +88,7 @@ def _of_matrix(m: Any) -> Any:
 
 
 @fused
-def _of_rotvec(v: Any) -> Any:
+def _of_rotvec(v: Array) -> Array:
     size = (v * v).sum(-1, keepdims=True)
     small = size < 1e-4
     angle = sqrt(where(small, 1, size))
@@ -98,7 +98,7 @@ def _of_rotvec(v: Any) -> Any:
 
 
 @fused(static=("axes", "intrinsic"))
-def _angles(quat: Any, *, axes: tuple[int, ...], intrinsic: bool) -> Any:
+def _angles(quat: Array, *, axes: tuple[int, ...], intrinsic: bool) -> Array:
     """Angles about three axes whose turns make a rotation."""
     i, j, k = reversed(axes) if intrinsic else axes
     symmetric = i == k
@@ -126,7 +126,7 @@ def _angles(quat: Any, *, axes: tuple[int, ...], intrinsic: bool) -> Any:
 
 
 @fused
-def _matrix(quat: Any) -> Any:
+def _matrix(quat: Array) -> Array:
     x, y, z, w = (quat[..., n] for n in range(4))
     return stack([
         stack([x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
@@ -136,7 +136,7 @@ def _matrix(quat: Any) -> Any:
 
 
 @fused
-def _rotvec(q: Any) -> Any:
+def _rotvec(q: Array) -> Array:
     v, w = q[..., :3], q[..., 3:]
     size = (v * v).sum(-1, keepdims=True)
     small = size < 1e-4
@@ -147,14 +147,14 @@ def _rotvec(q: Any) -> Any:
 
 
 @fused(static=("inverse",))
-def _applied(m: Any, v: Any, *, inverse: bool) -> Any:
+def _applied(m: Array, v: Array, *, inverse: bool) -> Array:
     """Products of matrices, or their transposes, and vectors."""
     v = v if v.ndim > 1 or m.ndim == 2 else v[None]
     return (m * (v[..., :, None] if inverse else v[..., None, :])).sum(-2 if inverse else -1)
 
 
 @fused
-def _canonical(q: Any) -> Any:
+def _canonical(q: Array) -> Array:
     """With w, or if that is zero the first of x, y, z that is not, positive."""
     x, y, z, w = (q[..., n:n + 1] for n in range(4))
     negative = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
@@ -162,7 +162,7 @@ def _canonical(q: Any) -> Any:
 
 
 @fused
-def _magnitude(q: Any) -> Any:
+def _magnitude(q: Array) -> Array:
     size = (q[..., :3] ** 2).sum(-1)
     zero = size == 0
     return 2 * arctan2(where(zero, 0, sqrt(where(zero, 1, size))), absolute(q[..., 3]))

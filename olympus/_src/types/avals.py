@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..base.typing import DTypeLike
 from ..base.util import memoize
 from . import dtypes
 from .layout import AUTO, Format
@@ -253,12 +254,12 @@ def _respecified(sharding: NamedSharding, change: Callable[[Any], Any]) -> Named
     return sharding.update(spec=spec.update(partitions=change(spec.partitions)))
 
 
-def _cut(entry: Any) -> str:
+def _cut(entry: object) -> str:
     names = axes_of(entry)
     return f"@{_listed(names)}" if names else ""
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return str(names[0]) if len(names) == 1 else f"({','.join(map(str, names))})"
 
 
@@ -269,8 +270,8 @@ _recent: deque[ShapedArray] = deque(maxlen=1024)
 
 
 def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
-              sharding: Any = None, vma: frozenset[str] = _EMPTY,
-              memory_space: Any = None) -> ShapedArray:
+              sharding: object = None, vma: frozenset[str] = _EMPTY,
+              memory_space: Space | None = None) -> ShapedArray:
     """The interned aval of fields that are canonical already (the constructor canonicalises)."""
     if sharding is not None:
         sharding = sharding_in_types(sharding, len(shape))
@@ -336,7 +337,7 @@ class TokenType(dtypes.ExtendedDType):
     type, name, itemsize = dtypes.extended, "token", 0
     physical_shape, physical_dtype = (0,), dtypes.as_dtype(bool)
 
-    def wrap(self, array: Any) -> Token:
+    def wrap(self, array: object) -> Token:
         """What the device holds as a token."""
         return Token(array)
 
@@ -359,7 +360,7 @@ class AbstractToken(AbstractValue):
 
     strong = update
 
-    def to_tangent_aval(self) -> Any:
+    def to_tangent_aval(self) -> ShapedArray:
         return make_aval((), dtypes.float0)
 
     def str_short(self, short_dtypes: bool = False) -> str:
@@ -398,7 +399,7 @@ class Token:
         return self
 
 
-def check_truth(aval: Any) -> None:
+def check_truth(aval: ShapedArray) -> None:
     """ValueError for an array that is neither true nor false."""
     if aval.size == 0:
         raise ValueError(f"bool(): {aval} given. The truth value of an empty array is ambiguous; "
@@ -408,14 +409,14 @@ def check_truth(aval: Any) -> None:
                          "element is ambiguous.\n  Use a.any() or a.all().")
 
 
-def check_scalar(what: str, aval: Any) -> None:
+def check_scalar(what: str, aval: ShapedArray) -> None:
     """TypeError for an array that has axes."""
     if aval.shape:
         raise TypeError(f"{what}(): {aval} given. Only scalar arrays can be converted to Python "
                         "scalars;\n  use x.item() or x[0].")
 
 
-def check_index(aval: Any) -> None:
+def check_index(aval: ShapedArray) -> None:
     """TypeError for what is no scalar of integers."""
     if aval.shape or not dtypes.is_integer(aval.dtype):
         raise TypeError(f"__index__(): {aval} given. Only integer scalar arrays can be converted "
@@ -513,7 +514,7 @@ class ShapeDtypeStruct:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(f"an operation: {self} given. A ShapeDtypeStruct does not have a value; an "
                         "array is required; pass one, or trace with this as an argument.")
 

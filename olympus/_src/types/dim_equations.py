@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import InconclusiveDimensionOperation
+from ..base.typing import DimSize
 from .shape import maximum, minimum
 from .symbolic import Dimension, Factor, Term, dimension, evaluate, is_symbolic_dim, symbols
 
@@ -20,7 +21,7 @@ _DOCS = "Please see docs/shape_polymorphism.md, 'Which sizes an argument may hav
 _MOST_INPUTS = 32       # that XLA's check of assertions has numbers for
 
 
-def evaluated(d: Any, values: Mapping[str, Any]) -> Any:
+def evaluated(d: Any, values: Mapping[str, Any]) -> int:
     """A dimension where its variables are ints or dimensions; KeyError for a variable without."""
     return evaluate(d, values, _EXTREMES)
 
@@ -122,7 +123,7 @@ def solve(shapes: Sequence[Sequence[Any]], name_of: Callable[[int], str]) -> Sol
     return found
 
 
-def _spelled(shape: Sequence[Any]) -> str:
+def _spelled(shape: Sequence[object]) -> str:
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
@@ -133,7 +134,7 @@ class _Solver:
         self.found, self.specs = found, specs
         self.obtained: list[Any] = [" Obtained dimension variables: "]
 
-    def require(self, equal: bool, left: Any, right: Any, *pieces: Any) -> None:
+    def require(self, equal: bool, left: Any, right: DimSize, *pieces: object) -> None:
         self.found.conditions.append(Condition(
             equal, left, right, (*pieces, self.specs, *self.obtained, f". {_DOCS}")))
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base import config, source
 from ..base.errors import TypePromotionError
-from ..base.typing import ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 
 __all__ = [
     "ExtendedDType", "Limit", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast",
@@ -198,7 +198,7 @@ def canonical_dtype(dtype: Any) -> Any:
     return found
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """The dtype that arrays asked for with `dtype` have: 64-bit ones are narrowed while x64 is off.
 
     Args:
@@ -279,7 +279,7 @@ def scalar_type_of(x: Any) -> type:
 
 # --- names and predicates ---------------------------------------------------------------------
 
-def short_name(dtype: Any) -> str:
+def short_name(dtype: DTypeLike) -> str:
     """The dtype as programs print it: `f32`, `i32`, `bool`, `bf16`, `f8_e4m3fn`, `key<fry>`."""
     return _SHORT.get(dtype) or str(getattr(dtype, "name", dtype))
 
@@ -305,7 +305,7 @@ def scalar_kind(dtype: Any) -> str:
     return kind
 
 
-def is_bool(dtype: Any) -> bool:
+def is_bool(dtype: DTypeLike) -> bool:
     """Whether the dtype is bool."""
     return scalar_kind(dtype) == "b"
 
@@ -315,7 +315,7 @@ def is_integer(dtype: Any) -> bool:
     return scalar_kind(dtype) in ("i", "u")
 
 
-def is_floating(dtype: Any) -> bool:
+def is_floating(dtype: DTypeLike) -> bool:
     """Whether the dtype is a real floating type, ml_dtypes' included."""
     return scalar_kind(dtype) == "f"
 
@@ -345,7 +345,7 @@ def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
 
 
-def is_float0(dtype: Any) -> bool:
+def is_float0(dtype: DTypeLike) -> bool:
     """Whether the dtype is that of derivatives of integers and booleans."""
     return dtype == float0
 
@@ -438,7 +438,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
     return any(_is_of_kind(found, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
 
 
-def _is_of_kind(dtype: Any, kind: Any) -> bool:
+def _is_of_kind(dtype: DTypeLike, kind: object) -> bool:
     if isinstance(kind, str):
         if kind in _KINDS:
             return dtype in _KIND and scalar_kind(dtype) in _KINDS[kind]
@@ -504,7 +504,7 @@ def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 @functools.lru_cache(64)
-def integer_range(dtype: Any) -> tuple[int, int]:
+def integer_range(dtype: DType) -> tuple[int, int]:
     """The smallest and the largest integer of a dtype; `iinfo` computes them in each call."""
     limits = iinfo(dtype)
     return int(limits.min), int(limits.max)
@@ -529,7 +529,7 @@ class Limit(float):
         made.dtype = dtype
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Limit], tuple[float, DType]]:
         return Limit, (float(self), self.dtype)
 
     def astype(self, dtype: DTypeLike) -> Any:
@@ -537,7 +537,7 @@ class Limit(float):
         return np.asarray(float(self)).astype(as_dtype(dtype))[()]
 
 
-def to_inexact_dtype(dtype: Any) -> np.dtype:
+def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
     """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
     found = canonical_dtype(dtype)
     if is_inexact(found):
@@ -564,7 +564,7 @@ _REAL: Final[dict[Any, Any]] = {
     _DTYPE["complex128"]: _DTYPE["float64"]}
 
 
-def tangent_dtype(dtype: Any) -> Any:
+def tangent_dtype(dtype: DType) -> DType:
     """The dtype of derivatives: the dtype itself if inexact, otherwise float0."""
     return dtype if scalar_kind(dtype) in ("f", "c") else float0
 
@@ -695,7 +695,7 @@ def _promotion_message(pairs: tuple[tuple[Any, bool], ...], mode: str) -> str:
     return f"dtype promotion: {names} given; {need}; {remedy}."
 
 
-def _typed(x: Any) -> tuple[Any, bool]:
+def _typed(x: object) -> tuple[Any, bool]:
     """(dtype, weak type) of an array, tracer, aval, scalar, dtype or name of one."""
     python = _PYTHON.get(type(x))
     if python is not None:
@@ -766,7 +766,7 @@ class ScalarType(type):
     def __init__(self, name: str) -> None:
         super().__init__(name, (), {})
 
-    def __call__(self, x: Any = 0) -> Any:
+    def __call__(self, x: Any = 0) -> Array:
         if ScalarType.construct is None:
             raise TypeError(f"{self.__name__}: called; array constructors need olympus.numpy; "
                             "import it first.")

@@ -144,7 +144,7 @@ class _Axes:
     axis_names: tuple[Any, ...]
     axis_types: tuple[AxisType, ...]
 
-    def _set_axes(self, ndim: int, axis_names: Any, axis_types: Any) -> None:
+    def _set_axes(self, ndim: int, axis_names: Sequence[str] | str, axis_types: object) -> None:
         what = type(self).__name__
         names = (axis_names,) if isinstance(axis_names, str) else sequence(
             axis_names, what, "axis_names")
@@ -186,16 +186,16 @@ class _Axes:
         """Whether the mesh has no axes."""
         return not self.axis_names
 
-    def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
+    def _axes_of_type(self, kind: AxisType) -> tuple[str, ...]:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
     @functools.cached_property
-    def auto_axes(self) -> tuple[Any, ...]:
+    def auto_axes(self) -> tuple[str, ...]:
         """The axes that are left to XLA."""
         return self._axes_of_type(AxisType.Auto)
 
     @functools.cached_property
-    def explicit_axes(self) -> tuple[Any, ...]:
+    def explicit_axes(self) -> tuple[str, ...]:
         """The axes along which types say how values are spread."""
         return self._axes_of_type(AxisType.Explicit)
 
@@ -231,7 +231,7 @@ class _Axes:
     def __hash__(self) -> int:
         return self._hash
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         return self     # it never changes, and devices are not to be copied
 
     @property
@@ -421,7 +421,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         restore_mesh(self._previous.pop())
 
 
-def mesh_of(mesh: AbstractMesh | Mesh, devices: Sequence[Any]) -> Mesh:
+def mesh_of(mesh: AbstractMesh | Mesh, devices: Sequence[object]) -> Mesh:
     """A mesh with the axes of another, of these devices."""
     found = np.empty(len(devices), object)
     found[:] = devices

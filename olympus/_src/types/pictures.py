@@ -35,7 +35,7 @@ def _label(devices: Sequence[Any]) -> str:
     return f"{devices[0].platform.upper()} {','.join(map(str, sorted(d.id for d in devices)))}"
 
 
-def sharding_html(title: str, shape: Shape, sharding: Any) -> str:
+def sharding_html(title: str, shape: Shape, sharding: object) -> str:
     """The parts of an array of a shape, each with the devices that hold it."""
     down = f"axes 0 to {len(shape) - 2}" if len(shape) > 2 else "axis 0"
     note = "" if len(shape) < 2 else f"{down} ↓, axis {len(shape) - 1} →"

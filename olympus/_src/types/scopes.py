@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..base import source
 from ..base.errors import InconclusiveDimensionOperation
+from ..base.typing import DimSize
 from .shape_specs import parse
 from .symbolic import (
     ONE,
@@ -157,7 +158,7 @@ class Facts:
             else:
                 yield from self._implied_by_division(t, x, y, scope)
 
-    def _implied_by_mod(self, t: Any, y: Any) -> Iterable[Any]:
+    def _implied_by_mod(self, t: Any, y: DimSize) -> Iterable[Any]:
         low, high = self.range(y)
         if low > 0:
             yield t
@@ -168,7 +169,8 @@ class Facts:
             yield t - y - 1
             yield from _within(t, (low + 1, 0))
 
-    def _implied_by_division(self, t: Any, x: Any, y: Any, scope: SymbolicScope) -> Iterable[Any]:
+    def _implied_by_division(self, t: Any, x: DimSize, y: DimSize, scope: SymbolicScope
+                             ) -> Iterable[Any]:
         low, high = self.range(y)
         if low <= 0 <= high:
             raise InconclusiveDimensionOperation(
@@ -395,7 +397,7 @@ class SymbolicScope:
             self.facts.assume(tuple([(t, k * n) for t, n in value.terms]), constraint.text)
         self.constraints.append(constraint)
 
-    def _equate(self, text: str, left: Any, right: Any) -> None:
+    def _equate(self, text: str, left: DimSize, right: DimSize) -> None:
         value = left - right
         if not isinstance(value, Dimension):
             self._note(Constraint(text, True, value))
@@ -453,7 +455,7 @@ class SymbolicScope:
             return (low >= 0) == (sign in (">=", "<="))
         raise InconclusiveDimensionOperation(self._undecided(x, sign, y, larger, smaller))
 
-    def _undecided(self, x: Any, sign: str, y: Any, larger: Any, smaller: Any) -> str:
+    def _undecided(self, x: DimSize, sign: str, y: Any, larger: Any, smaller: Any) -> str:
         used = f"\nUsing symbolic scope {self}" if self.constraints else ""
         return (
             f"Symbolic dimension comparison '{x}' {sign} '{y}' is inconclusive.{used}\n"

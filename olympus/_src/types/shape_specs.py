@@ -136,14 +136,14 @@ class _Parser:
                 return total
             sign = self.advance()
 
-    def term(self) -> Any:
+    def term(self) -> int:
         product = self.power()
         while self.token == "*":
             self.advance()
             product = self.checked(product * self.power())
         return product
 
-    def checked(self, d: Any) -> Any:
+    def checked(self, d: Any) -> int:
         """The dimension itself, unless it is a number that no size can be."""
         if type(d) is int and d not in _SIZES:
             raise self.error("a number of more than 64 bits")

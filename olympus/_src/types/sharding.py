@@ -165,7 +165,7 @@ class PartitionSpec:
         return f"P({', '.join(fields)})"
 
 
-def entry_of(p: Any) -> Any:
+def entry_of(p: object) -> Any:
     """An entry in its one form: no name is None, one name is itself."""
     if isinstance(p, (tuple, list)):
         return tuple(p) if len(p) > 1 else p[0] if p else None
@@ -176,7 +176,7 @@ ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 DeviceLike: TypeAlias = Device | Sharding | None
 
 
-def axes_of(entry: Any) -> tuple[Any, ...]:
+def axes_of(entry: object) -> tuple[Any, ...]:
     """The mesh axes of an entry of a specification, the outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
@@ -234,7 +234,7 @@ class NamedSharding(lib.GSPMDSharding):
             check_memory_kind("NamedSharding", mesh.devices.flat[0], memory_kind)
             super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
 
-    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+    def _to_xla_hlo_sharding(self, ndim: int) -> object:
         """XLA's form of the sharding for arrays of `ndim` axes."""
         found = self._tilings.get(ndim)
         if found is None:
@@ -322,7 +322,7 @@ class NamedSharding(lib.GSPMDSharding):
 
 
 @memoize(4096)
-def _one_key(*key: Any) -> tuple[Any, ...]:
+def _one_key(*key: object) -> tuple[Any, ...]:
     """One object for the equal ones: asking whether they are takes no look into them."""
     return key
 
@@ -343,12 +343,12 @@ def demanded_memory(sharding: Any) -> str | None:
     return sharding._memory_kind
 
 
-def space_of(sharding: Any) -> Space:
+def space_of(sharding: object) -> Space:
     """The memory space, as types say it, of an array with a sharding."""
     return Space.Host if demanded_memory(sharding) == Space.Host.value else Space.Device
 
 
-def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
+def sharding_in_types(sharding: object, ndim: int) -> NamedSharding | None:
     """What a type of `ndim` axes says of a sharding: nothing (None) of one that has no mesh.
 
     The mesh is abstract, and its explicit axes only are named: a type never names a device, and
@@ -394,7 +394,7 @@ def of_mesh(sharding: NamedSharding, mesh: Any) -> NamedSharding:
     return NamedSharding(mesh.of_types(sharding.mesh.axis_types), spec)
 
 
-def told_axes(mesh: Mesh | AbstractMesh, larger: bool | None = None) -> tuple[Any, ...]:
+def told_axes(mesh: Mesh | AbstractMesh, larger: bool | None = None) -> tuple[str, ...]:
     """The axes of a mesh that types name: the explicit ones, or only those of several devices.
 
     `larger`: whether those of several only; None: as the option says.
@@ -414,7 +414,7 @@ def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int, larger: bool) 
         reduced=spec.reduced.intersection(summed)))
 
 
-def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+def make_single_device_sharding(device: DeviceLike, *, memory_kind: str | None = None) -> Any:
     """The sharding of an array on one device.
 
     Args:
@@ -466,7 +466,7 @@ def _cut(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
 
 
 @memoize(1024)
-def replica_ids(sharding: Any, shape: tuple[int, ...]) -> dict[Any, int]:
+def replica_ids(sharding: object, shape: tuple[int, ...]) -> dict[Any, int]:
     """How many devices before each device hold the same part of an array of a shape."""
     seen: Counter[Any] = Counter()
     found = {}
@@ -494,12 +494,12 @@ def _own_indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slic
     return {d: index for d, index in found.items() if d in own}
 
 
-def unreduced(sharding: Any) -> frozenset[Any]:
+def unreduced(sharding: object) -> frozenset[Any]:
     """The axes of a mesh along which devices hold terms of a sum."""
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
 
-def check_reduced(what: str, sharding: Any) -> None:
+def check_reduced(what: str, sharding: object) -> None:
     """ValueError where devices hold terms of a sum, and the elements themselves are needed."""
     if axes := unreduced(sharding):
         raise ValueError(f"{what}: an array of {sharding} given, of which devices hold terms that "

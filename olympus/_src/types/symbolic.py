@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from ..base.errors import InconclusiveDimensionOperation
+from ..base.typing import DimSize
 from .shape import SymbolicDim
 
 __all__ = ["ONE", "Dimension", "Factor", "Scope", "Term", "combine", "difference",
@@ -102,7 +103,7 @@ def _term_key(entry: tuple[Term, int]) -> Any:
     return entry[0].key
 
 
-def _key_of(x: Any) -> Any:
+def _key_of(x: DimSize) -> Any:
     return x.key if isinstance(x, Dimension) else (1, ((ONE.key, x),))
 
 
@@ -178,33 +179,33 @@ class Dimension(SymbolicDim):
 
     # Arithmetic
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         return self._by_value(operator.add, other) if (n := whole(other)) is None else (
             combine(self, n, 1))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return self._by_value(operator.add, other, True) if (n := whole(other)) is None else (
             combine(self, n, 1))
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return self._by_value(operator.sub, other) if (n := whole(other)) is None else (
             combine(self, n, -1))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return self._by_value(operator.sub, other, True) if (n := whole(other)) is None else (
             combine(-self, n, 1))
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Dimension | int:
         return self * -1
 
     def __pos__(self) -> Any:
         return self
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self._by_value(operator.mul, other) if (n := whole(other)) is None else (
             _product(self, n))
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         return self._by_value(operator.mul, other, True) if (n := whole(other)) is None else (
             _product(self, n))
 
@@ -224,61 +225,61 @@ class Dimension(SymbolicDim):
                              f"{MOST_DEGREE} is required.")
         return functools.reduce(operator.mul, [self] * n, 1)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: object) -> Any:
         return self._by_value(operator.pow, other, True)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self._by_value(operator.truediv, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return self._by_value(operator.truediv, other, True)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: object) -> Any:
         return self._by_value(divmod, other) if (n := whole(other)) is None else _divided(self, n)
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: object) -> Any:
         return self._by_value(divmod, other, True) if (n := whole(other)) is None else (
             _divided(n, self))
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: object) -> Any:
         return self._by_value(operator.floordiv, other) if (n := whole(other)) is None else (
             _divided(self, n)[0])
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: object) -> Any:
         return self._by_value(operator.floordiv, other, True) if (n := whole(other)) is None else (
             _divided(n, self)[0])
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: object) -> Any:
         return self._by_value(operator.mod, other) if (n := whole(other)) is None else (
             _divided(self, n)[1])
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: object) -> Any:
         return self._by_value(operator.mod, other, True) if (n := whole(other)) is None else (
             _divided(n, self)[1])
 
-    def maximum(self, other: Any) -> Any:
+    def maximum(self, other: object) -> object:
         """The larger of this and an int or another dimension, decided or not."""
         return _extreme("max", self, other)
 
-    def minimum(self, other: Any) -> Any:
+    def minimum(self, other: object) -> object:
         """The smaller of this and an int or another dimension, decided or not."""
         return _extreme("min", self, other)
 
     # Comparisons
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: object) -> Any:
         return self._by_value(operator.ge, other) if (n := whole(other)) is None else (
             self.scope.decide(self, ">=", n))
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: object) -> Any:
         return self._by_value(operator.le, other) if (n := whole(other)) is None else (
             self.scope.decide(self, "<=", n))
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: object) -> Any:
         return self._by_value(operator.gt, other) if (n := whole(other)) is None else (
             self.scope.decide(self, ">", n))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: object) -> Any:
         return self._by_value(operator.lt, other) if (n := whole(other)) is None else (
             self.scope.decide(self, "<", n))
 
@@ -294,7 +295,8 @@ class Dimension(SymbolicDim):
     def __olympus_array__(self) -> Any:
         return _value_of(self)
 
-    def _by_value(self, operation: Callable[..., Any], other: Any, swapped: bool = False) -> Any:
+    def _by_value(self, operation: Callable[..., Any], other: object, swapped: bool = False
+                  ) -> object:
         """The operation on the array of this dimension's value."""
         value = _value_of(self)
         return operation(other, value) if swapped else operation(value, other)
@@ -307,7 +309,7 @@ def _spell(term: Term, k: int) -> str:
     return f"{sign} {term}" if size == 1 else f"{sign} {size}*{term}"
 
 
-def _no_value(d: Any) -> NoReturn:
+def _no_value(d: DimSize) -> NoReturn:
     raise TypeError(f"shape arithmetic: the value of the symbolic dimension {d} is asked for; "
                     "arrays are made by olympus.numpy; import it first.")
 
@@ -431,7 +433,7 @@ def difference(x: Any, y: Any) -> Any:
     return combine(x, y, -1)
 
 
-def _product(x: Dimension, y: Any) -> Any:
+def _product(x: Dimension, y: Any) -> Dimension | int:
     if not isinstance(y, Dimension):
         if y == 1:
             return x
@@ -484,7 +486,7 @@ def operation(name: str, x: Any, y: Any, scope: Scope) -> Any:
     return dimension({Term(((Factor(name, (x, y)), 1),)): 1}, scope)
 
 
-def _extreme(name: str, x: Any, y: Any) -> Any:
+def _extreme(name: str, x: Any, y: Any) -> object:
     """max or min of two: one of them where it is known which."""
     scope = _scope_of(f"for {name}", x, y)
     larger, smaller = (x, y) if isinstance(x, Dimension) else (y, x)
@@ -494,7 +496,7 @@ def _extreme(name: str, x: Any, y: Any) -> Any:
     return operation(name, x, y, scope)
 
 
-def plain_range(d: Any) -> tuple[float, float]:
+def plain_range(d: DimSize) -> tuple[float, float]:
     """Bounds that come of how a dimension is written alone: variables are at least 1."""
     if not isinstance(d, Dimension):
         return d, d
@@ -550,7 +552,7 @@ def symbols(d: Any) -> set[str]:
     return found
 
 
-def evaluate(d: Any, env: Mapping[str, Any], extremes: Mapping[str, Callable[..., Any]]) -> Any:
+def evaluate(d: DimSize, env: Mapping[str, Any], extremes: Mapping[str, Callable[..., Any]]) -> int:
     """The value of a dimension where its variables have those of `env`; KeyError for unknown ones.
 
     Values are whatever has `+`, `*`, `//` and `%`; `extremes` has functions "max" and "min" of
@@ -571,7 +573,7 @@ def evaluate(d: Any, env: Mapping[str, Any], extremes: Mapping[str, Callable[...
 
 
 def _factor_value(factor: Factor, scope: Scope, env: Mapping[str, Any],
-                  extremes: Mapping[str, Callable[..., Any]]) -> Any:
+                  extremes: Mapping[str, Callable[..., Any]]) -> object:
     if not factor.operands:
         if factor.name not in env:
             rewrite = scope.rewrites.get(Term(((factor, 1),)))

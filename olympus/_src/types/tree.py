@@ -13,6 +13,7 @@ from typing import Any, Final, overload
 from ..base import lib
 from ..base.config import compatible
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from ..base.typing import PyTree
 from .tree_paths import (
     IsLeaf,
     KeyEntry,
@@ -68,7 +69,7 @@ def _flatten_to(tree: Any, is_leaf: Callable[..., bool] | None, flatten: Any = _
         return flatten(tree, None)
     raised: list[BaseException] = []
 
-    def asked(*x: Any) -> bool:
+    def asked(*x: object) -> bool:
         try:
             return bool(raised) or is_leaf(*x)
         except BaseException as error:
@@ -182,7 +183,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         raise _unflatten_error(treedef, leaves, error) from None
 
 
-def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
+def _unflatten_error(treedef: Any, leaves: object, error: Exception) -> Exception:
     """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or
     iterator.
     """
@@ -201,7 +202,7 @@ def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
     )
 
 
-def _not_a_treedef(what: str, value: Any) -> TypeError:
+def _not_a_treedef(what: str, value: object) -> TypeError:
     return TypeError(
         f"{what}: got a value of type {type(value).__name__} as tree structure; "
         "a PyTreeDef is required; get it with tree_structure(tree)"
@@ -209,16 +210,16 @@ def _not_a_treedef(what: str, value: Any) -> TypeError:
 
 
 @overload
-def tree_map(f: Callable[[Any], Any], tree: Any, *, is_leaf: IsLeaf = None) -> Any: ...
+def tree_map(f: Callable[[Any], Any], tree: PyTree, *, is_leaf: IsLeaf = None) -> Any: ...
 
 
 @overload
-def tree_map(f: Callable[[Any, Any], Any], tree: Any, second: Any, /, *, is_leaf: IsLeaf = None
-             ) -> Any: ...
+def tree_map(f: Callable[[Any, Any], Any], tree: PyTree, second: PyTree, /, *,
+             is_leaf: IsLeaf = None) -> Any: ...
 
 
 @overload
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any: ...
+def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any: ...
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
@@ -261,9 +262,8 @@ def _columns(what: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[
     return columns
 
 
-def _misfit(
-    what: str, advice: str, full: Any, error: Exception, explain: Callable[[], list[str]]
-) -> Exception:
+def _misfit(what: str, advice: str, full: PyTree, error: Exception, explain: Callable[[], list[str]]
+            ) -> Exception:
     """The exception where C++ could not lay a prefix over `full`: the places, else the cause."""
     try:
         differences = explain()
@@ -330,13 +330,9 @@ def tree_leaves_with_path(
     return _flatten_with_path("tree_leaves_with_path", tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
+def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree,
+                       is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+                       ) -> Any:
     """Like `tree_map`, with `f(path, leaf, *subtrees of rest)`.
 
     Args:
@@ -357,12 +353,8 @@ def tree_map_with_path(
     return treedef.unflatten(map(f, paths, leaves, *_columns(what, treedef, rest)))
 
 
-def tree_reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = UNSPECIFIED,
-    is_leaf: IsLeaf = None,
-) -> Any:
+def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree,
+                initializer: PyTree = UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves, from `initializer` where it is given.
 
     TypeError for a tree without leaves where it is not.
@@ -424,14 +416,14 @@ def tree_reduce_associative(
     return identity
 
 
-def _combine(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> Any:
+def _combine(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> object:
     if len(leaves) == 1:
         return leaves[0]
     half = len(leaves) // 2
     return operation(_combine(operation, leaves[:half]), _combine(operation, leaves[half:]))
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true; True for a tree without leaves.
 
     Args:
@@ -547,7 +539,7 @@ def tree_transpose(
     return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::size]) for i in range(size))
 
 
-def _first_inner(what: str, outer: PyTreeDef, tree: Any) -> PyTreeDef:
+def _first_inner(what: str, outer: PyTreeDef, tree: PyTree) -> PyTreeDef:
     if not outer.num_leaves:
         raise ValueError(
             f"{what}: {outer} has no leaves; at least one is required to infer the inner "
@@ -575,7 +567,8 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
-def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> list[Any]:
+def _broadcast(what: str, prefix_tree: bool | Sequence[bool], full_tree: Any, is_leaf: IsLeaf
+               ) -> list[bool]:
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
@@ -585,7 +578,7 @@ def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
         raise _misfit(what, _PREFIX_RULES, full_tree, error, explain) from None
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
     """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over its subtree.
 
     Args:
@@ -611,7 +604,7 @@ def argument_path(treedef: PyTreeDef, i: int) -> str:
     return ("args", "kwargs")[path[0].idx] + keystr(path[1:])
 
 
-def _is_none(x: Any) -> bool:
+def _is_none(x: int | Sequence[int | None] | None) -> bool:
     return x is None
 
 

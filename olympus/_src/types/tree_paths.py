@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from ..base.messages import in_lines
+from ..base.typing import PyTree
 from .tree_registry import PyTreeDef, registered_field_names, registry
 
 __all__ = [
@@ -60,7 +61,7 @@ def is_namedtuple(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _opened(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
+def _opened(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
     """`((key, child) pairs, aux)` of a node, None of a leaf."""
     opened = registry.flatten_one_level_with_keys(tree)
     if opened is not None and registry.is_node(type(tree)) and opened[1] is type(tree):
@@ -72,14 +73,14 @@ def _opened(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
     return opened
 
 
-def _not_a_node(what: str, tree: Any) -> ValueError:
+def _not_a_node(what: str, tree: PyTree) -> ValueError:
     return ValueError(
         f"{what}: can't open a leaf of type {type(tree).__name__}; "
         "a registered container is required; see tree_util.register_pytree_node"
     )
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     """`(children, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
     Args:
@@ -97,7 +98,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return opened
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """`((key, child) pairs, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
     Args:
@@ -124,7 +125,7 @@ class _Node(NamedTuple):
     children: tuple[Any, ...]
 
 
-def _open_value(tree: Any, is_leaf: IsLeaf) -> _Node | None:
+def _open_value(tree: PyTree, is_leaf: IsLeaf) -> _Node | None:
     if is_leaf is not None and is_leaf(tree):
         return None
     opened = _opened(tree)
@@ -160,11 +161,11 @@ def _treedef_keys(kind: type, aux: Any, size: int) -> tuple[Any, ...]:
     return tuple(map(FlattenedIndexKey, range(size)))
 
 
-def _opener(tree: Any) -> Callable[[Any, IsLeaf], _Node | None]:
+def _opener(tree: PyTree) -> Callable[[Any, IsLeaf], _Node | None]:
     return _open_treedef if isinstance(tree, PyTreeDef) else _open_value
 
 
-def _same_aux(a: Any, b: Any) -> bool:
+def _same_aux(a: object, b: Any) -> bool:
     """Equality of aux data; what refuses to be compared counts as different."""
     try:
         return a is b or bool(a == b)
@@ -172,7 +173,7 @@ def _same_aux(a: Any, b: Any) -> bool:
         return False
 
 
-def _describe(node: _Node | None, value: Any) -> str:
+def _describe(node: _Node | None, value: object) -> str:
     """A few words for a subtree: its container and size, or the class of a leaf."""
     if node is None:
         known = not isinstance(value, PyTreeDef)
@@ -224,7 +225,7 @@ class _Difference(NamedTuple):
     b: tuple[_Node | None, Any]
 
 
-def _differences(a: Any, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
+def _differences(a: object, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
     """The outermost differing places, in leaf order; with `prefix` a leaf of `a` fits anything."""
     open_a, open_b = _opener(a), _opener(b)
     found: list[_Difference] = []
@@ -247,7 +248,7 @@ def _differences(a: Any, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Differe
     return found
 
 
-def _sentence(path: tuple[Any, ...], required: tuple[Any, Any], found: tuple[Any, Any]) -> str:
+def _sentence(path: tuple[object, ...], required: tuple[Any, Any], found: tuple[Any, Any]) -> str:
     want, have = _describe(*required), _describe(*found)
     remark = ""
     if required[0] is not None and found[0] is not None:
@@ -258,9 +259,8 @@ def _sentence(path: tuple[Any, ...], required: tuple[Any, Any], found: tuple[Any
     return f"{where}: found {have}; required {want}{remark}"
 
 
-def explain_mismatch(
-    required: Any, found: Any, *, prefix: bool = False, is_leaf: IsLeaf = None
-) -> list[str]:
+def explain_mismatch(required: object, found: object, *, prefix: bool = False,
+                     is_leaf: IsLeaf = None) -> list[str]:
     """Every place where the structure of `found` is not that of `required`; empty where they agree.
 
     Each is a pytree or a PyTreeDef. With `prefix` a leaf of `required` stands for any subtree;
@@ -273,7 +273,7 @@ def explain_mismatch(
     return [_sentence(place.path, place.a, place.b) for place in places]
 
 
-def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[str]:
+def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> list[str]:
     """Every place where `prefix_tree` is not a prefix of `full_tree`; empty where it is.
 
     What is found is the prefix's, what is required is the full tree's.
@@ -300,7 +300,7 @@ def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError
     )
 
 
-def flatten_error(what: str, tree: Any, error: Exception, is_leaf: IsLeaf = None) -> Exception:
+def flatten_error(what: str, tree: PyTree, error: Exception, is_leaf: IsLeaf = None) -> Exception:
     """The exception to raise where C++ could not flatten `tree`: clearer where the cause is known,
     else `error`.
     """
@@ -335,7 +335,7 @@ def _sortable(keys: Iterable[Any]) -> bool:
     return True
 
 
-def _unsortable_error(what: str, path: tuple[Any, ...], keys: Iterable[Any]) -> ValueError:
+def _unsortable_error(what: str, path: tuple[object, ...], keys: Iterable[Any]) -> ValueError:
     where = f"at {keystr(path)}" if path else "at the root"
     types = sorted({type(key).__name__ for key in keys})
     shown = _listed(map(repr, keys))

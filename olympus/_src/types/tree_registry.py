@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..base import lib
 from ..base.docstrings import complete_docstrings
 from ..base.lib import DictKey
+from ..base.typing import PyTree
 
 __all__ = [
     "Partial", "PyTreeDef", "is_tree_node", "register_dataclass", "register_pytree_node",
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         num_nodes: int
 
         def unflatten(self, leaves: Iterable[Any], /) -> Any: ...
-        def flatten_up_to(self, tree: Any, /) -> list[Any]: ...
+        def flatten_up_to(self, tree: PyTree, /) -> list[Any]: ...
         def children(self) -> list["PyTreeDef"]: ...
         def node_data(self) -> tuple[type, Any] | None: ...
         def compose(self, inner: "PyTreeDef", /) -> "PyTreeDef": ...
@@ -88,7 +89,7 @@ def is_tree_node(typ: type) -> bool:
     return registry.is_node(typ)
 
 
-def _require_class(what: str, nodetype: Any) -> None:
+def _require_class(what: str, nodetype: object) -> None:
     if not isinstance(nodetype, type):
         raise TypeError(
             f"{what}: got {nodetype!r} of type {type(nodetype).__name__}; a class is required; "
@@ -96,7 +97,7 @@ def _require_class(what: str, nodetype: Any) -> None:
         )
 
 
-def _register(what: str, nodetype: Any, *functions: Any) -> None:
+def _register(what: str, nodetype: Any, *functions: object) -> None:
     """Enter a class in the C++ table, with the errors told in our words."""
     _require_class(what, nodetype)
     for function in functions:
@@ -185,7 +186,7 @@ def register_pytree_with_keys(
     ['.x', '.y']
     """
 
-    def without_keys(value: Any) -> tuple[Iterable[Any], Hashable]:
+    def without_keys(value: object) -> tuple[Iterable[Any], Hashable]:
         pairs, aux = flatten_with_keys(value)
         return tuple(child for _, child in pairs), aux
 
@@ -443,7 +444,7 @@ def _flatten_default_dict(value: Any) -> tuple[tuple[Any, ...], Hashable]:
     return tuple(value[key] for key in aux[1]), aux
 
 
-def _flatten_default_dict_with_keys(value: Any) -> tuple[tuple[Pair, ...], Hashable]:
+def _flatten_default_dict_with_keys(value: object) -> tuple[tuple[Pair, ...], Hashable]:
     aux = _default_dict_aux(value)
     return _dict_pairs(aux[1], value), aux
 

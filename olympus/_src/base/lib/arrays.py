@@ -84,10 +84,8 @@ def device_put(
     )
 
 
-def device_put_parts(
-    aval: AvalLike, parts: Sequence[Any], sharding: Any, devices: Sequence[Any], *,
-    copy: bool = True
-) -> Any:
+def device_put_parts(aval: AvalLike, parts: Sequence[object], sharding: object,
+                     devices: Sequence[object], *, copy: bool = True) -> object:
     """Put a part on each of `devices`, committed: the addressable ones of `sharding`, in its order.
 
     The parts are NumPy arrays, or arrays of one device each. Without `copy`, NumPy arrays may be
@@ -99,26 +97,27 @@ def device_put_parts(
     return _sharing(made) if len(parts) > 0 and type(parts[0]) is ArrayImpl else made
 
 
-def copy_to_sharding(array: Any, aval: AvalLike, sharding: Any) -> Any:
+def copy_to_sharding(array: object, aval: AvalLike, sharding: Any) -> object:
     """Return the parts of `array`, in their order, on the devices of a sharding with such parts."""
     check_alive("copy_to_sharding", array)
     return rewrap(_jax.batched_copy_array_to_devices_with_sharding(
         [array], [sharding._internal_device_list], [sharding], [_REUSE])[0], aval, sharding)
 
 
-def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
+def make_array(aval: AvalLike, sharding: object, shards: Sequence[object], committed: bool = True
+               ) -> Any:
     """Assemble one array from its single-device shards, in the order of the sharding's devices."""
     return _sharing(
         ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
     )
 
 
-def result_handler(aval: AvalLike, sharding: Any, committed: bool = True) -> Any:
+def result_handler(aval: AvalLike, sharding: object, committed: bool = True) -> object:
     """Return the C++ object that wraps one output of an executable as an array."""
     return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_KEYWORDS)
 
 
-def rewrap(array: Any, aval: AvalLike, sharding: Any) -> Any:
+def rewrap(array: Any, aval: AvalLike, sharding: object) -> object:
     """Return `array`'s buffers under another aval and sharding, without a copy."""
     return _sharing(array._rewrap_with_aval_and_sharding(aval, sharding))
 
@@ -126,7 +125,7 @@ def rewrap(array: Any, aval: AvalLike, sharding: Any) -> Any:
 ArrayImpl._may_share = False  # whether another array may be of the same buffers
 
 
-def _sharing(array: Any) -> Any:
+def _sharing(array: Any) -> object:
     array._may_share = True
     return array
 
@@ -189,7 +188,7 @@ def tile_counts(hlo_sharding: Any, ndim: int) -> list[int]:
     return list(hlo_sharding.tile_assignment_dimensions()[:ndim])
 
 
-def tiled_sharding(counts: Sequence[int], mesh: Sequence[int], order: Sequence[int]) -> Any:
+def tiled_sharding(counts: Sequence[int], mesh: Sequence[int], order: Sequence[int]) -> object:
     """Return the HloSharding that cuts axis i into `counts[i]` parts over an array of devices.
 
     `mesh` is the shape of that array, whose axes are taken in `order`: those that cut the first
@@ -345,9 +344,8 @@ def copy_to_host_async(array: Any) -> None:
             part._copy_single_device_array_to_host_async()
 
 
-def copy_to_device(
-    array: Any, device: Any, *, copy: bool = False, kind: str | None = None
-) -> Any:
+def copy_to_device(array: object, device: Any, *, copy: bool = False, kind: str | None = None
+                   ) -> object:
     """Return `array` on `device`, committed, in its default memory or one of a kind.
 
     One already there is shared unless `copy`.
@@ -393,7 +391,7 @@ def wait_for(tokens: Sequence[Any]) -> None:
             raise raised_by_host(error) from None
 
 
-def unsafe_buffer_pointer(array: Any) -> int:
+def unsafe_buffer_pointer(array: object) -> int:
     """Return the address of a single-device array's data."""
     with no_jax():
         return _buffer_pointer(array)

@@ -19,9 +19,8 @@ _CALLBACK = {"cpu": "python_cpu_callback", "gpu": "python_gpu_callback",
              "rocm": "python_gpu_callback"}
 
 
-def register_custom_call(
-    name: str, capsule: Any, platform: str = "cpu", api_version: int = 1
-) -> None:
+def register_custom_call(name: str, capsule: object, platform: str = "cpu", api_version: int = 1
+                         ) -> None:
     """Make a function pointer (a PyCapsule) callable from programs as custom call `name`."""
     xla_client.register_custom_call_target(
         name, capsule, platform=platform, api_version=api_version

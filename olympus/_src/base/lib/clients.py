@@ -30,7 +30,7 @@ _CUDA_VERSIONS = ("13", "12")
 _DEVICE_COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 
 
-def make_cpu_client(num_devices: int | None = None, **options: Any) -> Any:
+def make_cpu_client(num_devices: int | None = None, **options: object) -> object:
     """Start the CPU backend with `num_devices` devices (None: as XLA_FLAGS says, or one).
 
     `options` are those of jaxlib's own function: whether it is `asynchronous`; of a job of several
@@ -67,7 +67,7 @@ def _threads(count: int) -> Iterator[None]:
         del os.environ["PJRT_NPROC"]
 
 
-def _in_the_background(make: Callable[[], Any]) -> Any:
+def _in_the_background(make: Callable[[], Any]) -> object:
     """Call `make` so that the threads it starts give way to the one that launches.
 
     Threads of a pool look for work for a while before they sleep. Where they outnumber the cores,
@@ -172,7 +172,7 @@ def _load_cuda_plugin() -> None:
     importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
 
 
-def make_gpu_client(options: Mapping[str, Any], distributed_client: Any = None) -> Any:
+def make_gpu_client(options: Mapping[str, Any], distributed_client: object = None) -> object:
     """Start the CUDA backend; RuntimeError where the plugin or a device is absent.
 
     `options` are the plugin's; those about memory come from the environment (XLA_PYTHON_CLIENT_…).
@@ -200,7 +200,7 @@ def _load_tpu_plugin() -> None:
     _jax.initialize_pjrt_plugin("tpu")
 
 
-def make_tpu_client(options: Mapping[str, Any], distributed_client: Any = None) -> Any:
+def make_tpu_client(options: Mapping[str, Any], distributed_client: object = None) -> object:
     """Start the TPU backend through libtpu; RuntimeError where that or a device is absent.
 
     Written after the plugins' interface; no TPU has run it.

@@ -97,14 +97,14 @@ def limit_collectives(seconds: int) -> None:
                                f"{os.environ.get('XLA_FLAGS', '')}").rstrip()
 
 
-def watch_preemption(client: Any) -> Any:
+def watch_preemption(client: object) -> Any:
     """Take SIGTERM for the notice of a preemption from now on, and return what tells of it."""
     manager = _jax.create_preemption_sync_manager()
     manager.initialize(client)
     return manager
 
 
-def cpu_collectives(implementation: str, client: Any) -> Any:
+def cpu_collectives(implementation: str, client: Any) -> object:
     """What CPU devices of several processes communicate by: 'gloo' (TCP) or 'mpi'."""
     if implementation == "gloo":
         before = {s.getsockname() for s in _tcp_sockets() if _listens(s)}

@@ -84,7 +84,7 @@ def _gathered(tensor: _Tensor, shape: tuple[int, ...], strides: tuple[int, ...],
     return np.ndarray(shape, dtype, memoryview(memory), -low * size, steps).copy()
 
 
-def to_dlpack(array: Any, stream: int | None = None) -> Any:
+def to_dlpack(array: Any, stream: int | None = None) -> object:
     """Return a capsule of a single-device array; the consumer shares its memory."""
     check_alive("to_dlpack", array)
     try:

@@ -161,11 +161,11 @@ def compile(
         raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
 
 
-def _at_once(call: Callable[[], Any]) -> Any:
+def _at_once(call: Callable[[], Any]) -> object:
     return call()
 
 
-def _to_the_end(call: Callable[[], Any]) -> Any:
+def _to_the_end(call: Callable[[], Any]) -> object:
     """Return what `call()` does; if Ctrl-C ends the wait for it, the process waits when it ends."""
     # XLA compiles in threads of its own, which a KeyboardInterrupt leaves alone: they would still
     # compile when the process takes down what they use, and end it by a signal. A Python thread is
@@ -197,9 +197,8 @@ def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> 
     return executable.execute_sharded(arrays).consume_with_handlers(handlers)
 
 
-def execute_with_tokens(
-    executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]
-) -> tuple[list[Any], Any]:
+def execute_with_tokens(executable: Any, arrays: Sequence[object], handlers: Sequence[object]
+                        ) -> tuple[list[Any], Any]:
     """Like `execute`; also return a token whose `block_until_ready` waits for the side effects."""
     results = executable.execute_sharded(arrays, with_tokens=True)
     token = results.consume_token()
@@ -220,16 +219,10 @@ class FastPath(NamedTuple):
     const_args: Sequence[Any]
 
 
-def fastpath(
-    executable: Any,
-    out_tree: Any,
-    in_shardings: Sequence[Any],
-    out_shardings: Sequence[Any],
-    out_avals: Sequence[Any],
-    out_committed: Sequence[bool],
-    kept: Sequence[bool],
-    const_args: Sequence[Any] = (),
-) -> FastPath:
+def fastpath(executable: object, out_tree: Any, in_shardings: Sequence[object],
+             out_shardings: Sequence[object], out_avals: Sequence[Any],
+             out_committed: Sequence[bool], kept: Sequence[bool], const_args: Sequence[object] = ()
+             ) -> FastPath:
     """Build what a cache miss of `pjit` returns; `kept` marks the flat arguments that are used."""
     layouts = [None] * len(in_shardings)
     return FastPath(
@@ -291,7 +284,7 @@ def cost_analysis(executable: Any) -> dict[str, float] | None:
         return None
 
 
-def hlo_cost_analysis(client: Any, hlo_module: Any) -> dict[str, float] | None:
+def hlo_cost_analysis(client: object, hlo_module: object) -> dict[str, float] | None:
     """Return XLA's estimates for a program not compiled yet (see `mlir.hlo_module`), or None."""
     try:
         return dict(_jax.hlo_module_cost_analysis(client, hlo_module))
@@ -317,13 +310,8 @@ def lacks_code(error: Exception) -> bool:
     return re.search(_LACKS_CODE, str(error)) is not None
 
 
-def deserialize_executable(
-    client: Any,
-    blob: bytes,
-    devices: Sequence[Any],
-    *,
-    host_callbacks: Sequence[Callable[..., Any]] = (),
-) -> Any:
+def deserialize_executable(client: Any, blob: bytes, devices: Sequence[object], *,
+                           host_callbacks: Sequence[Callable[..., Any]] = ()) -> object:
     """Load what `serialize_executable` wrote, with fresh callbacks."""
     made = _compile_options(devices, None)
     device_list = _jax.DeviceList(tuple(devices))
@@ -352,7 +340,7 @@ def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
     return executable.get_parameter_layouts(), executable.get_output_layouts()
 
 
-def array_layout(array: Any) -> Any:
+def array_layout(array: Any) -> object:
     """The layout of an array, for `layout_fields`."""
     return array._pjrt_layout
 

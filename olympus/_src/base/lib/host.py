@@ -81,7 +81,7 @@ def _let_go() -> None:
         _running.task_done()
 
 
-def _wait(token: Any, functions: Any) -> None:
+def _wait(token: Any, functions: object) -> None:
     with contextlib.suppress(Exception):    # who reads the results is told
         token.block_until_ready()
 

@@ -45,21 +45,20 @@ def _register() -> None:
     )
 
 
-def _user_sharding(sharding: Any, shape: Any, key: bytes) -> Any:
+def _user_sharding(sharding: object, shape: object, key: bytes) -> object:
     return sharding  # Shardy has settled it
 
 
-def _from_operands(shapes: Any, shardings: Any, result: Any, key: bytes) -> Any:
+def _from_operands(shapes: object, shardings: object, result: object, key: bytes) -> object:
     return HloSharding.replicate()  # asked of GSPMD's propagation only
 
 
-def _whole(shape: Any, sharding: Any) -> WholeArray:
+def _whole(shape: Any, sharding: object) -> WholeArray:
     return WholeArray(tuple(shape.dimensions()), shape.numpy_dtype(), sharding)
 
 
-def _partition(
-    shapes: Sequence[Any], shardings: Sequence[Any], result: Any, tiling: Any, key: bytes
-) -> tuple[bytes, list[Any], Any]:
+def _partition(shapes: Sequence[object], shardings: Sequence[object], result: Any, tiling: Any,
+               key: bytes) -> tuple[bytes, list[Any], Any]:
     several = result.is_tuple()
     parts = result.tuple_shapes() if several else [result]
     tilings = tiling.tuple_elements() if several else [tiling]

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, AxisName
+from ...base.typing import Array, ArrayLike, AxisName
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
+from ...core.ir import OlympusprEqn
 from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx, typeof
+from ...core.typing import Builder, IrValue, Params, Tangent
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod, sequence, static_int
@@ -74,7 +76,7 @@ def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
         ctx.axes = outer
 
 
-def varying(x: Any, names: Sequence[Any]) -> Any:
+def varying(x: ArrayLike, names: Sequence[Any]) -> Array:
     """What a collective along these axes takes: `x`, varying along those of a mesh."""
     typeof(x)       # raises for what is no array, which is alike for all elements
     return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
@@ -113,7 +115,7 @@ def group_tables(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
     return which, place
 
 
-def take_rows(x: Any, rows: Any) -> Any:
+def take_rows(x: ArrayLike, rows: ArrayLike) -> Array:
     """x[rows] along axis 0; `rows` is a vector."""
     return index_take(x, (rows,), (0,))
 
@@ -128,22 +130,23 @@ class Collective(Primitive, abstract=True):
     names = "axis_name"
     linear = (0,)
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         names = params[self.names]
         raise NameError(f"{self.name}: axis {names!r} is not bound in this program; bind it with "
                         "vmap(..., axis_name=...).")
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         return name in params[self.names]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
 class MeshOnly(Collective, abstract=True):
     """Its axes are a mesh's: none of them is an axis of vmap."""
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         return False
 
     vmap_named = None
@@ -154,11 +157,11 @@ class Exchange(Collective, abstract=True):
 
     spread = staticmethod(tags.same)
 
-    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, **params: Hashable) -> ShapedArray:
         return x
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Array, int | None]:
         return self.bind(*args, **params), dims[0]
 
 
@@ -168,20 +171,20 @@ class AxisIndex(Collective):
     def infer(self, *, axis_name: Any, mesh: bool = False) -> ShapedArray:
         return make_aval((), dtypes.as_dtype("int32"), vma=frozenset([axis_name] * mesh))
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         return name == params[self.names]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axis_name: Any) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[object], dims: Sequence[int | None], *,
+                   axis_name: Hashable) -> tuple[Array, int]:
         return iota(np.int32, axis.size), 0
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return self.infer(**params)     # it is what varies, and on each device of the mesh
 
-    def lower(self, b: Any, *, axis_name: Any, mesh: bool = False) -> Any:
+    def lower(self, b: Builder, *, axis_name: object, mesh: bool = False) -> IrValue:
         return b.position(axis_name)
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         return {"axis_name": eqn.params["axis_name"]}
 
     jvp: Any = None

@@ -11,14 +11,15 @@ vmap, what an element sends becomes a transposition of the mapped axis with that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import AxisIndexGroups, AxisName, PyTree
-from ...core.primitive import Axis
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, PyTree
+from ...core.primitive import Axis, Linear
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, Cotangent, IrValue, Params
 from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh, get_abstract_mesh
 from ...types.shape import (
@@ -80,13 +81,13 @@ def swap(x: Any, i: int, j: int) -> Any:
     return transpose(x, order)
 
 
-def grouped(x: Any, groups: Groups) -> Any:
+def grouped(x: Array, groups: Groups) -> Array:
     """Rows [n, ...] as [number of groups, members, ...]."""
     order = np.array(groups, np.int32)
     return cut(take_rows(x, order.reshape(-1)), 0, order.shape)
 
 
-def ungrouped(x: Any, groups: Groups) -> Any:
+def ungrouped(x: Array, groups: Groups) -> Array:
     """The inverse of `grouped`."""
     return take_rows(merge(x, 0), np.argsort(np.array(groups).reshape(-1)).astype(np.int32))
 
@@ -102,8 +103,8 @@ class Move(Collective, abstract=True):
         """An aval whose axis `dimension` has one entry."""
         return aval.update(shape=(*aval.shape[:dimension], 1, *aval.shape[dimension + 1:]))
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, *, dimension: int, **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Dims, *, dimension: int,
+             **params: Hashable) -> tuple[Array, int | None]:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, dimension=dimension + 1, **params), 0
 
@@ -131,23 +132,23 @@ class AllGather(Move):
     """x[...] -> [..., n at `dimension`, ...]."""
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
-              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+              axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         n = _size(axis_sizes, axis_index_groups)
         return x.update(shape=(*x.shape[:dimension], n, *x.shape[dimension:]))
 
-    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_index_groups: Groups | None,
-              dimension: int, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_index_groups: Groups | None,
+              dimension: int, **params: Hashable) -> IrValue:
         x = b.op("stablehlo.reshape", [x], None, self.unit(b.avals_out[0], dimension))
         return b.op("stablehlo.all_gather", [x], {
             "all_gather_dim": b.attr(f"{dimension} : i64"), "use_global_device_ids": b.attr("unit"),
             **b.group_attributes(axis_name, axis_index_groups)})
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [reduce_scatter_p.bind(ct, **params)]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
-                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
-                   dimension: int) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, dimension: int
+                   ) -> tuple[Array, int | None]:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
             if d is None:
@@ -169,11 +170,11 @@ class AllGatherInvariant(MeshOnly, AllGather):
     element takes its part. Along axes of a mesh, without groups.
     """
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma - frozenset(params["axis_name"])
 
-    def transpose(self, ct: Any, x: Any, *, axis_name: Names, dimension: int, **params: Any
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axis_name: Names, dimension: int,
+                  **params: Hashable) -> Sequence[Cotangent]:
         return [dynamic_index_in_dim(ct, axis_index(axis_name), dimension, False)]
 
 
@@ -181,12 +182,12 @@ class ReduceScatter(Move):
     """x[..., n at `dimension`, ...] -> [...]: the sum over elements of the part that is for us."""
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
-              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+              axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
         return x.update(shape=(*x.shape[:dimension], *x.shape[dimension + 1:]))
 
-    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_index_groups: Groups | None,
-              dimension: int, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_index_groups: Groups | None,
+              dimension: int, **params: Hashable) -> IrValue:
         aval = self.unit(b.avals_in[0], dimension)
         scalar = aval.update(shape=())
         op = b.ops("stablehlo.reduce_scatter", [x], {
@@ -197,12 +198,12 @@ class ReduceScatter(Move):
                  lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)])
         return b.op("stablehlo.reshape", [op.result])
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [all_gather_p.bind(ct, **params)]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
-                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
-                   dimension: int) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, dimension: int
+                   ) -> tuple[Array, int]:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
             sums = reduce_sum(grouped(to_front(axis, x, d), axis_index_groups), (1,))
@@ -221,11 +222,11 @@ class AllGatherReduced(MeshOnly, AllGather):
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return changed(super().inferred(avals, params), params["axis_name"], "varying", "reduced",
                        params["mesh"])
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> Sequence[Cotangent]:
         return [unreduced_reduce_scatter_p.bind(ct, **params)]
 
 
@@ -235,11 +236,11 @@ class UnreducedReduceScatter(MeshOnly, ReduceScatter):
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return changed(super().inferred(avals, params), params["axis_name"], "unreduced",
                        "varying", params["mesh"])
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> Sequence[Cotangent]:
         return [all_gather_reduced_p.bind(ct, **params)]
 
 
@@ -249,23 +250,23 @@ class AllToAll(Move):
     """
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
-              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+              axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
         return x
 
-    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_sizes: tuple[int, ...],
-              axis_index_groups: Groups | None, dimension: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None, dimension: int) -> IrValue:
         at, count = b.attr(f"{dimension} : i64"), _size(axis_sizes, axis_index_groups)
         return b.op("stablehlo.all_to_all", [x], {
             "split_dimension": at, "concat_dimension": at, "split_count": b.attr(f"{count} : i64"),
             **b.group_attributes(axis_name, axis_index_groups)})
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [self.bind(ct, **params)]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
-                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
-                   dimension: int) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, dimension: int
+                   ) -> tuple[Array, int]:
         x, at = to_front(axis, args[0], dims[0]), dimension + 1
         if axis_index_groups is not None:
             x = swap(grouped(x, axis_index_groups), 1, at + 1)
@@ -286,17 +287,19 @@ class PPermute(Exchange):
     params: perm; axis_name, a tuple of one, or of axes of a mesh.
     """
 
-    def lower(self, b: Any, x: Any, *, axis_name: Names, perm: tuple[tuple[int, int], ...]) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis_name: Names, perm: tuple[tuple[int, int], ...]
+              ) -> IrValue:
         if not perm:
             return b.full(b.avals_out[0], 0)
         return b.op("stablehlo.collective_permute", [x], b.permutation_attributes(axis_name, perm))
 
-    def transpose(self, ct: Any, x: Any, *, axis_name: Names, perm: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axis_name: Names, perm: Sequence[Sequence[int]]
+                  ) -> list[Array | None]:
         back = tuple([(dst, src) for src, dst in perm])
         return [self.bind(ct, axis_name=axis_name, perm=back)]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
-                   perm: tuple[tuple[int, int], ...]) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Dims, *, axis_name: Names,
+                   perm: tuple[tuple[int, int], ...]) -> tuple[Array, int]:
         source, reached = _sources(axis.size, perm)
         rows = take_rows(to_front(axis, args[0], dims[0]), source)
         everyone = isinstance(reached, np.ndarray) and reached.all()
@@ -316,7 +319,7 @@ def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
     return np.maximum(table, 0), table >= 0
 
 
-def where_rows(mask: Any, x: Any) -> Any:
+def where_rows(mask: ArrayLike, x: Array) -> Array:
     """`x` with zeros for the rows (axes of `mask`) where the mask does not hold."""
     aval = typeof(x)
     wide = broadcast_in_dim(mask, aval.shape, range(typeof(mask).ndim))
@@ -334,18 +337,18 @@ ppermute_p = PPermute("ppermute")
 
 # Several names with groups: everything is gathered, and the group's part is taken -----------------
 
-def gathered(x: Any, names: Names) -> Any:
+def gathered(x: Any, names: Names) -> Array:
     """[n, ...]: `x` of each element, positions row-major over the names."""
     return all_gather_p.bind(varying(x, names), axis_name=names, axis_sizes=sizes_of(names),
                              axis_index_groups=None, dimension=0)
 
 
-def lookup(table: np.ndarray, index: Any) -> Any:
+def lookup(table: ArrayLike, index: Any) -> Array:
     """table[index] at a computed scalar."""
     return dynamic_index_in_dim(table, index, 0, False)
 
 
-def _of_my_group(x: Any, names: Names, groups: Groups) -> tuple[Any, Any]:
+def _of_my_group(x: ArrayLike, names: Names, groups: Groups) -> tuple[Array, Array]:
     """`x` of the members of our group, [members, ...], and our place among them."""
     which, place = group_tables(groups)
     index = axis_index(names)
@@ -353,7 +356,7 @@ def _of_my_group(x: Any, names: Names, groups: Groups) -> tuple[Any, Any]:
     return take_rows(gathered(x, names), members), lookup(place, index)
 
 
-def _bind(prim: Move, x: Any, names: Names, groups: Groups | None, dimension: int) -> Any:
+def _bind(prim: Move, x: ArrayLike, names: Names, groups: Groups | None, dimension: int) -> Array:
     """Bind a primitive; several names with groups are spelled out."""
     if not isinstance(prim, AllGather):     # vmap's trace asks no `infer` before it applies a rule
         prim.check(typeof(x), dimension, _size(sizes_of(names), groups))
@@ -371,7 +374,8 @@ def _bind(prim: Move, x: Any, names: Names, groups: Groups | None, dimension: in
 
 # Functions ---------------------------------------------------------------------------------------
 
-def _mapped(what: str, x: Any, axis_name: Any, groups: Any, fun: Callable[..., Any]) -> Any:
+def _mapped(what: str, x: Array, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
+            fun: Callable[..., Any]) -> Array:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
     found = check_groups(what, groups, names)
@@ -405,7 +409,7 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
         raise ValueError(f"all_gather: to={to!r} given; 'varying', 'reduced' or 'invarying' is "
                          "required.")
 
-    def gather(leaf: Any, names: Names, groups: Groups | None) -> Any:
+    def gather(leaf: Array, names: Names, groups: Groups | None) -> Array:
         ndim = typeof(leaf).ndim
         at = canonical_axis(axis, ndim if tiled else ndim + 1, "all_gather")
         prim = all_gather_p
@@ -438,7 +442,7 @@ def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
     >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(onp.eye(2))
     Array([1., 1.], dtype=float32)
     """
-    def scatter(leaf: Any, names: Names, groups: Groups | None) -> Any:
+    def scatter(leaf: Array, names: Names, groups: Groups | None) -> Array:
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim, "psum_scatter")
         if tiled:
             leaf = _cut("psum_scatter", leaf, at, names, groups)
@@ -455,10 +459,10 @@ class Future:
 
     __slots__ = ("_result",)
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: Array) -> None:
         self._result = result
 
-    def done(self) -> Any:
+    def done(self) -> Array:
         """Its result."""
         return self._result
 
@@ -486,7 +490,7 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     return Future(psum_scatter(*args, **kwargs))
 
 
-def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any:
+def _cut(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) -> Array:
     """The axis as (positions, share of each)."""
     aval, n = typeof(x), _size(sizes_of(names), groups)
     if mod(aval.shape[at], n):
@@ -515,7 +519,7 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
     Array([[0, 2],
            [1, 3]], dtype=int32)
     """
-    def exchange(leaf: Any, names: Names, groups: Groups | None) -> Any:
+    def exchange(leaf: Array, names: Names, groups: Groups | None) -> Array:
         ndim = typeof(leaf).ndim
         split = canonical_axis(split_axis, ndim, "all_to_all")
         concat = canonical_axis(concat_axis, ndim, "all_to_all")
@@ -575,14 +579,14 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     source, reached = _sources(prod(sizes_of(names)), pairs)
     index = axis_index(names)
 
-    def permute(leaf: Any) -> Any:
+    def permute(leaf: object) -> Array:
         row = dynamic_index_in_dim(gathered(leaf, names), lookup(source, index), 0, False)
         return where_rows(lookup(reached, index), row)
 
     return tree_map(permute, x)
 
 
-def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
+def _pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[int, int], ...]:
     pairs = []
     for entry in sequence(perm, "ppermute", "perm"):
         if len(pair := positions("ppermute", entry, "an entry of perm")) != 2:

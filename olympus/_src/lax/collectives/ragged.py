@@ -9,7 +9,7 @@ output that nothing is sent to keep what they have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName
 from ...core.primitive import Axis, Linear
 from ...core.trace import typeof
+from ...core.typing import Builder, Cotangent, IrValue, Tangent
 from ...types import dtypes
 from ...types.avals import ShapedArray
 from ...types.shape import floor_div, prod, static_int
@@ -57,7 +58,7 @@ class RaggedAllToAll(Collective):
     """
 
     def infer(self, operand: ShapedArray, output: ShapedArray, *indices: ShapedArray,
-              axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, **params: Any
+              axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, **params: Hashable
               ) -> ShapedArray:
         if not operand.ndim or operand.shape[1:] != output.shape[1:] or not output.ndim \
                 or operand.dtype != output.dtype:
@@ -76,25 +77,26 @@ class RaggedAllToAll(Collective):
                                 "one of each for every slice is required; make them as long.")
         return output
 
-    def lower(self, b: Any, *xs: Any, axis_name: Names, axis_sizes: tuple[int, ...],
-              axis_index_groups: Groups | None) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, axis_name: Names, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None) -> IrValue:
         if b.platform == "cpu":     # XLA has no such operation there
             with device_axes(axis_name, axis_sizes):
                 return b.inline(_by_gathering, *xs, names=axis_name, groups=axis_index_groups)
         return b.custom_call("ragged_all_to_all", xs, [b.type(b.avals_out[0])], {
             "backend_config": b.groups_config(axis_name, axis_index_groups)})[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         moved = [instantiate(t) for t in tangents[:2]]
         return self.bind(*primals, **params), self.bind(*moved, *primals[2:], **params)
 
-    def transpose(self, ct: Any, operand: Any, output: Any, *indices: Any, **params: Any
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, operand: Linear, output: Linear, *indices: ArrayLike,
+                  **params: Any) -> Sequence[Cotangent]:
         inputs, sends, outputs, receives = indices
         axis_sizes, groups = params["axis_sizes"], params["axis_index_groups"]
         n = len(groups[0]) if groups else prod(axis_sizes)
 
-        def exchanged(table: Any) -> Any:
+        def exchanged(table: ArrayLike) -> Array:
             size, = typeof(table).shape
             rows = reshape(table, (n, floor_div(size, n)))
             return reshape(all_to_all_p.bind(rows, dimension=0, **params), (size,))
@@ -111,8 +113,8 @@ class RaggedAllToAll(Collective):
             cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
         return cts
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axis_index_groups: Groups | None, **params: Any) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
+                   axis_index_groups: Groups | None, **params: Any) -> tuple[Array, int]:
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
         rows, _ = align(axis, args, dims, 0)
@@ -120,8 +122,8 @@ class RaggedAllToAll(Collective):
         members = np.repeat(np.array(groups, np.int32)[which], count, 1)
         return _received(rows[0], rows[1], rows[2:5], members, place, count), 0
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+             ) -> tuple[Array, int]:
         if all(d is None for d in dims[2:]):
             # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
             rows, _ = align(axis, args[:2], dims[:2], 1)
@@ -132,7 +134,7 @@ class RaggedAllToAll(Collective):
         return concatenate([expand_dims(out, (0,)) for out in outs], 0), 0
 
 
-def _hits(starts: Any, sizes: Any, length: int) -> Any:
+def _hits(starts: Array, sizes: Array, length: int) -> Array:
     """[r, k, length]: whether a row is in the slice that sender k has for receiver r."""
     aval = typeof(starts)
     shape = (*aval.shape, length)
@@ -142,18 +144,18 @@ def _hits(starts: Any, sizes: Any, length: int) -> Any:
     return bitwise_and(ge(row, low), lt(row, high))
 
 
-def _select(mask: Any, x: Any, y: Any) -> Any:
+def _select(mask: Array, x: Array, y: ArrayLike) -> Array:
     """`x` where the mask over leading axes holds, else `y`."""
     wide = broadcast_in_dim(mask, typeof(x).shape, range(typeof(mask).ndim))
     return select_n(wide, y, x)
 
 
-def _count(table: Any, groups: Groups) -> int:
+def _count(table: Array, groups: Groups) -> int:
     """How many slices each position is sent, given what has one entry for each in its last axis."""
     return floor_div(typeof(table).shape[-1], len(groups[0]))
 
 
-def _at_receivers(table: Any, members: Any, place: Any, count: int) -> Any:
+def _at_receivers(table: ArrayLike, members: ArrayLike, place: ArrayLike, count: int) -> Array:
     """[r, k]: table[member k of receiver r, slice k for the place of r], of [senders, slices]."""
     shape = typeof(members).shape
     slot = np.arange(shape[1], dtype=np.int32) % count      # each member is there `count` times
@@ -165,8 +167,8 @@ def _at_receivers(table: Any, members: Any, place: Any, count: int) -> Any:
     return reshape(take_rows(values, reshape(flat, (typeof(flat).size,))), shape)
 
 
-def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, place: Any,
-              count: int) -> Any:
+def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], members: ArrayLike,
+              place: ArrayLike, count: int) -> Array:
     """What receivers get.
 
     Args:
@@ -189,7 +191,7 @@ def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, p
     line = broadcast_in_dim(iota(np.int32, count), (count, length), (0,))
     flat = reshape(add(mul(line, np.int32(places)), sender), (count * length,))
 
-    def chosen(table: Any) -> Any:
+    def chosen(table: ArrayLike) -> Array:
         return take_rows(reshape(table, (count * places,)), flat)
 
     row = reshape(broadcast_in_dim(iota(dtype, length), (count, length), (1,)), (count * length,))
@@ -202,7 +204,7 @@ def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, p
 
 
 def _by_gathering(operand: Any, output: Any, *indices: Any, names: Names, groups: Groups | None
-                  ) -> Any:
+                  ) -> Array:
     """Gather what all have, and compute what this element gets."""
     groups = groups or (tuple(range(prod(sizes_of(names)))),)
     which, place = group_tables(groups)

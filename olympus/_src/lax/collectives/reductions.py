@@ -7,16 +7,18 @@ mapped axis; along the axes of a mesh devices communicate. `moves` has those tha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import AxisIndexGroups, AxisName, PyTree, T
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, PyTree, T
 from ...core import reuse, tags
 from ...core.context import MeshAxis
-from ...core.primitive import Axis, Zero
+from ...core.ir import OlympusprEqn
+from ...core.primitive import Axis, Linear, Zero
 from ...core.trace import ctx, literal, typeof
+from ...core.typing import Builder, Cotangent, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval, physical_aval
 from ...types.mesh import AbstractMesh, get_abstract_mesh
@@ -62,15 +64,16 @@ class Reduction(Exchange, abstract=True):
         super().__init__(name)
         self.reduce, self.combiner = reduce, combiner
 
-    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
         return vma if params.get("axis_index_groups") else vma - frozenset(params["axes"])
 
-    def lower(self, b: Any, x: Any, *, axes: Names, axis_index_groups: Groups | None = None
-              ) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None = None
+              ) -> IrValue:
         return b.all_reduce(self.combiner, x, b.avals_in[0], axes, axis_index_groups)
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axes: Names, axis_index_groups: Groups | None = None, **params: Any) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+                   axes: Names, axis_index_groups: Groups | None = None, **params: Hashable
+                   ) -> tuple[Array, int | None]:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
             results = reduced_groups(self, to_front(axis, x, d), axis_index_groups)
@@ -87,7 +90,7 @@ class Reduction(Exchange, abstract=True):
 class Sum(Reduction):
     """Each element's cotangent is a contribution to all elements'."""
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [self.bind(ct, **params)]
 
 
@@ -97,7 +100,7 @@ class InvariantSum(Reduction):
     Its type says that it is one value for all devices, and so is its cotangent.
     """
 
-    def transpose(self, ct: Any, x: Any, *, axes: Names) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axes: Names) -> list[Cotangent]:
         return [tags.pvary(ct, frozenset(axes))]
 
 
@@ -106,7 +109,8 @@ class Extremum(Reduction):
 
     linear = ()
 
-    def lower(self, b: Any, x: Any, *, axes: Names, axis_index_groups: Groups | None) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None
+              ) -> IrValue:
         if not dtypes.is_complex(b.avals_in[0].dtype):
             return super().lower(b, x, axes=axes, axis_index_groups=axis_index_groups)
         # XLA reduces no complex numbers to the largest.
@@ -114,7 +118,7 @@ class Extremum(Reduction):
             return b.inline(functools.partial(of_gathered, self), x, names=axes,
                             groups=axis_index_groups)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = self.bind(x, **params)
         winner = equal_to(x, out)
@@ -124,7 +128,7 @@ class Extremum(Reduction):
     transpose = None
 
 
-def summed(x: Any, axes: Sequence[Any], axis_index_groups: Groups | None = None) -> Any:
+def summed(x: ArrayLike, axes: Sequence[Any], axis_index_groups: Groups | None = None) -> Any:
     """The sum over named axes, of vmap or a mesh; each element's group's, if there are groups."""
     of_mesh = tuple([] if axis_index_groups else
                     [a for a in axes if type(ctx.axes.get(a)) is MeshAxis])
@@ -134,7 +138,7 @@ def summed(x: Any, axes: Sequence[Any], axis_index_groups: Groups | None = None)
     return psum_invariant_p.bind(tags.pvary(x, frozenset(of_mesh)), axes=of_mesh) if of_mesh else x
 
 
-def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
+def reduced_groups(prim: Reduction, rows: Array, groups: Groups) -> Array:
     """The reduction of each group of rows: [number of groups, ...]. Groups may differ in size."""
     rows = take_rows(rows, np.concatenate([np.array(g, np.int32) for g in groups]))
     sizes = list(map(len, groups))
@@ -155,7 +159,7 @@ def of_gathered(prim: Reduction, x: Any, names: Names, groups: Groups | None) ->
     return lookup(results, lookup(group_tables(groups)[0], axis_index(names)))
 
 
-def equal_to(x: Any, y: Any) -> Any:
+def equal_to(x: Array, y: Array) -> Array:
     """1 where equal, 0 elsewhere, in x's dtype."""
     return convert_element_type(eq(x, y), typeof(x).dtype)
 
@@ -163,13 +167,13 @@ def equal_to(x: Any, y: Any) -> Any:
 class PBroadcast(Exchange):
     """Every element gets the value of one. params: axis_name (one, in a tuple), source."""
 
-    def lower(self, b: Any, x: Any, *, axis_name: Names, source: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axis_name: Names, source: int) -> IrValue:
         """The sum of its bits and the others' zeros: XLA broadcasts on some platforms only."""
         aval = physical_aval(b.avals_out[0])
         here = b.compare("EQ", b.position(axis_name[0]), b.scalar(source, np.dtype(np.int32)),
                          "SIGNED", make_aval((), dtypes.as_dtype(bool)))
 
-        def sent(x: Any, aval: ShapedArray) -> Any:
+        def sent(x: Any, aval: ShapedArray) -> IrValue:
             bits = aval
             if dtypes.is_floating(aval.dtype):
                 bits = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
@@ -184,13 +188,14 @@ class PBroadcast(Exchange):
         return b.op("stablehlo.complex", [
             sent(b.op(f"stablehlo.{which}", [x], None, part), part) for which in ("real", "imag")])
 
-    def transpose(self, ct: Any, x: Any, *, axis_name: Names, source: int) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axis_name: Names, source: int
+                  ) -> list[Array | None]:
         total = summed(ct, axis_name)
         here = eq(axis_index(axis_name), source)
         return [where_rows(here, total)]
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axis_name: Names, source: int) -> Any:
+    def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+                   axis_name: Names, source: int) -> tuple[Array, int | None]:
         (x,), (d,) = args, dims
         return (x if d is None else index_in_dim(x, source, d, False)), None
 
@@ -201,13 +206,13 @@ class PVary(MeshOnly, Exchange):
     names = "axes"
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
 
-    def lower(self, b: Any, x: Any, *, axes: Names) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Names) -> IrValue:
         return x
 
-    def transpose(self, ct: Any, x: Any, *, axes: Names) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axes: Names) -> list[Array | None]:
         """A value that all devices have alike gets the sum of what they contribute."""
         # Of a program that is run again on values that vary already, it is a cast no more.
         alike = tuple([a for a in axes if a not in typeof(x).vma])
@@ -225,16 +230,17 @@ class Cast(MeshOnly, Exchange):
         super().__init__(name)
         self.start, self.end = start, end
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return changed(avals[0], params["axes"], self.start, self.end, params["mesh"])
 
-    def shown(self, eqn: Any) -> dict[str, Any]:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         return {"axes": eqn.params["axes"]}
 
-    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, **params: Hashable) -> IrValue:
         return x
 
-    def transpose(self, ct: Any, x: Any, *, axes: Names, mesh: AbstractMesh) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, *, axes: Names, mesh: AbstractMesh
+                  ) -> Sequence[Cotangent]:
         if self is to_reduced_p:
             return [unreduced_sum_p.bind(ct, axes=axes, mesh=mesh)]
         back = to_unreduced_p if self is reduced_to_varying_p else reduced_to_varying_p
@@ -244,13 +250,13 @@ class Cast(MeshOnly, Exchange):
 class UnreducedSum(MeshOnly, Reduction):
     """psum of what is unreduced. params: axes, mesh."""
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return changed(avals[0], params["axes"], "unreduced", "invarying", params["mesh"])
 
-    def lower(self, b: Any, x: Any, *, axes: Names, mesh: AbstractMesh) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, axes: Names, mesh: AbstractMesh) -> IrValue:
         return super().lower(b, x, axes=axes)
 
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, x: Linear, **params: Hashable) -> Sequence[Cotangent]:
         return [to_reduced_p.bind(ct, **params)]
 
 
@@ -267,7 +273,7 @@ unreduced_sum_p = UnreducedSum("unreduced_psum", reduce_sum, "stablehlo.add")
 CASTS = {(p.start, p.end): p for p in (to_reduced_p, to_unreduced_p, reduced_to_varying_p)}
 
 
-def recast(x: Any, axes: Any, start: str, end: str, mesh: AbstractMesh) -> Any:
+def recast(x: ArrayLike, axes: Any, start: str, end: str, mesh: AbstractMesh) -> Any:
     """`x` with axes in another state."""
     if not axes:
         return x
@@ -293,11 +299,12 @@ def fit(ct: Any, aval: Any) -> Any:
 tags.install_casts(pvary_p, recast)
 
 
-def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+def _reduction(prim: Reduction, x: Array, axis_name: AxisName,
+               axis_index_groups: Sequence[Sequence[int]] | None) -> Array:
     names = axis_names(prim.name, axis_name)
     groups = check_groups(prim.name, axis_index_groups, names, equal=False)
 
-    def reduce(leaf: Any) -> Any:
+    def reduce(leaf: Array) -> Array:
         if prim is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
         if groups is not None and len(names) > 1 and not of_mesh(names):
@@ -331,7 +338,8 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     return _reduction(psum_p, x, axis_name, axis_index_groups)
 
 
-def _count(what: str, axis_name: Any, axis_index_groups: Any) -> Any:
+def _count(what: str, axis_name: Hashable, axis_index_groups: Sequence[Sequence[int]] | None
+           ) -> Any:
     """How many elements each reduces with: an int, or traced where groups differ in size."""
     names = axis_names(what, axis_name)
     groups = check_groups(what, axis_index_groups, names, equal=False)
@@ -362,7 +370,7 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = _count("pmean", axis_name, axis_index_groups)
 
-    def mean(leaf: Any) -> Any:
+    def mean(leaf: Array) -> Array:
         leaf = to_inexact(leaf)
         return div(leaf, count if isinstance(count, int) else
                    convert_element_type(count, typeof(leaf).dtype))
@@ -426,7 +434,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
         raise ValueError(f"pbroadcast: source {source} given; a position in [0, {prod(sizes)}) is "
                          "required.")
 
-    def broadcast(leaf: Any) -> Any:
+    def broadcast(leaf: Array) -> Array:
         place = source
         for name, size in zip(reversed(names), reversed(sizes), strict=True):
             place, here = divmod(place, size) if len(names) > 1 else (0, place)
@@ -479,7 +487,7 @@ def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
     return recast(x, axes, start, to, get_abstract_mesh())
 
 
-def to_inexact(x: Any) -> Any:
+def to_inexact(x: Array) -> Array:
     """`x` in a floating or complex dtype."""
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     return x if dtype == typeof(x).dtype else convert_element_type(x, dtype)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...core.primitive import Zero
 from ...core.trace import typeof
+from ...core.typing import Builder, IrValue, Tangent
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
@@ -44,11 +45,11 @@ class Cholesky(MatrixOperation):
 
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> list[Any]:
         check_square("cholesky", shape)
         return [(shape, dtype)]
 
-    def emit(self, b: Any, x: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue) -> Sequence[IrValue]:
         n, (aval,) = self.batch(b), b.avals_out
         if not kernels.has(b, "potrf"):     # XLA's own gives NaN too
             return [b.op("stablehlo.cholesky", [x], {"lower": b.attr("true")})]
@@ -56,7 +57,7 @@ class Cholesky(MatrixOperation):
                                      (0,))
         return kernels.nan_unless(b, "EQ", info, n, [out], [aval])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
         """L half(L⁻¹ ẋ L⁻ᴴ): Murray, "Differentiation of the Cholesky decomposition", 2016."""
         factor = tril(self.bind(*primals))
         # Only the lower triangle is read: the tangent is the Hermitian matrix that it stands for.
@@ -75,20 +76,20 @@ class CholeskyUpdate(MatrixOperation):
     accepts = REAL
     transpose = None
 
-    def results(self, dtype: Any, r: Shape, w: Shape) -> list[Any]:
+    def results(self, dtype: DType, r: Shape, w: Shape) -> list[Any]:
         check_square("cholesky_update", r, "r_matrix")
         if not definitely_equal(r[0], w[0]):
             raise ValueError(f"cholesky_update: r_matrix with trailing axes {list(r)} and w_vector "
                              f"with {w[0]} elements given; {r[0]} elements are required.")
         return [(r, dtype)]
 
-    def emit(self, b: Any, r: Any, w: Any) -> list[Any]:
+    def emit(self, b: Builder, r: IrValue, w: IrValue) -> Sequence[IrValue]:
         avals = [make_aval((), INT32), *b.avals_in]
         out, _ = b.counted_loop(avals[1].shape[-1], [r, w],
                                 lambda i, values: b.traced(_rotate, [i, *values], avals))
         return b.traced(triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
         """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
         out = self.bind(*primals)
         (r, w), (tr, tw) = primals, tangents
@@ -103,7 +104,7 @@ class CholeskyUpdate(MatrixOperation):
         return out, matmul(matrix_transpose(half(inner)), out)
 
 
-def _rotate(i: Any, r: Any, w: Any) -> list[Any]:
+def _rotate(i: Array, r: Array, w: Array) -> list[Array]:
     """Turn row i of r and w in their plane so that w[i] becomes zero."""
     n = typeof(w).ndim
     row = dynamic_index_in_dim(r, i, n - 1, False)
@@ -141,7 +142,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return tril(cholesky_p.bind(x))
 
 
-def symmetrize(prim: MatrixOperation, x: Any) -> Any:
+def symmetrize(prim: MatrixOperation, x: ArrayLike) -> Array:
     """(x + xᴴ)/2 of x[..., n, n]."""
     prim.result_avals((typeof(x),), {})      # refuses what the next line would not name
     return mul(add(x, adjoint(x)), 0.5)

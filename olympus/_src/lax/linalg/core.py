@@ -7,12 +7,14 @@ below are the matrix arithmetic of the derivative rules: all act on the last two
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
+from ...base.typing import Array, ArrayLike, DType, DTypeLike
 from ...core import tags
 from ...core.primitive import Axis, Primitive, Zero
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal
@@ -62,7 +64,7 @@ class MatrixOperation(Primitive, abstract=True):
     results: Any
     emit: Any
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> Any:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> list[ShapedArray] | ShapedArray:
         batch = self._check(avals)
         shapes = [a.shape[len(batch):] for a in avals]
         weak = all(a.weak_type for i, a in enumerate(avals) if i not in self.indices)
@@ -70,7 +72,7 @@ class MatrixOperation(Primitive, abstract=True):
                  for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
         return found if self.multiple_results else found[0]
 
-    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+    def spread(self, operands: Any, outs: Any, params: Params) -> list[Any]:
         return tags.matrix(operands, outs, self.ranks)
 
     def _check(self, avals: Sequence[ShapedArray]) -> Shape:
@@ -95,19 +97,20 @@ class MatrixOperation(Primitive, abstract=True):
                                 f"{', '.join(map(str, batches))}; broadcast them.")
         return batches[0]
 
-    def batch(self, b: Any) -> int:
+    def batch(self, b: Builder) -> int:
         """The number of batch axes of the equation being lowered."""
         return b.avals_in[0].ndim - self.ranks[0]
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue] | IrValue:
         empty = any(a.size == 0 for a in b.avals_in)
         outs = (self.emit_empty if empty else self.emit)(b, *xs, **params)
         return outs if self.multiple_results else outs[0]
 
-    def emit_empty(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+    def emit_empty(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue]:
         return [b.full(a, 0) for a in b.avals_out]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> Any:
         xs, _ = align(axis, args, dims, 0)
         outs = self.bind(*xs, **params)
         return outs, [0] * len(outs) if self.multiple_results else 0
@@ -126,12 +129,12 @@ def check_square(name: str, shape: Shape, what: str = "operand") -> None:
                          "or a batch of them, is required.")
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: DTypeLike) -> DType:
     """The dtype of the real and imaginary parts."""
     return dtypes.to_real_dtype(dtype)
 
 
-def total(*terms: Any) -> Any:
+def total(*terms: Any) -> Array:
     """The sum of terms, of which None and Zero are left out; None if none is left."""
     kept = [t for t in terms if t is not None and type(t) is not Zero]
     out: Any = kept[0] if kept else None
@@ -140,88 +143,88 @@ def total(*terms: Any) -> Any:
     return out
 
 
-def matrix_transpose(x: Any) -> Any:
+def matrix_transpose(x: ArrayLike) -> Array:
     """x[..., n, m] -> [..., m, n]."""
     n = typeof(x).ndim
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> Array:
     """The conjugate transpose."""
     x = matrix_transpose(x)
     return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: Any, y: ArrayLike) -> Array:
     """x[..., n, k] @ y[..., k, m] in the full precision of the dtype; equal batches."""
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
     return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), "highest")
 
 
-def _positions(x: Any) -> tuple[Any, Any]:
+def _positions(x: ArrayLike) -> tuple[Array, Array]:
     """Row and column numbers of the elements of x[..., n, m], as int32[n, m]."""
     shape = typeof(x).shape[-2:]
     return broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1)
 
 
-def masked(x: Any, keep: Any) -> Any:
+def masked(x: ArrayLike, keep: ArrayLike) -> Array:
     """x[..., n, m] where `keep` (bool[n, m]) holds, else 0: even NaN is left out."""
     aval = typeof(x)
     keep = broadcast_in_dim(keep, aval.shape, (aval.ndim - 2, aval.ndim - 1))
     return select(keep, x, zeros_of(aval))
 
 
-def tril(x: Any, k: int = 0) -> Any:
+def tril(x: ArrayLike, k: int = 0) -> Array:
     """x without what is above its k-th diagonal."""
     row, column = _positions(x)
     return masked(x, ge(add(row, k), column))
 
 
-def triu(x: Any, k: int = 0) -> Any:
+def triu(x: ArrayLike, k: int = 0) -> Array:
     """x without what is below its k-th diagonal."""
     row, column = _positions(x)
     return masked(x, le(add(row, k), column))
 
 
-def eye(x: Any) -> Any:
+def eye(x: ArrayLike) -> Any:
     """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
     aval = typeof(x)
     ones = convert_element_type(on_diagonal(x), aval.dtype)
     return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
-def half(x: Any) -> Any:
+def half(x: Any) -> Array:
     """The lower triangle with half the diagonal: half(x) + half(x)ᴴ = x for Hermitian x."""
     return sub(tril(x), mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
 
 
-def on_diagonal(x: Any) -> Any:
+def on_diagonal(x: ArrayLike) -> Array:
     """bool[n, m]: which elements of x[..., n, m] are on the diagonal."""
     return eq(*_positions(x))
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: ArrayLike) -> Array:
     """The diagonals of x[..., n, n] as [..., n]."""
     return reduce_sum(diagonal_part(x), (typeof(x).ndim - 1,))
 
 
-def diagonal_part(x: Any) -> Any:
+def diagonal_part(x: ArrayLike) -> Array:
     """x without what is off its diagonal."""
     return masked(x, on_diagonal(x))
 
 
-def rows(x: Any, start: int, stop: int | None) -> Any:
+def rows(x: ArrayLike, start: int, stop: int | None) -> Array:
     """x[..., start:stop, :]."""
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 2)
 
 
-def columns(x: Any, start: int, stop: int | None) -> Any:
+def columns(x: ArrayLike, start: int, stop: int | None) -> Array:
     """x[..., start:stop]; of vectors, elements."""
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 1)
 
 
-def take_rows(x: Any, places: Any) -> Any:
+def take_rows(x: ArrayLike, places: ArrayLike) -> Any:
     """x[..., m, n] at places[..., m]: the rows of each matrix in another order."""
     aval = typeof(x)
     if aval.size == 0:
@@ -233,18 +236,18 @@ def take_rows(x: Any, places: Any) -> Any:
                   unique_indices=True)
 
 
-def take_columns(x: Any, places: Any) -> Any:
+def take_columns(x: ArrayLike, places: ArrayLike) -> Array:
     """x[..., m, n] at places[..., n]: the columns of each matrix in another order."""
     return matrix_transpose(take_rows(matrix_transpose(x), places))
 
 
-def merged(x: Any, dim: int, free: int) -> tuple[Any, Shape]:
+def merged(x: ArrayLike, dim: int, free: int) -> tuple[Any, Shape]:
     """x with its mapped axis merged into the one that is `free` without it; and the shape that
     the result must have again, mapped at `free`."""
     x = move_axis(x, dim, free)
     return merge(x, free), typeof(x).shape
 
 
-def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:
+def scaled(x: Any, factor: ArrayLike, axes: Sequence[int]) -> Array:
     """x times `factor`, whose axes are the named ones of x."""
     return mul(x, broadcast_in_dim(factor, typeof(x).shape, tuple(axes)))

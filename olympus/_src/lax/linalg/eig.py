@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base import source
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import member
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, IrValue, Tangent
 from ...types import dtypes
 from ...types.avals import make_aval
 from .. import arithmetic
@@ -47,16 +48,16 @@ class Eig(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape, *, compute_left_eigenvectors: bool,
-                compute_right_eigenvectors: bool, **params: Any) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, compute_left_eigenvectors: bool,
+                compute_right_eigenvectors: bool, **params: Hashable) -> list[Any]:
         check_square("eig", shape)
         dtype = dtypes.to_complex_dtype(dtype)
         vectors = compute_left_eigenvectors + compute_right_eigenvectors
         return [(shape[:1], dtype), *[(shape, dtype)] * vectors]
 
-    def emit(self, b: Any, x: Any, *, compute_left_eigenvectors: bool,
+    def emit(self, b: Builder, x: IrValue, *, compute_left_eigenvectors: bool,
              compute_right_eigenvectors: bool, enable_eigvec_derivs: bool,
-             implementation: EigImplementation | None) -> list[Any]:
+             implementation: EigImplementation | None) -> Sequence[IrValue]:
         n, aval, outs = self.batch(b), b.avals_in[0], list(b.avals_out)
         kernels.check_implementation(b, "eig", implementation)
         if b.platform == "gpu":
@@ -73,9 +74,10 @@ class Eig(MatrixOperation):
         wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
         return kernels.nan_unless(b, "EQ", info, n, wanted, outs)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
             compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-            enable_eigvec_derivs: bool, implementation: Any) -> Any:
+            enable_eigvec_derivs: bool, implementation: EigImplementation | None
+            ) -> tuple[list[Array], list[Tangent]]:
         """ẇ = diag(vr⁻¹ẋvr), v̇r = vr (F∘vr⁻¹ẋvr), F = 1/(w_j - w_i), then normalised.
 
         Giles 2008, §3.1; Boeddeker et al. 2017. Left eigenvectors are the right ones of xᴴ.
@@ -100,7 +102,7 @@ class Eig(MatrixOperation):
         return [w, *vectors], [conj(rates), t_left, *t_right]
 
 
-def _by_cusolver(b: Any, x: Any, n: int, left: bool, right: bool) -> list[Any]:
+def _by_cusolver(b: Any, x: IrValue, n: int, left: bool, right: bool) -> list[Any]:
     """`eig` on a GPU, where pairs of conjugate eigenvectors of a real matrix come packed."""
     if left:
         raise NotImplementedError(
@@ -116,7 +118,7 @@ def _by_cusolver(b: Any, x: Any, n: int, left: bool, right: bool) -> list[Any]:
     return kernels.nan_unless(b, "EQ", info, n, wanted, outs)
 
 
-def _unpacked(w: Any, v: Any) -> Any:
+def _unpacked(w: Array, v: Array) -> Array:
     """Eigenvectors of eigenvalues w, of columns v: real and imaginary parts of a pair in turn."""
     if typeof(v).dtype.kind == "c":
         return v
@@ -132,7 +134,7 @@ def _unpacked(w: Any, v: Any) -> Any:
     return arithmetic.complex(*parts)
 
 
-def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
+def _moved(w: Array, v: Array, t: Array) -> tuple[Array, Array]:
     """Tangents of eigenvalues w and eigenvectors v of a matrix whose tangent is t."""
     if typeof(v).size == 0:     # no component is the largest
         return w, v
@@ -141,7 +143,7 @@ def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
     return diagonal(inner), sub(turned, _drift(v, turned))
 
 
-def _drift(v: Any, t: Any) -> Any:
+def _drift(v: ArrayLike, t: ArrayLike) -> Array:
     """What t has of v's own directions: LAPACK's columns have length 1 and a real component.
 
     That component is the largest one, exactly real: the phase that keeps it so is taken off.
@@ -159,7 +161,7 @@ def _drift(v: Any, t: Any) -> Any:
     return scaled(v, arithmetic.complex(growth, turn), (*batch, axis + 1))
 
 
-def _picked(mask: Any, x: Any, axis: int) -> Any:
+def _picked(mask: Array, x: Array, axis: int) -> Array:
     """The elements where the mask, true once along the axis, is true."""
     return reduce_sum(select(mask, x, full_like(x, 0)), (axis,))
 

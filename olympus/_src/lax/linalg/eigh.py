@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import member
 from ...core.trace import typeof
+from ...core.typing import Builder, IrValue, Tangent
 from ..arithmetic import mul, real, sub
 from ..families import add
 from . import kernels
@@ -47,12 +48,12 @@ class Eigh(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape, **params: Any) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, **params: Hashable) -> list[Any]:
         check_square("eigh", shape)
         return [(shape, dtype), (shape[:1], real_dtype(dtype))]
 
-    def emit(self, b: Any, x: Any, *, lower: bool, sort_eigenvalues: bool,
-             implementation: EighImplementation | None) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue, *, lower: bool, sort_eigenvalues: bool,
+             implementation: EighImplementation | None) -> Sequence[IrValue]:
         known = _IMPLEMENTATIONS.get(b.platform, {})
         if implementation is not None and implementation not in known:
             names = " and ".join([i.name for i in known]) or "none by name"
@@ -71,8 +72,8 @@ class Eigh(MatrixOperation):
                                        {**kernels.triangle(b, lower), **how}, (0,))
         return kernels.nan_unless(b, "EQ", info, n, outs, [v, w])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool, **params: Any
-            ) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, lower: bool,
+            **params: Hashable) -> tuple[list[Array], list[Tangent]]:
         """ẇ = diag(vᴴẋv), v̇ = v (F∘vᴴẋv), F = 1/(w_j - w_i): Giles 2008, §3.1.
 
         Of all phases of the eigenvectors this moves none: diag(vᴴv̇) is 0.
@@ -123,6 +124,6 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
     return subset(v, bounds, aval.ndim), subset(w, bounds, aval.ndim - 1)
 
 
-def _named(implementation: Any) -> EighImplementation | None:
+def _named(implementation: EighImplementation | None) -> EighImplementation | None:
     return None if implementation is None else member(
         EighImplementation, implementation, "eigh: implementation")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import floor_div, less, mod, static_int
@@ -40,7 +42,7 @@ _SWEEPS = 30        # convergence is quadratic: fewer than ten are made
 
 
 def emit_svd(b: Any, x: Any, aval: ShapedArray, *, full_matrices: bool, compute_uv: bool
-             ) -> list[Any]:
+             ) -> list[IrValue]:
     """s, and u and vh if `compute_uv`, by one-sided Jacobi rotations of the triangle of x.
 
     Rotations V make the columns of W = Rᴴ orthogonal, where x = QR; then W V = U₁ S and
@@ -69,7 +71,7 @@ def emit_svd(b: Any, x: Any, aval: ShapedArray, *, full_matrices: bool, compute_
         make_aval((*batch, 1), real_dtype(aval.dtype))])
 
 
-def _prepared(x: Any, size: int, full: bool) -> list[Any]:
+def _prepared(x: Array, size: int, full: bool) -> list[Array]:
     """Q, Rᴴ with a row and a column of zeros if its size is odd, the identity, and a unit in which
     Rᴴ is measured, whose elements' squares are representable then."""
     q, r, *_ = qr(x, full_matrices=full)
@@ -82,13 +84,13 @@ def _prepared(x: Any, size: int, full: bool) -> list[Any]:
     return [q, w, eye(w), unit]
 
 
-def _rotated(b: Any, w: Any, v: Any, aval: ShapedArray) -> list[Any]:
+def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrValue]:
     """W V, whose columns are orthogonal to each other, and V: sweep after sweep over all pairs."""
     size = aval.shape[-1]
     index, off = make_aval((), INT32), make_aval((), real_dtype(aval.dtype))
     small = size * float(dtypes.finfo(aval.dtype).eps)
 
-    def unfinished(count: Any, most: Any, *_: Any) -> Any:
+    def unfinished(count: object, most: object, *_: object) -> IrValue:
         return b.traced(lambda count, most: bitwise_and(lt(count, _SWEEPS), gt(most, small)),
                         [count, most], [index, off])[0]
 
@@ -102,7 +104,7 @@ def _rotated(b: Any, w: Any, v: Any, aval: ShapedArray) -> list[Any]:
     return b.while_loop(start, unfinished, sweep)[2:]
 
 
-def _round(most: Any, w: Any, v: Any) -> list[Any]:
+def _round(most: Any, w: Array, v: Array) -> list[Array]:
     """Make column i of w orthogonal to its partner i + n/2; then each gets another partner.
 
     `most` is the greatest cosine between partners so far, NaN left out.
@@ -130,7 +132,7 @@ def _round(most: Any, w: Any, v: Any) -> list[Any]:
     return [most, *[_turned(x, cosine, sine, phase) for x in (w, v)]]
 
 
-def _turned(x: Any, cosine: Any, sine: Any, phase: Any) -> Any:
+def _turned(x: Array, cosine: Array, sine: Array, phase: Array) -> Array:
     """x with each pair of columns turned, and the columns in the next round's order."""
     n, size = typeof(x).ndim, typeof(x).shape[-1]
     half, axes = floor_div(size, 2), (*range(n - 2), n - 1)
@@ -146,7 +148,8 @@ def _turned(x: Any, cosine: Any, sine: Any, phase: Any) -> Any:
                         columns(right, 1, None), columns(left, half - 1, None)], n - 1)
 
 
-def _assembled(q: Any, w: Any, v: Any, unit: Any, n: int, compute_uv: bool) -> list[Any]:
+def _assembled(q: ArrayLike, w: ArrayLike, v: ArrayLike, unit: ArrayLike, n: int, compute_uv: bool
+               ) -> list[Array]:
     """s descending, u and vh, of Q, W V, V and W's unit; all NaN where a number is not finite."""
     aval = typeof(w)
     last, size = aval.ndim - 1, aval.shape[-1]

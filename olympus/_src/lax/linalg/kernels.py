@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...base import lib
+from ...base.typing import DType
+from ...core.typing import IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 
@@ -34,7 +36,7 @@ def _solver(library: str, kernel: str) -> Callable[[Any], str]:
     return lambda dtype: f"{library}_{kernel}_ffi"
 
 
-def _perturbed(dtype: Any) -> str:
+def _perturbed(dtype: DType) -> str:
     lib.lapack_names()      # jaxlib registers its own kernels with LAPACK's
     return "tridiagonal_solve_perturbed_ffi"
 
@@ -99,20 +101,20 @@ def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], ba
 
 
 def xla_call(b: Any, target: str, xs: Sequence[Any], outs: Sequence[ShapedArray],
-             attributes: dict[str, Any] | None = None) -> list[Any]:
+             attributes: dict[str, Any] | None = None) -> list[IrValue]:
     """Emit a call of what XLA has itself on a TPU."""
     return b.custom_call(target, xs, [b.type(a) for a in outs], {
         "api_version": b.attr("1 : i32"), **(attributes or {})}, shapes=[a.shape for a in outs])
 
 
-def triangle(b: Any, lower: bool) -> dict[str, Any]:
+def triangle(b: Any, lower: bool) -> dict[str, str] | dict[str, bool]:
     """The parameter of a kernel that says which triangle of a matrix it reads."""
     return {"uplo": "L" if lower else "U"} if b.platform == "cpu" else {"lower": lower}
 
 
 def reported(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
              config: dict[str, Any] | None = None, aliases: Sequence[int | None] = (),
-             by_rows: bool = False) -> list[Any]:
+             by_rows: bool = False) -> Sequence[IrValue]:
     """`call` of a kernel that gives LAPACK's `info` besides, int32[batch]: the last result here."""
     info = make_aval(outs[0].shape[:batch], INT32)
     return call(b, kernel, xs, [*outs, info], batch, config, aliases, by_rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
-from ...core.primitive import Axis, Zero
+from ...base.typing import Array, ArrayLike, DType
+from ...core.primitive import Axis, Linear, Zero
 from ...core.trace import typeof
+from ...core.typing import Builder, Cotangent, IrValue, Tangent
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import (
     broadcast_shapes,
@@ -54,10 +55,10 @@ class Lu(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> list[Any]:
         return [(shape, dtype), ((minimum(*shape),), INT32), (shape[:1], INT32)]
 
-    def emit(self, b: Any, x: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue) -> list[IrValue]:
         n, (out, pivot, order) = self.batch(b), b.avals_out
         if b.platform == "tpu":
             return kernels.xla_call(b, "LuDecomposition", [x], b.avals_out, {
@@ -68,12 +69,13 @@ class Lu(MatrixOperation):
         pivots = b.op("stablehlo.subtract", [pivots, b.full(pivot, 1)], None, pivot)
         return [factors, pivots, emit_permutation(b, pivots, pivot, order)]
 
-    def emit_empty(self, b: Any, x: Any) -> list[Any]:
+    def emit_empty(self, b: Builder, x: IrValue) -> list[IrValue]:
         out, pivot, order = b.avals_out
         identity = b.traced(lambda: _places(order), [], [])
         return [b.full(out, 0), b.full(pivot, 0), *identity]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         """L stril(F) and triu(F) U, where F = L⁻¹ ẋ U⁻¹: de Hoog, Anderssen and Lukas,
         "Differentiation of matrix functionals using triangular factorization", 2011. What
         sticks out of the leading square follows from it by the product rule."""
@@ -98,12 +100,12 @@ class Lu(MatrixOperation):
                                                  for x in (pivots, order))]
 
 
-def _left(factors: Any, x: Any) -> Any:
+def _left(factors: Array, x: Array) -> Array:
     """L⁻¹ x."""
     return triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
 
 
-def _right(factors: Any, x: Any) -> Any:
+def _right(factors: Array, x: Array) -> Array:
     """x U⁻¹."""
     return triangular_solve(factors, x)
 
@@ -118,7 +120,7 @@ class LuSolve(MatrixOperation):
     ranks = (2, 2, 1, 2)
     indices = (2,)
 
-    def results(self, dtype: Any, a: Shape, factors: Shape, order: Shape, b: Shape, *,
+    def results(self, dtype: DType, a: Shape, factors: Shape, order: Shape, b: Shape, *,
                 transpose_a: bool) -> list[Any]:
         check_square("solve", a, "matrix a")
         if not definitely_equal(a[0], b[0]):
@@ -126,11 +128,11 @@ class LuSolve(MatrixOperation):
                              f"must have {a[0]} rows; transpose or reshape it.")
         return [(b, dtype)]
 
-    def lower(self, b: Any, *xs: Any, transpose_a: bool) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, transpose_a: bool) -> IrValue:
         composed = _lu_solved_transpose if transpose_a else _lu_solved
         return b.traced(composed, xs[1:], b.avals_in[1:])[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, transpose_a: bool) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, transpose_a: bool) -> Any:
         a, factors, order, _ = primals
         ta, _, _, tb = tangents
         x = self.bind(*primals, transpose_a=transpose_a)
@@ -142,11 +144,12 @@ class LuSolve(MatrixOperation):
             return x, Zero(typeof(x).to_tangent_aval())
         return x, self.bind(a, factors, order, right, transpose_a=transpose_a)
 
-    def transpose(self, ct: Any, a: Any, factors: Any, order: Any, b: Any, *, transpose_a: bool
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, a: Array, factors: Array, order: Array, b: Linear, *,
+                  transpose_a: bool) -> list[Cotangent]:
         return [None, None, None, self.bind(a, factors, order, ct, transpose_a=not transpose_a)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Hashable
+             ) -> Any:
         if any(d is not None for d in dims[:3]):
             return super().vmap(axis, args, dims, **params)
         free = typeof(args[3]).ndim - 2
@@ -154,11 +157,11 @@ class LuSolve(MatrixOperation):
         return reshape(self.bind(*args[:3], flat, **params), shape), free
 
 
-def _lu_solved(factors: Any, order: Any, b: Any) -> Any:
+def _lu_solved(factors: Array, order: Array, b: Array) -> Array:
     return triangular_solve(factors, _left(factors, take_rows(b, order)), left_side=True)
 
 
-def _lu_solved_transpose(factors: Any, order: Any, b: Any) -> Any:
+def _lu_solved_transpose(factors: Array, order: Array, b: Array) -> Array:
     x = triangular_solve(factors, b, left_side=True, transpose_a=True)
     x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True,
                          transpose_a=True)
@@ -173,20 +176,20 @@ class LuPivotsToPermutation(MatrixOperation):
     accepts = frozenset((INT32,))
     jvp = transpose = None      # integers
 
-    def results(self, dtype: Any, shape: Shape, *, permutation_size: int) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, permutation_size: int) -> list[Any]:
         if known_less(permutation_size, shape[0]):
             raise ValueError(f"lu_pivots_to_permutation: {shape[0]} pivots and permutation_size "
                              f"{permutation_size} given; at least {shape[0]} is required.")
         return [((permutation_size,), INT32)]
 
-    def emit(self, b: Any, pivots: Any, *, permutation_size: int) -> list[Any]:
+    def emit(self, b: Builder, pivots: IrValue, *, permutation_size: int) -> list[IrValue]:
         return [emit_permutation(b, pivots, b.avals_in[0], b.avals_out[0])]
 
-    def emit_empty(self, b: Any, pivots: Any, *, permutation_size: int) -> list[Any]:
+    def emit_empty(self, b: Builder, pivots: IrValue, *, permutation_size: int) -> list[IrValue]:
         return self.emit(b, pivots, permutation_size=permutation_size)
 
 
-def emit_permutation(b: Any, pivots: Any, pivot: ShapedArray, order: ShapedArray) -> Any:
+def emit_permutation(b: Any, pivots: Any, pivot: ShapedArray, order: ShapedArray) -> IrValue:
     """Emit a loop over the exchanges, which all batch elements make at once."""
     (identity,) = b.traced(lambda: _places(order), [], [])
     index = make_aval((), INT32)
@@ -197,11 +200,11 @@ def emit_permutation(b: Any, pivots: Any, pivot: ShapedArray, order: ShapedArray
     return b.counted_loop(pivot.shape[-1], [identity], step)[0]
 
 
-def _places(aval: ShapedArray) -> Any:
+def _places(aval: ShapedArray) -> Array:
     return broadcasted_iota(INT32, aval.shape, aval.ndim - 1)
 
 
-def _exchange(i: Any, pivots: Any, order: Any) -> Any:
+def _exchange(i: Array, pivots: Array, order: Array) -> Array:
     """`order` with its elements i and pivots[i] exchanged."""
     aval = typeof(order)
     last = aval.ndim - 1
@@ -243,7 +246,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     return tuple(lu_p.bind(x))
 
 
-def lu_solve(a: Any, b: Any) -> Any:
+def lu_solve(a: ArrayLike, b: ArrayLike) -> Array:
     """x[..., n, m] in a[..., n, n] x = b[..., n, m]; either may have no leading axes.
 
     Infinite or NaN where a is singular. Linear in b: it can be transposed.
@@ -263,7 +266,7 @@ def lu_solve(a: Any, b: Any) -> Any:
     return lu_solve_p.bind(*xs, transpose_a=False)
 
 
-def broadcast_batch(x: Any, batch: Shape, rank: int) -> Any:
+def broadcast_batch(x: ArrayLike, batch: Shape, rank: int) -> Array:
     """x[..., *trailing] with leading axes broadcast to `batch`."""
     shape = typeof(x).shape
     first = len(shape) - rank

@@ -9,12 +9,13 @@ of that formula.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, Cotangent, IrValue, Tangent
 from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic
 from ..arithmetic import neg, real, sub
@@ -50,7 +51,7 @@ __all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "or
 class Reflectors:
     """V[..., m, k] and T[..., k, k] of reflectors a[..., m, n], taus[..., k], and tangents."""
 
-    def __init__(self, a: Any, taus: Any) -> None:
+    def __init__(self, a: Array, taus: Array) -> None:
         self.k = typeof(taus).shape[-1]
         self.v = self._vectors(a)
         self.v = add(self.v, eye(self.v))
@@ -60,20 +61,20 @@ class Reflectors:
         self.system = matmul(self.taus, self.gram)
         self.t = self._solve(self.taus)
 
-    def _vectors(self, a: Any) -> Any:
+    def _vectors(self, a: ArrayLike) -> Array:
         return tril(columns(a, 0, self.k), -1)
 
-    def _square(self, taus: Any) -> Any:
+    def _square(self, taus: ArrayLike) -> Array:
         """The diagonal matrix."""
         aval = typeof(taus)
         n = aval.ndim
         wide = broadcast_in_dim(taus, (*aval.shape, self.k), tuple(range(n)))
         return diagonal_part(wide)
 
-    def _solve(self, x: Any) -> Any:
+    def _solve(self, x: Array) -> Array:
         return triangular_solve(self.system, x, left_side=True, unit_diagonal=True)
 
-    def tangents(self, ta: Any, ttaus: Any) -> tuple[Any, Any]:
+    def tangents(self, ta: Any, ttaus: Any) -> tuple[Array, Array]:
         """Of V and of T, from those of `a` and `taus`."""
         tv, td = self._vectors(instantiate(ta)), self._square(instantiate(ttaus))
         cross = matmul(adjoint(tv), self.v)
@@ -88,19 +89,19 @@ class HouseholderProduct(MatrixOperation):
     ranks = (2, 1)
     transpose = None
 
-    def results(self, dtype: Any, a: Shape, taus: Shape) -> list[Any]:
+    def results(self, dtype: DType, a: Shape, taus: Shape) -> list[Any]:
         if known_less(a[0], a[1]) or known_less(a[1], taus[0]):
             raise ValueError(f"householder_product: {taus[0]} taus and a with trailing axes "
                              f"{list(a)} given; taus <= columns <= rows is required; pad or cut.")
         return [(a, dtype)]
 
-    def emit(self, b: Any, a: Any, taus: Any) -> list[Any]:
+    def emit(self, b: Builder, a: IrValue, taus: IrValue) -> Sequence[IrValue]:
         return kernels.call(b, "orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
 
-    def emit_empty(self, b: Any, a: Any, taus: Any) -> list[Any]:
+    def emit_empty(self, b: Any, a: Any, taus: IrValue) -> list[Any]:
         return b.traced(eye, [a], b.avals_in[:1])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
         known = Reflectors(*primals)
         tv, tt = known.tangents(*tangents)
         n = typeof(primals[0]).shape[-1]
@@ -115,7 +116,7 @@ class Ormqr(MatrixOperation):
 
     ranks = (2, 1, 2)
 
-    def results(self, dtype: Any, a: Shape, taus: Shape, c: Shape, *, left: bool, transpose: bool
+    def results(self, dtype: DType, a: Shape, taus: Shape, c: Shape, *, left: bool, transpose: bool
                 ) -> list[Any]:
         if known_less(minimum(*a), taus[0]):
             raise ValueError(f"ormqr: {taus[0]} taus and a with trailing axes {list(a)} given; at "
@@ -126,7 +127,8 @@ class Ormqr(MatrixOperation):
                 f"must have {a[0]} {'rows' if left else 'columns'}, as many as a has rows.")
         return [(c, dtype)]
 
-    def emit(self, b: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> list[Any]:
+    def emit(self, b: Builder, a: IrValue, taus: IrValue, c: IrValue, *, left: bool, transpose: bool
+             ) -> Sequence[IrValue]:
         if not kernels.has(b, "ormqr"):
             return b.traced(lambda *xs: product(*xs, left=left, transpose=transpose), [a, taus, c],
                             b.avals_in)
@@ -137,11 +139,12 @@ class Ormqr(MatrixOperation):
         return kernels.call(b, "ormqr", [a, taus, c], b.avals_out, self.batch(b),
                             {"left": left, "transpose": transpose}, (None, None, 0))
 
-    def emit_empty(self, b: Any, a: Any, taus: Any, c: Any, **params: Any) -> list[Any]:
+    def emit_empty(self, b: Builder, a: IrValue, taus: IrValue, c: IrValue, **params: Hashable
+                   ) -> list[IrValue]:
         return [c]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, left: bool, transpose: bool
-            ) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, left: bool,
+            transpose: bool) -> Any:
         a, taus, c = primals
         ta, ttaus, tc = tangents
         out = self.bind(a, taus, c, left=left, transpose=transpose)
@@ -156,15 +159,15 @@ class Ormqr(MatrixOperation):
             t = neg(change) if t is None else sub(t, change)
         return out, t
 
-    def transpose(self, ct: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
-                  ) -> list[Any]:
+    def transpose(self, ct: Array, a: Any, taus: Any, c: Linear, *, left: bool, transpose: bool
+                  ) -> list[Cotangent]:
         if type(a) is Linear or type(taus) is Linear:
             raise not_linear("ormqr", "its reflectors")
         conj = arithmetic.conj if typeof(ct).dtype.kind == "c" else lambda x: x
         return [None, None, conj(self.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
 
-def product(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+def product(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool, transpose: bool) -> Array:
     """`ormqr` with the matrix Q, made of the reflectors."""
     q = columns(a, 0, typeof(taus).shape[-1])
     q = householder_product(_widened(q, typeof(a).shape[-2]), taus)
@@ -172,7 +175,7 @@ def product(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
     return matmul(q, c) if left else matmul(c, q)
 
 
-def _product_change(v: Any, inner: Any, tv: Any, tt: Any, c: Any, left: bool) -> Any:
+def _product_change(v: Array, inner: Array, tv: Array, tt: Array, c: Array, left: bool) -> Array:
     """The tangent of V T Vᴴ c, or of c V T Vᴴ, for constant c."""
     if left:
         seen, t_seen = matmul(adjoint(v), c), matmul(adjoint(tv), c)
@@ -191,13 +194,14 @@ class Geqrf(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> list[Any]:
         return [(shape, dtype), ((minimum(*shape),), dtype)]
 
-    def emit(self, b: Any, x: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue) -> Sequence[IrValue]:
         return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
+            ) -> tuple[list[Array], list[Tangent]]:
         """From the tangent of Q's first columns: their distance from those of the identity is
         V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
@@ -227,11 +231,11 @@ class Geqrf(MatrixOperation):
         return [a, taus], [add(tril(tv, -1), tr), diagonal(tw)]
 
 
-def _unit_lower(factors: Any, x: Any) -> Any:
+def _unit_lower(factors: Array, x: Array) -> Array:
     return triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
 
 
-def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
+def _thin_tangents(q: Array, r: Array, t: Any) -> tuple[Array, Array]:
     """Tangents of Q[..., m, k] and R[..., k, n], k = min(m, n), from that of their product.
 
     Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application
@@ -255,7 +259,7 @@ def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     return tq, tr
 
 
-def _real(x: Any) -> Any:
+def _real(x: Array) -> Array:
     """A complex array with its imaginary part removed."""
     return convert_element_type(real(x), typeof(x).dtype)
 
@@ -266,17 +270,17 @@ class Geqp3(MatrixOperation):
     multiple_results = True
     jvp = transpose = None      # `qr` is differentiated instead
 
-    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> list[Any]:
         return [(shape, dtype), (shape[1:], INT32), ((minimum(*shape),), dtype)]
 
-    def emit(self, b: Any, x: Any) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue) -> list[IrValue]:
         order = b.avals_out[1]
         free = b.full(order, 0)     # any column may go anywhere
         a, places, taus = kernels.call(b, "geqp3", [x, free], b.avals_out, self.batch(b), {},
                                        (0, 1))
         return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
 
-    def emit_empty(self, b: Any, x: Any) -> list[Any]:
+    def emit_empty(self, b: Builder, x: IrValue) -> list[IrValue]:
         out, order, taus = b.avals_out
         places = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
         return [b.full(out, 0), *places, b.full(taus, 0)]
@@ -288,17 +292,18 @@ class Qr(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape, *, pivoting: bool, full_matrices: bool,
+    def results(self, dtype: DType, shape: Shape, *, pivoting: bool, full_matrices: bool,
                 use_magma: bool | None) -> list[Any]:
         m, n = shape
         k = m if full_matrices else minimum(m, n)
         found = [((m, k), dtype), ((k, n), dtype)]
         return [*found, ((n,), INT32)] if pivoting else found
 
-    def lower(self, b: Any, x: Any, **params: Any) -> list[Any]:
+    def lower(self, b: Builder, x: IrValue, **params: Any) -> list[IrValue]:
         return b.by_rule(lambda x: _composed(x, **params), [x], b.avals_in)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         q, r, *order = self.bind(*primals, **params)
         (x,), (t,) = primals, tangents
         if order:
@@ -314,14 +319,15 @@ class Qr(MatrixOperation):
         return [q, r, *order], [tq, tr, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
 
 
-def _widened(x: Any, size: int) -> Any:
+def _widened(x: Array, size: int) -> Array:
     """x[..., m, n] with columns of zeros up to `size` columns."""
     aval = typeof(x)
     more = [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - aval.shape[-1], 0)]
     return pad(x, literal(0, aval.dtype), more)
 
 
-def _composed(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
+def _composed(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+              ) -> list[Array]:
     """Q and R from LAPACK's parts."""
     m, n = typeof(x).shape[-2:]
     if pivoting:
@@ -343,7 +349,7 @@ geqrf_p, geqp3_p = Geqrf("geqrf"), Geqp3("geqp3")
 qr_p = Qr("qr")
 
 
-def geqrf(x: Any) -> tuple[Any, Any]:
+def geqrf(x: ArrayLike) -> tuple[Array, Array]:
     """LAPACK's raw QR factorisation of x[..., m, n]: (a[..., m, n], taus[..., min(m, n)]).
 
     R is the upper triangle of `a`; the reflectors whose product is Q are below it.

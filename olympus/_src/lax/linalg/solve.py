@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
-from ...core.primitive import Axis, Zero
+from ...base.typing import Array, ArrayLike, DType
+from ...core.primitive import Axis, Linear, Zero
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, Cotangent, IrValue
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal, known_less
@@ -46,7 +47,7 @@ class TriangularSolve(MatrixOperation):
     ranks = (2, 2)
     accepts = LAPACK | HALVES
 
-    def results(self, dtype: Any, a: Shape, b: Shape, *, left_side: bool, **params: Any
+    def results(self, dtype: DType, a: Shape, b: Shape, *, left_side: bool, **params: Hashable
                 ) -> list[Any]:
         check_square("triangular_solve", a, "matrix a")
         if not definitely_equal(b[0 if left_side else 1], a[0]):
@@ -56,8 +57,8 @@ class TriangularSolve(MatrixOperation):
                 f"{'transpose b' if left_side else 'pass left_side=True'} if that is meant.")
         return [(b, dtype)]
 
-    def emit(self, b: Any, x: Any, y: Any, *, left_side: bool, lower: bool, transpose_a: bool,
-             conjugate_a: bool, unit_diagonal: bool) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue, y: IrValue, *, left_side: bool, lower: bool,
+             transpose_a: bool, conjugate_a: bool, unit_diagonal: bool) -> Sequence[IrValue]:
         (aval, out), conjugate_only = b.avals_in, conjugate_a and not transpose_a
         if conjugate_only and aval.dtype.kind == "c":
             # No kernel conjugates without transposing.
@@ -73,7 +74,7 @@ class TriangularSolve(MatrixOperation):
             "transpose_a": b.attr(f"#stablehlo<transpose {how}>"),
             **{k: b.attr("true" if v else "false") for k, v in flags.items()}})]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         """op(a)⁻¹ (ḃ - op(ȧ) x): Giles, "Matrix derivative results", 2008, §2.3."""
         (a, b), (ta, tb) = primals, tangents
         x = self.bind(a, b, **params)
@@ -88,10 +89,12 @@ class TriangularSolve(MatrixOperation):
             right = neg(matmul(ta, x) if params["left_side"] else matmul(x, ta))
         return x, self.bind(a, total(tb, right), **params)
 
-    def transpose(self, ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, a: Array, b: Linear, *, transpose_a: bool, **params: Hashable
+                  ) -> list[Cotangent]:
         return [None, self.bind(a, ct, transpose_a=not transpose_a, **params)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Any
+             ) -> Any:
         (a, b), (da, db) = args, dims
         if da is not None:
             return super().vmap(axis, args, dims, **params)
@@ -137,7 +140,7 @@ class TridiagonalSolve(MatrixOperation):
 
     ranks = (1, 1, 1, 2)
 
-    def results(self, dtype: Any, dl: Shape, d: Shape, du: Shape, b: Shape, *,
+    def results(self, dtype: DType, dl: Shape, d: Shape, du: Shape, b: Shape, *,
                 perturb_singular: bool) -> list[Any]:
         if not all(definitely_equal(s[0], d[0]) for s in (dl, du, b)):
             raise ValueError(
@@ -146,8 +149,8 @@ class TridiagonalSolve(MatrixOperation):
                 "du[-1] are not read) and n rows of b are required; pad the outer diagonals.")
         return [(b, dtype)]
 
-    def emit(self, b: Any, dl: Any, d: Any, du: Any, y: Any, *, perturb_singular: bool
-             ) -> list[Any]:
+    def emit(self, b: Builder, dl: IrValue, d: IrValue, du: IrValue, y: IrValue, *,
+             perturb_singular: bool) -> Sequence[IrValue]:
         n, xs, (out,) = self.batch(b), [dl, d, du, y], b.avals_out
         if perturb_singular:
             return kernels.call(b, "tridiagonal_solve_perturbed", xs, [out], n)
@@ -160,7 +163,7 @@ class TridiagonalSolve(MatrixOperation):
                                            (0, 1, 2, 3))
         return kernels.nan_unless(b, "EQ", info, n, [found], [out])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         """a⁻¹ (ḃ - ȧ x)."""
         x = self.bind(*primals, **params)
         *outer, tb = tangents
@@ -169,11 +172,12 @@ class TridiagonalSolve(MatrixOperation):
         right = total(tb, None if change is None else neg(change))
         return x, self.bind(*primals[:3], right, **params)
 
-    def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
+    def transpose(self, ct: Array, dl: Array, d: Array, du: Array, b: Linear, **params: Hashable
+                  ) -> list[Cotangent]:
         return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
 
 
-def emit_elimination(b: Any, xs: Sequence[Any]) -> list[Any]:
+def emit_elimination(b: Any, xs: Sequence[Any]) -> list[IrValue]:
     """`tridiagonal_solve` by elimination with partial pivoting, as LAPACK does it: two loops."""
     diagonals, right = b.avals_in[:3], b.avals_in[3]
     size, n = right.shape[-2], right.ndim
@@ -182,8 +186,8 @@ def emit_elimination(b: Any, xs: Sequence[Any]) -> list[Any]:
     row = right.update(shape=(*right.shape[:-2], 1, right.shape[-1]))
     known = [*diagonals, right]
 
-    def run(step: Any, length: Any, start: Sequence[Any], state: Sequence[Any],
-            given: Sequence[Any]) -> list[Any]:
+    def run(step: object, length: object, start: Sequence[Any], state: Sequence[Any],
+            given: Sequence[object]) -> Array:
         return b.counted_loop(length, start, lambda i, values: b.traced(
             step, [i, *values, *given], [index, *state, *known]))
 
@@ -204,15 +208,16 @@ def emit_elimination(b: Any, xs: Sequence[Any]) -> list[Any]:
     return b.traced(_unless_singular, [upper[0], found], [diagonals[1], right])
 
 
-def _ending(dl: Any, d: Any, du: Any, y: Any) -> list[Any]:
+def _ending(dl: object, d: Array, du: Any, y: Array) -> list[Any]:
     """The operands with a zero in place of du's last element, which is not to be read."""
     return [dl, d, pad(slice_in_dim(du, 0, typeof(du).shape[-1] - 1, axis=typeof(du).ndim - 1),
                        literal(0, typeof(du).dtype),
                        [(0, 0, 0)] * (typeof(du).ndim - 1) + [(0, 1, 0)]), y]
 
 
-def _eliminated(i: Any, p: Any, q: Any, y: Any, d: Any, u: Any, v: Any, ys: Any,
-                lower: Any, middle: Any, upper: Any, right: Any) -> list[Any]:
+def _eliminated(i: Any, p: ArrayLike, q: ArrayLike, y: ArrayLike, d: ArrayLike, u: ArrayLike,
+                v: ArrayLike, ys: Any, lower: ArrayLike, middle: Any, upper: ArrayLike,
+                right: ArrayLike) -> list[Array]:
     """One step: of the row (p, q, 0) that is left and the next one, that of the larger pivot is
     taken off the other; it is row i of the triangle with the diagonals d, u and v."""
     last, following = typeof(p).ndim - 1, add(i, 1)
@@ -232,7 +237,7 @@ def _eliminated(i: Any, p: Any, q: Any, y: Any, d: Any, u: Any, v: Any, ys: Any,
     return [p, q, y, *found]
 
 
-def _substituted(i: Any, first: Any, second: Any, out: Any, d: Any, u: Any, v: Any, ys: Any
+def _substituted(i: Any, first: Any, second: object, out: Any, d: Array, u: Array, v: Array, ys: Any
                  ) -> list[Any]:
     """Row i of the solution, after the two below it; they are given again for the next one."""
     last = typeof(d).ndim - 1
@@ -245,7 +250,7 @@ def _substituted(i: Any, first: Any, second: Any, out: Any, d: Any, u: Any, v: A
     return [y, first, dynamic_update_index_in_dim(out, y, i, last)]
 
 
-def _unless_singular(d: Any, x: Any) -> Any:
+def _unless_singular(d: Array, x: Array) -> Array:
     """x, or NaN where a pivot is zero."""
     last = typeof(d).ndim - 1
     singular = reduce_or(eq(d, 0), (last,))
@@ -253,14 +258,14 @@ def _unless_singular(d: Any, x: Any) -> Any:
     return select(broadcast_in_dim(singular, typeof(x).shape, range(last)), nan, x)
 
 
-def _shifted(x: Any, by: int) -> Any:
+def _shifted(x: Array, by: int) -> Array:
     """A vector's elements moved along its last axis, zeros following."""
     aval = typeof(x)
     none = [(0, 0, 0)] * (aval.ndim - 1)
     return pad(x, literal(0, aval.dtype), [*none, (by, -by, 0)])
 
 
-def _diagonal_product(diagonal: Any, x: Any, place: int) -> Any:
+def _diagonal_product(diagonal: ArrayLike, x: Array, place: int) -> Array:
     """The matrix with only one diagonal (-1 the lower, 1 the upper) times x."""
     aval = typeof(x)
     moved = x

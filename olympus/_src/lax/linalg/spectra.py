@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...types.shape import sequence, static_int
 from ..arithmetic import div
@@ -26,19 +27,19 @@ __all__ = ["as_dtype", "check_subset", "left_divided", "off_diagonal_inverse", "
            "subset"]
 
 
-def as_dtype(x: Any, like: Any) -> Any:
+def as_dtype(x: Any, like: ArrayLike) -> Array:
     """x in the dtype of `like`."""
     return convert_element_type(x, typeof(like).dtype)
 
 
-def pairs(op: Callable[[Any, Any], Any], w: Any) -> Any:
+def pairs(op: Callable[[Any, Any], Any], w: ArrayLike) -> Array:
     """w[..., n] -> [..., n, n]: op(w_j, w_i) at row i and column j."""
     *batch, n = range(typeof(w).ndim)
     shape = (*typeof(w).shape, typeof(w).shape[-1])
     return op(broadcast_in_dim(w, shape, (*batch, n + 1)), broadcast_in_dim(w, shape, (*batch, n)))
 
 
-def off_diagonal_inverse(x: Any) -> Any:
+def off_diagonal_inverse(x: ArrayLike) -> Array:
     """1/x[..., n, n] beside the diagonal and 0 on it; its derivative on the diagonal is 0 too."""
     aval = typeof(x)
     skip = broadcast_in_dim(on_diagonal(x), aval.shape, (aval.ndim - 2, aval.ndim - 1))
@@ -46,7 +47,7 @@ def off_diagonal_inverse(x: Any) -> Any:
     return select(skip, full_like(x, 0), inverse)
 
 
-def left_divided(v: Any, x: Any) -> Any:
+def left_divided(v: ArrayLike, x: ArrayLike) -> Array:
     """v⁻¹ x, by the LU factorisation of v[..., n, n]."""
     factors, _, order = lu(v)
     x = triangular_solve(factors, take_rows(x, order), left_side=True, lower=True,
@@ -69,6 +70,6 @@ def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | N
     return None if (start, end) == (0, n) else (start, end)
 
 
-def subset(x: Any, bounds: tuple[int, int] | None, axis: int) -> Any:
+def subset(x: ArrayLike, bounds: tuple[int, int] | None, axis: int) -> Any:
     """x from `start` to `end` along an axis."""
     return x if bounds is None else slice_in_dim(x, *bounds, axis=axis)

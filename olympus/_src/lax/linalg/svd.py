@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import member
 from ...core.trace import typeof
+from ...core.typing import Builder, IrValue, Tangent
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, known_less, minimum
 from ..arithmetic import div, mul, neg, real, sub
@@ -71,8 +72,8 @@ class Svd(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: Any, shape: Shape, *, full_matrices: bool, compute_uv: bool,
-                algorithm: Any) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, full_matrices: bool, compute_uv: bool,
+                algorithm: SvdAlgorithm | None) -> list[Any]:
         m, n = shape
         k = minimum(m, n)
         s = ((k,), real_dtype(dtype))
@@ -82,8 +83,8 @@ class Svd(MatrixOperation):
             return [s, ((m, m), dtype), ((n, n), dtype)]
         return [s, ((m, k), dtype), ((k, n), dtype)]
 
-    def emit(self, b: Any, x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any
-             ) -> list[Any]:
+    def emit(self, b: Builder, x: IrValue, *, full_matrices: bool, compute_uv: bool,
+             algorithm: SvdAlgorithm | None) -> Sequence[IrValue]:
         known = _KERNELS.get(b.platform, _PROGRAM)
         if algorithm is not None and algorithm not in known:
             names = [a.name for a in known]
@@ -106,14 +107,14 @@ class Svd(MatrixOperation):
                                              {"mode": mode}, (0,))
         return kernels.nan_unless(b, "EQ", info, n, [s, u, vh][:len(outs)], outs)
 
-    def emit_empty(self, b: Any, x: Any, **params: Any) -> list[Any]:
+    def emit_empty(self, b: Builder, x: IrValue, **params: Hashable) -> list[IrValue]:
         """No singular values, and any unitary matrices: identities."""
         zeros = [b.full(a, 0) for a in b.avals_out]
         return [x if a.size == 0 else b.traced(eye, [x], [a])[0]
                 for a, x in zip(b.avals_out, zeros, strict=True)]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool,
-            compute_uv: bool, algorithm: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, full_matrices: bool,
+            compute_uv: bool, algorithm: SvdAlgorithm | None) -> tuple[list[Array], list[Tangent]]:
         """ṡ = Re diag(M), M = uᴴẋv: Giles 2008, §3.2; complex: Wan and Zhang 2019.
 
         u̇ = uΩ and v̇ = vΨ, where Ω and Ψ are skew-Hermitian and Ωs - sΨ is M off the diagonal. For
@@ -147,7 +148,7 @@ def _small(aval: ShapedArray) -> bool:
     return all(known_less(d, _LARGE + 1) for d in aval.shape[-2:])
 
 
-def _by_solver(b: Any, x: Any, kernel: str, full: bool, compute_uv: bool) -> list[Any]:
+def _by_solver(b: Any, x: IrValue, kernel: str, full: bool, compute_uv: bool) -> list[Any]:
     """`svd` by cuSOLVER and hipSOLVER."""
     (aval,), (s, *vectors) = b.avals_in, b.avals_out
     batch, m, n = aval.shape[:-2], *aval.shape[-2:]
@@ -175,7 +176,7 @@ def _by_solver(b: Any, x: Any, kernel: str, full: bool, compute_uv: bool) -> lis
     return kernels.nan_unless(b, "EQ", info, len(batch), [values, *found], b.avals_out)
 
 
-def _inverse_sums(s: Any, dtype: Any) -> Any:
+def _inverse_sums(s: Array, dtype: DType) -> Array:
     """1/(s_j + s_i). On the diagonal, whose part of K is imaginary: 0 for real dtypes.
 
     There the phases of a pair u_i, v_i move in opposite directions, and not at all if s_i is 0.
@@ -190,7 +191,7 @@ def _inverse_sums(s: Any, dtype: Any) -> Any:
     return select(skip, full_like(sums, 0), inverse)
 
 
-def _moved(q: Any, q1: Any, turn: Any, image: Any, s: Any) -> Any:
+def _moved(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
     """The tangent of q = (q1, q2), q1[..., m, k]: q1 turns, and leaves its span by image/s.
 
     q2, any basis of what is orthogonal to q1, moves only as far as it must to stay orthogonal.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.primitive import Zero
 from ...core.trace import literal, typeof
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..arithmetic import mul
@@ -24,7 +25,7 @@ class SymmetricProduct(MatrixOperation):
     ranks = (2, 2)
     accepts = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
 
-    def results(self, dtype: Any, a: Shape, c: Shape, **params: Any) -> list[Any]:
+    def results(self, dtype: DType, a: Shape, c: Shape, **params: Hashable) -> list[Any]:
         check_square("symmetric_product", c, "c_matrix")
         if not definitely_equal(a[0], c[0]):
             raise ValueError(
@@ -32,12 +33,12 @@ class SymmetricProduct(MatrixOperation):
                 f"{list(c)} given; as many rows of one as of the other are required.")
         return [(c, dtype)]
 
-    def emit(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+    def emit(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue]:
         return [b.inline(_product, *xs, **params)]
 
     emit_empty = emit
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, alpha: float, beta: float
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, alpha: float, beta: float
             ) -> Any:
         """alpha (ȧ aᵀ + a ȧᵀ) + beta ċ."""
         (a, c), (ta, tc) = primals, tangents
@@ -53,11 +54,11 @@ class SymmetricProduct(MatrixOperation):
     transpose = None
 
 
-def _times(factor: float, x: Any) -> Any:
+def _times(factor: float, x: Array) -> Array:
     return mul(literal(factor, typeof(x).dtype), x)
 
 
-def _product(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+def _product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
     out = _times(alpha, matmul(a, matrix_transpose(a)))
     return out if beta == 0 else add(out, _times(beta, c))
 

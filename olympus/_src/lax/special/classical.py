@@ -8,6 +8,7 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
 from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
@@ -33,7 +34,7 @@ erf_p = elementwise("erf", "chlo.erf", FLOATING,
 class Erfc(Elementwise):
     """CHLO has no erfc of floats below 16 bits: those go through float32."""
 
-    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
         aval = b.avals_out[0]
         if dtypes.itemsize_bits(aval.dtype) >= 16:
             return super().lower(b, x, **params)
@@ -196,7 +197,7 @@ _I1_FAR = (
     3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17)
 
 
-def _chebyshev(coefficients: Sequence[float], y: Any) -> Any:
+def _chebyshev(coefficients: Sequence[float], y: Array) -> Array:
     """Sum of coefficients[k] T_k(y), by Clenshaw's recurrence."""
     twice, first, second = mul(2.0, y), mul(0.0, y), mul(0.0, y)
     for c in coefficients[:0:-1]:
@@ -204,8 +205,8 @@ def _chebyshev(coefficients: Sequence[float], y: Any) -> Any:
     return add(sub(mul(y, first), second), coefficients[0])
 
 
-def _two_ranges(near: Sequence[float], far: Sequence[float], x: Any,
-                factor: Callable[[Any], Any] | None) -> Any:
+def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
+                factor: Callable[[Any], Any] | None) -> Array:
     size = abs(x)
     inner, beyond = select(gt(size, 8.0), mul(0.0, size), size), select(gt(size, 8.0), size, 8.0)
     below = _chebyshev(near, sub(mul(0.25, inner), 1.0))
@@ -216,10 +217,10 @@ def _two_ranges(near: Sequence[float], far: Sequence[float], x: Any,
 class Bessel(Elementwise):
     """e to the -|x| times a modified Bessel function; half-precision floats by way of float32."""
 
-    def lower(self, b: Any, x: Any) -> Any:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(self.series, x)
 
-    def series(self, x: Any) -> Any:
+    def series(self, x: Array) -> Array:
         """The value in terms of arithmetic."""
         dtype = typeof(x).dtype
         if dtypes.itemsize_bits(dtype) < 32:
@@ -229,7 +230,7 @@ class Bessel(Elementwise):
         return mul(sign(x), _two_ranges(_I1_NEAR, _I1_FAR, x, lambda size: size))
 
 
-def _i1e_slope(t: Any, y: Any, x: Any) -> Any:
+def _i1e_slope(t: Array, y: Array, x: Array) -> Array:
     """t (I₀ₑ - y (sign x + 1/x)), of which the limit at 0 is t / 2."""
     away = bitwise_not(le(abs(x), float(dtypes.finfo(typeof(x).dtype).eps)))      # NaN is, too
     safe = select(away, x, 1.0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
@@ -33,7 +34,7 @@ _LEAST = 2.0 ** -1022       # arithmetic takes less for 0, comparisons with 0 ma
 _TWICE_PI = 2.0 * math.pi
 
 
-def _correction(a: Any) -> Any:
+def _correction(a: Array) -> Array:
     """ln Γ(a+1) - ln √(2πa) - a ln a + a for all a > 0."""
     big = ge(a, _LARGE)
     low = select(big, full_like(a, 1.0), a)
@@ -42,35 +43,36 @@ def _correction(a: Any) -> Any:
     return select(big, stirling(max(a, full_like(a, _LARGE))), below)
 
 
-def _power_ratio(a: Any, s: Any, x: Any, excess: Any) -> Any:
+def _power_ratio(a: Array, s: Array, x: Array, excess: Array) -> Array:
     """a (ln r - (r - 1)) with r = x s / a = 1 + excess / a."""
     part, ratio = div(excess, a), mul(x, div(s, a))
     near = mul(a, select(lt(ratio, 0.5), sub(log(ratio), part), log1p_minus(part)))
     return select(gt(ratio, 1e10), sub(mul(a, sub(add(log(x), log(s)), log(a))), excess), near)
 
 
-def _exponent(a: Any, b: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def _exponent(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """ln (x / x₀)ᵃ (y / y₀)ᵇ, where x₀ = a / s, and (x - x₀) s."""
     s = add(a, b)
     excess = sub(mul(b, x), mul(a, y))
     return add(_power_ratio(a, s, x, excess), _power_ratio(b, s, y, neg(excess))), excess
 
 
-def _product(a: Any, b: Any, exponent: Any) -> Any:
+def _product(a: Array, b: Array, exponent: Array) -> Array:
     s = add(a, b)
     rest = sub(sub(_correction(s), _correction(a)), _correction(b))
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
     return mul(root, exp(add(exponent, rest)))
 
 
-def beta_product(a: Any, b: Any, x: Any, y: Any) -> Any:
+def beta_product(a: Array, b: Array, x: Array, y: Array) -> Array:
     """xᵃ yᵇ / B(a, b) for 0 < x, y <= 1 and positive finite a, b."""
     return _product(a, b, _exponent(a, b, x, y)[0])
 
 
 def _fraction_step(tol: float) -> Any:
     """Lentz's algorithm."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array]]:
         (c, d, h), (a, b, x, excess) = state, constants        # excess = b x - a y
         m = add(i, 1.0)
         place = add(a, mul(2.0, m))
@@ -85,7 +87,7 @@ def _fraction_step(tol: float) -> Any:
     return step
 
 
-def _fraction(tol: float, where: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
+def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Array:
     """xᵃ yᵇ / B(a, b) over I: the even part of DLMF 8.17.22, whose terms know x and y."""
     excess = sub(mul(b, x), mul(a, y))
     first = mul(div(a, add(a, 1.0)), sub(1.0, excess))
@@ -95,7 +97,8 @@ def _fraction(tol: float, where: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def _series_step(tol: float) -> Any:
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
         (term, total), (a, b, x) = state, constants
         n = add(i, 1.0)
         term = mul(term, mul(div(sub(n, b), n), x))
@@ -105,7 +108,7 @@ def _series_step(tol: float) -> Any:
     return step
 
 
-def _stirling_change(p: Any, q: Any) -> Any:
+def _stirling_change(p: Array, q: Array) -> Array:
     """stirling(p+q) - stirling(p), by divided differences of its polynomial in 1/p²."""
     u, w = reciprocal(add(p, q)), reciprocal(p)
     x, y = mul(u, u), mul(w, w)
@@ -117,7 +120,7 @@ def _stirling_change(p: Any, q: Any) -> Any:
     return neg(mul(mul(q, mul(u, w)), add(value, mul(mul(w, add(u, w)), slope))))
 
 
-def _log_ratio(p: Any, q: Any) -> Any:
+def _log_ratio(p: Array, q: Array) -> Array:
     """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of what is of the order of q."""
     short = lt(p, _SHORT)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
@@ -130,14 +133,14 @@ def _log_ratio(p: Any, q: Any) -> Any:
     return sub(value, select(short, log1p(product), full_like(p, 0.0)))
 
 
-def _near_one(p: Any, q: Any, v: Any, rest: Any) -> Any:
+def _near_one(p: Array, q: Array, v: Array, rest: Array) -> Array:
     """I(p, q; 1 - v) for q <= 1: 1 - e (1 + rest), rest = q Σ (1-p)ₙ vⁿ / (n! (q+n))."""
     exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:]))))
     exponent = add(exponent, _log_ratio(p, q))
     return neg(add(expm1(exponent), mul(exp(exponent), rest)))
 
 
-def _uniform(a: Any, b: Any, exponent: Any, excess: Any) -> Any:
+def _uniform(a: Array, b: Array, exponent: Array, excess: Array) -> Array:
     """½ erfc(-h / √2) + exp(-h²/2) (1/h - 1/w) / √(2π): the first term of DLMF 8.18.9.
 
     h²/2 is minus the exponent of the density, w about h: the distance from the mean over the
@@ -161,7 +164,7 @@ def _uniform(a: Any, b: Any, exponent: Any, excess: Any) -> Any:
     return add(mul(0.5, erfc(mul(h, -math.sqrt(0.5)))), part)
 
 
-def _inside(a: Any, b: Any, x: Any, y: Any) -> Any:
+def _inside(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """Whether 0 < x, y <= 1 and 0 < a, b < inf."""
     inside = bitwise_and(le(x, 1.0), le(y, 1.0))
     for v in (a, b, x, y):
@@ -169,7 +172,7 @@ def _inside(a: Any, b: Any, x: Any, y: Any) -> Any:
     return inside
 
 
-def _at_edges(a: Any, b: Any, x: Any, y: Any) -> Any:
+def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """The limits where x is 0 or 1 and where one of a and b is 0 or infinite."""
     zero, one, nan = (full_like(x, v) for v in (0.0, 1.0, math.nan))
     legal = bitwise_and(bitwise_and(ge(a, 0.0), ge(b, 0.0)), bitwise_and(ge(x, 0.0), ge(y, 0.0)))
@@ -179,7 +182,7 @@ def _at_edges(a: Any, b: Any, x: Any, y: Any) -> Any:
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
-def beta_value(tol: float, a: Any, b: Any, x: Any, y: Any = None) -> Any:
+def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = None) -> Array:
     """I(a, b; x); y is 1 - x where that is known to more digits."""
     y = sub(1.0, x) if y is None else y
     inside = _inside(a, b, x, y)
@@ -210,7 +213,7 @@ def beta_value(tol: float, a: Any, b: Any, x: Any, y: Any = None) -> Any:
     return select(inside, select(uniform, expanded, value), _at_edges(a, b, x, y))
 
 
-def _density(tol: float, a: Any, b: Any, x: Any) -> Any:
+def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
     """xᵃ⁻¹ (1-x)ᵇ⁻¹ / B(a, b); the limits at 0 and 1."""
     inside = _inside(a, b, x, sub(1.0, x))
     half = full_like(x, 0.5)
@@ -226,7 +229,7 @@ def _density(tol: float, a: Any, b: Any, x: Any) -> Any:
     return select(inside, value, edge)
 
 
-def _slope(tol: float, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+def _slope(tol: float, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
     """∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ; 0 where I does not depend on both parameters."""
     inside = _inside(a, b, x, sub(1.0, x))
     p, q, u = (select(inside, v, full_like(x, 0.5)) for v in (a, b, x))
@@ -237,12 +240,12 @@ def _slope(tol: float, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     return select(inside, mul(front, beta_order(p, q, u, m, n)), edge)
 
 
-def _slope_in_x(t: Any, y: Any, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
     """By the derivative of the density, of which `cumulant` has those of the logarithm."""
     s = add(a, b)
 
     @functools.cache
-    def cumulant(i: int, j: int) -> Any:
+    def cumulant(i: int, j: int) -> Array:
         if i + j == 1:
             own, place = (b, log1p(neg(x))) if j else (a, log(x))
             return add(place, sub(digamma(s), digamma(own)))
@@ -252,12 +255,12 @@ def _slope_in_x(t: Any, y: Any, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     return mul(t, mul(beta_density_p.bind(a, b, x), bell(cumulant, m, n)))
 
 
-def _density_in_x(t: Any, p: Any, a: Any, b: Any, x: Any) -> Any:
+def _density_in_x(t: Array, p: Array, a: Array, b: Array, x: Array) -> Array:
     slope = sub(div(sub(a, 1.0), x), div(sub(b, 1.0), sub(1.0, x)))
     return mul(t, mul(p, slope))
 
 
-def _density_in(t: Any, p: Any, own: Any, total: Any, log_x: Any) -> Any:
+def _density_in(t: Array, p: Array, own: Array, total: Array, log_x: Array) -> Array:
     return mul(t, mul(p, add(log_x, sub(digamma(total), digamma(own)))))
 
 

@@ -14,6 +14,7 @@ First derivatives in `a` are those of the same formulas, term by term, so that n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike
@@ -58,7 +59,7 @@ _LARGE, _SMALL, _STEPS = 16.0, 1.1, 3000
 
 # Pieces ------------------------------------------------------------------------------------------
 
-def rgamma1p(a: Any) -> Any:
+def rgamma1p(a: Array) -> Array:
     """1 / Γ(1+a) for 0 <= a <= 16: a power series at the nearest integer, and the recurrence."""
     nearest = floor(add(a, 0.5))
     rest = sub(a, nearest)
@@ -68,12 +69,12 @@ def rgamma1p(a: Any) -> Any:
     return div(polynomial_in(rest, RGAMMA), product)
 
 
-def stirling(a: Any) -> Any:
+def stirling(a: Array) -> Array:
     """ln Γ*(a), the correction in Stirling's formula, for a >= 16."""
     return div(polynomial_in(reciprocal(mul(a, a)), STIRLING), a)
 
 
-def _deviance(a: Any, x: Any) -> Any:
+def _deviance(a: Array, x: Array) -> Array:
     """a (μ - ln(1+μ)) with μ = x/a - 1: the exponent of the gamma density at large a."""
     mu = div(sub(x, a), a)
     ratio = div(x, a)
@@ -81,7 +82,7 @@ def _deviance(a: Any, x: Any) -> Any:
     return mul(a, select(lt(ratio, 0.5), far, neg(log1p_minus(mu))))
 
 
-def power_density(k: Any, a: Any, x: Any) -> Any:
+def power_density(k: Array, a: Array, x: Array) -> Array:
     """xᵏ e⁻ˣ / Γ(a+1), of which k = a or a-1, for 0 < a and 0 <= x, neither infinite.
 
     For a < 16 the square of the power of half the exponents, which neither overflows nor leaves
@@ -108,7 +109,7 @@ class Where(NamedTuple):
     inner: Any
 
 
-def regions(a: Any, x: Any) -> Where:
+def regions(a: Array, x: Array) -> Where:
     """Which formula holds where; all false outside of 0 < a < inf, 0 < x < inf."""
     inner = bitwise_and(bitwise_and(gt(a, 0.0), gt(x, 0.0)),
                         bitwise_and(lt(a, math.inf), lt(x, math.inf)))
@@ -121,7 +122,8 @@ def regions(a: Any, x: Any) -> Where:
 
 
 def _series_step(tol: float, slope: bool) -> Any:
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         a, x = constants
         n = add(a, add(i, 1.0))
         term = mul(state[0], div(x, n))
@@ -137,7 +139,8 @@ def _series_step(tol: float, slope: bool) -> Any:
     return step
 
 
-def series(tol: float, where: Any, a: Any, x: Any, slope: bool = False) -> tuple[Any, Any]:
+def series(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
+           ) -> tuple[Any, Any]:
     """Σ xⁿ / ((a+1) ... (a+n)) and, if wanted, its derivative in a."""
     one, zero = full_like(a, 1.0), full_like(a, 0.0)
     state = (one, one, zero, zero) if slope else (one, one)
@@ -146,7 +149,8 @@ def series(tol: float, where: Any, a: Any, x: Any, slope: bool = False) -> tuple
 
 
 def _fraction_step(tol: float, slope: bool) -> Any:
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         (c, d, h), (a, x) = state[:3], constants
         n = add(i, 1.0)
         factor, shift = mul(n, sub(a, n)), sub(add(x, add(mul(2.0, n), 1.0)), a)
@@ -166,7 +170,8 @@ def _fraction_step(tol: float, slope: bool) -> Any:
     return step
 
 
-def fraction(tol: float, where: Any, a: Any, x: Any, slope: bool = False) -> tuple[Any, Any]:
+def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
+             ) -> tuple[Any, Any]:
     """The continued fraction by Lentz's algorithm (1976), and its derivative in a."""
     first = select(where, sub(add(x, 1.0), a), full_like(a, 1.0))
     # c = first + 0 / ..., d = 1 / first: the algorithm after its first step, with value 1 / first.
@@ -189,7 +194,7 @@ class Uniform(NamedTuple):
     slope: Any
 
 
-def _bernoulli_sums(a: Any, eta: Any) -> tuple[Any, Any, Any]:
+def _bernoulli_sums(a: Array, eta: Array) -> tuple[Array, Array, Array]:
     """Temme's S(a, η) and its derivatives in a and η, by the backward recurrence of its terms."""
     zero = full_like(a, 0.0)
     inverse = reciprocal(a)
@@ -209,7 +214,7 @@ def _bernoulli_sums(a: Any, eta: Any) -> tuple[Any, Any, Any]:
     return (mul(front, total), add(mul(front, d_total), mul(d_front, total)), mul(front, slope))
 
 
-def uniform(where: Any, a: Any, x: Any) -> Uniform:
+def uniform(where: Array, a: ArrayLike, x: ArrayLike) -> Uniform:
     """Temme's expansion where `where` holds; anything elsewhere."""
     a = select(where, a, full_like(a, _LARGE))
     mu = select(where, div(sub(x, a), a), full_like(a, 0.0))
@@ -229,7 +234,7 @@ def uniform(where: Any, a: Any, x: Any) -> Uniform:
     return Uniform(mul(0.5, erfc(neg(z))), mul(0.5, erfc(z)), scale, rest, slope)
 
 
-def _small_upper(where: Any, a: Any, x: Any) -> Any:
+def _small_upper(where: Array, a: Array, x: Array) -> Array:
     """Q for a and x of at most 1.1."""
     half = full_like(a, 0.5)
     a, x = select(where, a, half), select(where, x, half)
@@ -241,7 +246,7 @@ def _small_upper(where: Any, a: Any, x: Any) -> Any:
     return neg(add(expm1(t), mul(exp(t), mul(a, total))))
 
 
-def _at_edges(a: Any, x: Any, at_zero: float, beyond: float, nan_a: bool) -> Any:
+def _at_edges(a: Array, x: Array, at_zero: float, beyond: float, nan_a: bool) -> Array:
     """The value where a or x is 0, infinite, negative or NaN.
 
     `at_zero` is that for x = 0 or a = inf, `beyond` that for a = 0 or x = inf; with `nan_a`, NaN
@@ -257,7 +262,7 @@ def _at_edges(a: Any, x: Any, at_zero: float, beyond: float, nan_a: bool) -> Any
     return select(bitwise_and(legal, bitwise_not(both)), value, full_like(a, math.nan))
 
 
-def gamma_lower(tol: float, a: Any, x: Any) -> Any:
+def gamma_lower(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     d = power_density(safe_a, safe_a, safe_x)
@@ -269,7 +274,7 @@ def gamma_lower(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, _at_edges(a, x, 0.0, 1.0, False))
 
 
-def gamma_upper(tol: float, a: Any, x: Any) -> Any:
+def gamma_upper(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     d = power_density(safe_a, safe_a, safe_x)
@@ -283,7 +288,7 @@ def gamma_upper(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, _at_edges(a, x, 1.0, 0.0, False))
 
 
-def _scaled_slope(tol: float, at: Where, a: Any, x: Any) -> tuple[Any, Any]:
+def _scaled_slope(tol: float, at: Where, a: Array, x: Array) -> tuple[Array, Array]:
     """-dP/da over D outside of the uniform region, and over `scale` inside; the expansion there."""
     u = uniform(at.uniform, a, x)
     total, d_total = series(tol, at.series, a, x, slope=True)
@@ -294,7 +299,7 @@ def _scaled_slope(tol: float, at: Where, a: Any, x: Any) -> tuple[Any, Any]:
     return select(at.uniform, u.slope, select(at.fraction, by_fraction, by_series)), u.scale
 
 
-def _grad_a(tol: float, a: Any, x: Any) -> Any:
+def _grad_a(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     slope, scale = _scaled_slope(tol, at, safe_a, safe_x)
@@ -304,7 +309,7 @@ def _grad_a(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, edge)
 
 
-def _sample_slope(tol: float, a: Any, x: Any) -> Any:
+def _sample_slope(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     slope, _ = _scaled_slope(tol, at, safe_a, safe_x)
@@ -314,7 +319,7 @@ def _sample_slope(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, _at_edges(a, x, 0.0, math.inf, True))
 
 
-def _later_slope(tol: float, a: Any, x: Any, order: int) -> Any:
+def _later_slope(tol: float, a: Array, x: Array, order: int) -> Array:
     """∂ᵐP/∂aᵐ for m = order >= 2."""
     inner = regions(a, x).inner
     safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
@@ -325,7 +330,7 @@ def _later_slope(tol: float, a: Any, x: Any, order: int) -> Any:
     return select(inner, select(eq(density, 0.0), full_like(a, 0.0), value), edge)
 
 
-def _later_ratio(tol: float, a: Any, x: Any, order: int) -> Any:
+def _later_ratio(tol: float, a: Array, x: Array, order: int) -> Array:
     """∂ᵐP/∂aᵐ over ∂P/∂x for m = order >= 2."""
     inner = regions(a, x).inner
     safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
@@ -333,7 +338,7 @@ def _later_ratio(tol: float, a: Any, x: Any, order: int) -> Any:
     return select(inner, value, _at_edges(a, x, 0.0, math.inf, True))
 
 
-def _density(tol: float, a: Any, x: Any) -> Any:
+def _density(tol: float, a: Array, x: Array) -> Array:
     legal = bitwise_and(bitwise_and(gt(a, 0.0), lt(a, math.inf)), ge(x, 0.0))
     inner = bitwise_and(legal, lt(x, math.inf))
     safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
@@ -343,47 +348,47 @@ def _density(tol: float, a: Any, x: Any) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _density_in_a(t: Any, p: Any, a: Any, x: Any) -> Any:
+def _density_in_a(t: Array, p: Array, a: ArrayLike, x: Array) -> Array:
     return mul(t, mul(p, sub(log(x), digamma(a))))
 
 
-def _density_in_x(t: Any, p: Any, a: Any, x: Any) -> Any:
+def _density_in_x(t: Array, p: Array, a: Array, x: Array) -> Array:
     return mul(t, mul(p, sub(div(sub(a, 1.0), x), 1.0)))
 
 
-def _log_distance(a: Any, x: Any) -> Any:
+def _log_distance(a: ArrayLike, x: Array) -> Array:
     """ln x - ψ(a): the derivative in a of the density's logarithm."""
     return sub(log(x), digamma(a))
 
 
-def _log_density_in_x(a: Any, x: Any) -> Any:
+def _log_density_in_x(a: ArrayLike, x: Array) -> Array:
     return sub(div(sub(a, 1.0), x), 1.0)
 
 
-def _density_order(a: Any, x: Any, order: int) -> Any:
+def _density_order(a: Array, x: Array, order: int) -> Any:
     """∂ᵐ(density)/∂aᵐ over the density."""
     return bell(log_gamma_cumulants(_log_distance(a, x), a), order)
 
 
-def _sample_slope_in_a(t: Any, g: Any, a: Any, x: Any) -> Any:
+def _sample_slope_in_a(t: Array, g: Array, a: Array, x: Array) -> Array:
     second = gamma_slope_ratio_p.bind(a, x, order=2)
     return neg(mul(t, add(second, mul(g, _log_distance(a, x)))))
 
 
-def _sample_slope_in_x(t: Any, g: Any, a: Any, x: Any) -> Any:
+def _sample_slope_in_x(t: Array, g: Array, a: ArrayLike, x: Array) -> Array:
     return neg(mul(t, add(_log_distance(a, x), mul(g, _log_density_in_x(a, x)))))
 
 
-def _later_slope_in_x(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+def _later_slope_in_x(t: Array, y: Array, a: Array, x: Array, order: int) -> Array:
     return mul(t, mul(binary(gamma_density_p, a, x), _density_order(a, x, order)))
 
 
-def _later_ratio_in_a(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+def _later_ratio_in_a(t: Array, y: Array, a: Array, x: Array, order: int) -> Array:
     after = gamma_slope_ratio_p.bind(a, x, order=order + 1)
     return mul(t, sub(after, mul(y, _log_distance(a, x))))
 
 
-def _later_ratio_in_x(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+def _later_ratio_in_x(t: Array, y: Array, a: Array, x: Array, order: int) -> Array:
     return mul(t, sub(_density_order(a, x, order), mul(y, _log_density_in_x(a, x))))
 
 

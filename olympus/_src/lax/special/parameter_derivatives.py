@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from ..bits import bitwise_and
@@ -41,7 +42,7 @@ _LARGE = 16.0
 Cumulants = Callable[[int, int], Any]
 
 
-def bell(cumulant: Cumulants, m: int, n: int = 0) -> Any:
+def bell(cumulant: Cumulants, m: int, n: int = 0) -> ArrayLike:
     """∂ᵐ/∂aᵐ ∂ⁿ/∂bⁿ of exp(h), over exp(h); `cumulant(i, j)` is that derivative of h."""
     @functools.cache
     def value(m: int, n: int) -> Any:
@@ -61,12 +62,12 @@ def bell(cumulant: Cumulants, m: int, n: int = 0) -> Any:
     return value(m, n)
 
 
-def log_gamma_cumulants(first: Any, a: Any) -> Cumulants:
+def log_gamma_cumulants(first: ArrayLike, a: ArrayLike) -> Cumulants:
     """Those of the gamma density: `first`, and the derivatives of -ln Γ(a) from the second on."""
     return functools.cache(lambda i, j: first if i == 1 else neg(polygamma(float(i - 1), a)))
 
 
-def _polygamma(order: int, x: Any) -> Any:
+def _polygamma(order: int, x: Array) -> Array:
     """`polygamma` of a constant order >= 1 for x > 0 (DLMF 25.11.12): less to compile."""
     terms = zeta_sum_p.bind(full_like(x, order + 1.0), x)
     return mul(terms, (-1.0) ** (order + 1) * math.factorial(order))
@@ -74,8 +75,9 @@ def _polygamma(order: int, x: Any) -> Any:
 
 # Quadrature --------------------------------------------------------------------------------------
 
-def _integral(curvature: Any, exponent: Callable[..., tuple[Any, Any]], constants: tuple[Any, ...],
-              integrand: Callable[[Any, Callable[[Any], Any]], Any]) -> Any:
+def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Any, Any]],
+              constants: tuple[ArrayLike, ...],
+              integrand: Callable[[Any, Callable[[Any], Any]], Any]) -> Array:
     """∫ over v >= 0.
 
     Args:
@@ -84,7 +86,8 @@ def _integral(curvature: Any, exponent: Callable[..., tuple[Any, Any]], constant
       constants: of E; the first is its slope at 0, >= 0, and not 0 where the curvature is.
       integrand: (v, wide) -> value; `wide` repeats an array to the shape of v, [*shape, nodes].
     """
-    def newton(i: Any, state: Any, constants: Any) -> Any:
+    def newton(i: Array, state: Sequence[Array], constants: Sequence[Array]
+               ) -> tuple[Array, tuple[Array, ...]]:
         value, rate = exponent(state[0], *constants)
         step = div(sub(value, _REACH), rate)
         return gt(abs(step), mul(0.01, state[0])), (sub(state[0], step),)
@@ -96,10 +99,10 @@ def _integral(curvature: Any, exponent: Callable[..., tuple[Any, Any]], constant
     end, = iterate(newton, eq(end, end), (end,), constants, _NEWTON_STEPS)
     shape = (*typeof(end).shape, len(_NODES))
 
-    def wide(x: Any) -> Any:
+    def wide(x: Array) -> Array:
         return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
-    def along(values: np.ndarray) -> Any:
+    def along(values: np.ndarray) -> Array:
         return broadcast_in_dim(values, shape, (len(shape) - 1,))
 
     v = mul(wide(end), along(0.5 * (_NODES + 1.0)))
@@ -107,7 +110,7 @@ def _integral(curvature: Any, exponent: Callable[..., tuple[Any, Any]], constant
     return mul(end, total)
 
 
-def _expm1_minus(x: Any) -> Any:
+def _expm1_minus(x: Array) -> Array:
     """eˣ - 1 - x, without cancellation near 0."""
     near = lt(abs(x), 0.25)
     inside = select(near, x, full_like(x, 0.0))
@@ -115,7 +118,7 @@ def _expm1_minus(x: Any) -> Any:
     return select(near, mul(mul(inside, inside), series), sub(expm1(x), x))
 
 
-def _log_rest(z: Any) -> Any:
+def _log_rest(z: Array) -> Array:
     """ψ(z+1) - ln z, for z >= 16."""
     inverse = reciprocal(z)
     square = mul(inverse, inverse)
@@ -124,7 +127,7 @@ def _log_rest(z: Any) -> Any:
 
 # Gamma -------------------------------------------------------------------------------------------
 
-def _log_over_mean(a: Any, x: Any) -> Any:
+def _log_over_mean(a: ArrayLike, x: ArrayLike) -> Array:
     """ln x - ψ(a+1), without cancellation where both are large."""
     ratio = div(x, a)
     near = bitwise_and(ge(a, _LARGE), bitwise_and(gt(ratio, 0.5), lt(ratio, 2.0)))
@@ -133,7 +136,7 @@ def _log_over_mean(a: Any, x: Any) -> Any:
     return select(near, sub(log1p(excess), _log_rest(big)), sub(log(x), digamma(add(a, 1.0))))
 
 
-def gamma_order(a: Any, x: Any, order: int) -> Any:
+def gamma_order(a: ArrayLike, x: ArrayLike, order: int) -> Array:
     """∂ᵐP/∂aᵐ over the density ∂P/∂x, for m = order >= 1 and finite a, x > 0.
 
     With D = xᵃ e⁻ˣ / Γ(a+1), up to x = a+1: ∂ᵐD + ∂ᵐP(a+1, x); beyond: -∂ᵐQ.
@@ -144,12 +147,12 @@ def gamma_order(a: Any, x: Any, order: int) -> Any:
     sign = select(above, full_like(a, 1.0), full_like(a, -1.0))
     later = functools.cache(lambda i, j: neg(_polygamma(i - 1, add(a, 1.0))))
 
-    def exponent(v: Any, slope: Any, x: Any, sign: Any) -> tuple[Any, Any]:
+    def exponent(v: Array, slope: Array, x: Array, sign: Array) -> tuple[Array, Array]:
         signed = mul(sign, v)
         return (add(mul(slope, v), mul(x, _expm1_minus(signed))),
                 add(slope, mul(x, mul(sign, expm1(signed)))))
 
-    def integrand(v: Any, wide: Callable[[Any], Any]) -> Any:
+    def integrand(v: Array, wide: Callable[[Any], Any]) -> Array:
         signed = mul(wide(sign), v)
         size = exp(neg(add(mul(wide(slope), v), mul(wide(x), _expm1_minus(signed)))))
         first = add(wide(log_x), signed)
@@ -167,7 +170,8 @@ def gamma_order(a: Any, x: Any, order: int) -> Any:
 
 # Beta --------------------------------------------------------------------------------------------
 
-def _first_beta_cumulant(a: Any, x: Any, s: Any, excess: Any, log_x: Any) -> Any:
+def _first_beta_cumulant(a: ArrayLike, x: ArrayLike, s: Array, excess: Array, log_x: Array
+                         ) -> Array:
     """ln x + ψ(s+1) - ψ(a+1); excess = s x - a."""
     part = div(excess, a)
     near = bitwise_and(ge(a, _LARGE), lt(abs(part), 0.5))
@@ -177,7 +181,7 @@ def _first_beta_cumulant(a: Any, x: Any, s: Any, excess: Any, log_x: Any) -> Any
     return select(near, close, add(log_x, sub(digamma(add(s, 1.0)), digamma(add(a, 1.0)))))
 
 
-def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+def beta_order(a: ArrayLike, b: ArrayLike, x: ArrayLike, m: int, n: int) -> Array:
     """a b B(a, b) / (xᵃ (1-x)ᵇ) times ∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ, m + n >= 1; 0 < x < 1, finite a, b > 0.
 
     With p, q, u, w = a, b, x, 1-x, exchanged where x is above about the mean:
@@ -194,7 +198,7 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     slope = max(sub(mul(add(p, 1.0), w), mul(q, u)), full_like(a, 0.0))
     whole = add(s, 1.0)
 
-    def tilt(v: Any, u: Any, w: Any) -> tuple[Any, Any]:
+    def tilt(v: Array, u: Array, w: Array) -> tuple[Array, Array]:
         """-ln((1-t) / w), where t has odds e⁻ᵛ u / w, and that plus u v, accurate near 0."""
         upper = gt(u, 0.5)
         own, signed = select(upper, w, u), select(upper, v, neg(v))
@@ -206,27 +210,27 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
         rest = select(near, bent, sub(log1p(z), mul(own, signed)))
         return sub(rest, mul(u, v)), rest
 
-    def exponent(v: Any, slope: Any, whole: Any, u: Any, w: Any) -> tuple[Any, Any]:
+    def exponent(v: Array, slope: Array, whole: Array, u: Array, w: Array) -> tuple[Array, Array]:
         odds = mul(u, exp(neg(v)))
         rate = mul(mul(whole, u), sub(1.0, div(exp(neg(v)), add(w, odds))))
         return add(mul(slope, v), mul(whole, tilt(v, u, w)[1])), add(slope, rate)
 
     @functools.cache
-    def later(i: int, j: int) -> Any:
+    def later(i: int, j: int) -> Array:
         """The cumulants from the second on."""
         total = _polygamma(i + j - 1, add(s, 1.0))
         if i and j:
             return total
         return sub(total, _polygamma(i + j - 1, add(b if j else a, 1.0)))
 
-    def scaled(cumulant: Cumulants, p_is_b: Any, q: Any) -> Any:
+    def scaled(cumulant: Cumulants, p_is_b: Array, q: Array) -> Array:
         """That of q exp(h) over exp(h), where q is a or b."""
         value = mul(q, bell(cumulant, m, n))
         in_a = mul(full_like(q, float(m)), bell(cumulant, m - 1, n)) if m else full_like(q, 0.0)
         in_b = mul(full_like(q, float(n)), bell(cumulant, m, n - 1)) if n else full_like(q, 0.0)
         return add(value, select(p_is_b, in_a, in_b))
 
-    def integrand(v: Any, wide: Callable[[Any], Any]) -> Any:
+    def integrand(v: Array, wide: Callable[[Any], Any]) -> Array:
         bent, rest = tilt(v, wide(u), wide(w))
         size = exp(neg(add(mul(wide(slope), v), mul(wide(whole), rest))))
         swapped = wide(swap)
@@ -237,7 +241,7 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
             lambda i, j: firsts[j] if i + j == 1 else wide(later(i, j)))
         return mul(size, scaled(repeated, swapped, wide(q)))
 
-    def at_edge(i: int, j: int) -> Any:
+    def at_edge(i: int, j: int) -> Array:
         """Cumulants with Γ(s) instead of Γ(s+1)."""
         k = i + j
         lowered = div((-1.0) ** k * math.factorial(k - 1), _power(s, k))
@@ -248,5 +252,5 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     return select(swap, neg(total), total)
 
 
-def _power(x: Any, k: int) -> Any:
+def _power(x: Array, k: int) -> Array:
     return functools.reduce(mul, [x] * k)

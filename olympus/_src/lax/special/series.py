@@ -8,17 +8,19 @@ loop; it exists only in lowered code and so needs no rules.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base import config
+from ...base.typing import Array, ArrayLike, DType, DTypeLike
 from ...base.util import memoize
 from ...core import tags
 from ...core.ir import ClosedOlympuspr
 from ...core.primitive import Primitive
 from ...core.staging import stage
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import div, mul, sub
@@ -51,16 +53,16 @@ class Iterate(Primitive):
         full_shape(self.name, (active, *xs))
         return list(xs[:states])
 
-    def lower(self, b: Any, active: Any, *xs: Any, step: Step, states: int, limit: int
-              ) -> list[Any]:
+    def lower(self, b: Builder, active: IrValue, *xs: IrValue, step: Step, states: int, limit: int
+              ) -> Sequence[IrValue]:
         avals = b.avals_in
         count = make_aval((), F64)
         axes = tuple(range(avals[0].ndim))
 
-        def go_on(i: Any, active: Any) -> list[Any]:
+        def go_on(i: Array, active: Array) -> list[Array]:
             return [bitwise_and(reduce_or(active, axes), lt(i, float(limit)))]
 
-        def body(i: Any, active: Any, *xs: Any) -> list[Any]:
+        def body(i: Array, active: Array, *xs: Array) -> Sequence[Array]:
             state, constants = xs[:states], xs[states:]
             again, new = step(i, state, constants)
             return [add(i, 1.0), bitwise_and(active, again),
@@ -79,8 +81,8 @@ class Iterate(Primitive):
 iterate_p = Iterate("iterate")
 
 
-def iterate(step: Step, active: Any, state: Sequence[Any], constants: Sequence[Any],
-            limit: int) -> list[Any]:
+def iterate(step: Step, active: ArrayLike, state: Sequence[ArrayLike],
+            constants: Sequence[ArrayLike], limit: int) -> list[Any]:
     """The state after `step(i, state, constants) -> (again, new state)` for i = 0.0, 1.0 …
 
     Args:
@@ -92,12 +94,12 @@ def iterate(step: Step, active: Any, state: Sequence[Any], constants: Sequence[A
     return iterate_p.bind(active, *state, *constants, step=step, states=len(state), limit=limit)
 
 
-def tolerance(dtype: Any) -> float:
+def tolerance(dtype: DTypeLike) -> float:
     """The relative size of what a float64 sum may leave out for a result of `dtype`."""
     return 2.0 ** -54 if dtypes.finfo(dtype).bits == 64 else 2.0 ** -34
 
 
-def polynomial_in(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial_in(x: ArrayLike, coefficients: Sequence[float]) -> Array:
     """Sum of coefficients[k] x**k, by Horner's rule."""
     total = add(mul(x, coefficients[-1]), coefficients[-2])
     for c in coefficients[-3::-1]:
@@ -105,7 +107,7 @@ def polynomial_in(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def log1p_minus(x: Any) -> Any:
+def log1p_minus(x: ArrayLike) -> Array:
     """ln(1+x) - x for x > -1, without cancellation for small x.
 
     With r = x / (2+x), ln(1+x) = 2 artanh(r) (DLMF 4.6.3), so the difference is
@@ -132,19 +134,19 @@ class Computed(Elementwise):
         super().__init__(name, name, kinds, partials)
         self.program = memoize(256)(functools.partial(_program, fun, np.dtype(wide)))
 
-    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         out = b.avals_out[0]
         program = self.program(out.shape, out.dtype, len(xs), **params)
         with config.enable_x64(True):       # lowered operations may make further ones
             return b.call(program, b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Any], least: np.dtype, shape: tuple[int, ...], dtype: Any,
-             count: int, **params: Any) -> ClosedOlympuspr:
+def _program(fun: Callable[..., Any], least: np.dtype, shape: tuple[int, ...], dtype: DType,
+             count: int, **params: Hashable) -> ClosedOlympuspr:
     """`fun` between conversions to `least` or more and back, staged for one shape and dtype."""
     wide = np.result_type(dtype, least) if dtypes.itemsize_bits(dtype) >= 32 else least
 
-    def widened(*xs: Any) -> list[Any]:
+    def widened(*xs: Array) -> Sequence[Array]:
         xs = tuple(convert_element_type(x, wide) for x in xs)
         return [convert_element_type(fun(tolerance(dtype), *xs, **params), dtype)]
 

@@ -14,6 +14,7 @@ from ...base.typing import Array, ArrayLike
 from ...core import tags
 from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
+from ...core.typing import Builder, Cotangent, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, static_int
@@ -50,7 +51,7 @@ zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2)
 zeta_sum_p.jvp = None       # `zeta` has the derivatives; lowering alone makes the sum
 
 
-def _zeta(tol: float, s: Any, q: Any) -> Any:
+def _zeta(tol: float, s: Array, q: Array) -> Array:
     """XLA's sum, and the limits where an operand is infinite."""
     inf, zero, one = (full_like(s, v) for v in (math.inf, 0.0, 1.0))
     value = zeta_sum_p.bind(s, q)
@@ -62,7 +63,7 @@ def _zeta(tol: float, s: Any, q: Any) -> Any:
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
 
 
-def _zeta_slope(tol: float, s: Any, q: Any, order: int) -> Any:
+def _zeta_slope(tol: float, s: Array, q: Array, order: int) -> Array:
     """∂ᵐζ/∂sᵐ for m = order >= 1, by Euler-Maclaurin summation (DLMF 25.11.7), differentiated."""
     inf, zero, nan = (full_like(s, v) for v in (math.inf, 0.0, math.nan))
     two = full_like(s, 2.0)
@@ -91,11 +92,11 @@ _BERNOULLI = (
     -236364091 / 1693824136731743669452800000)
 
 
-def _power(x: Any, k: int) -> Any:
+def _power(x: Array, k: int) -> Array:
     return functools.reduce(mul, [x] * k) if k else full_like(x, 1.0)
 
 
-def scaled_zeta(s: Any, q: Any) -> Any:
+def scaled_zeta(s: Array, q: Array) -> Array:
     """qˢ ζ(s, q) for s > 1 and q > 0, which neither over- nor underflows."""
     total, w = full_like(s, 1.0), add(q, float(_TERMS))
     for n in range(1, _TERMS):
@@ -107,7 +108,7 @@ def scaled_zeta(s: Any, q: Any) -> Any:
     return add(total, mul(tail, exp(neg(mul(s, log1p(div(float(_TERMS), q)))))))
 
 
-def _tail_slope(s: Any, w: Any, order: int) -> Any:
+def _tail_slope(s: Array, w: Array, order: int) -> Array:
     """∂ᵐ/∂sᵐ of w⁻ˢ R(s), the sum from w on: R = w/(s-1) + 1/2 + Σ B₂ₖ/(2k)! (s)₂ₖ₋₁ w¹⁻²ᵏ."""
     # From s = 300 on it is less than the last digit of the first term, or underflows.
     t = minimum(s, full_like(s, 300.0))
@@ -130,7 +131,7 @@ def _tail_slope(s: Any, w: Any, order: int) -> Any:
     return mul(size, functools.reduce(add, terms))
 
 
-def _in_q(t: Any, y: Any, s: Any, q: Any, order: int) -> Any:
+def _in_q(t: Array, y: Array, s: Array, q: Array, order: int) -> Array:
     above = add(s, 1.0)
     before = zeta(above, q) if order == 1 else zeta_slope_p.bind(above, q, order=order - 1)
     slope = add(mul(s, zeta_slope_p.bind(above, q, order=order)), mul(before, float(order)))
@@ -169,18 +170,18 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 class HighProduct(Elementwise):
     """From products of a wider type, or of halves: XLA on CPU cannot fuse a `mulhi` of its own."""
 
-    def lower(self, b: Any, *xs: Any) -> Any:
+    def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         return b.by_rule(_high_product, b.expand(xs), [b.avals_out[0]] * 2)[0]
 
 
-def _high_product(x: Any, y: Any) -> Any:
+def _high_product(x: Array, y: Array) -> Array:
     dtype = typeof(x).dtype
     bits, signed = dtypes.iinfo(dtype).bits, dtypes.scalar_kind(dtype) == "i"
 
-    def to(v: Any, target: np.dtype) -> Any:
+    def to(v: Array, target: np.dtype) -> Array:
         return convert_element_type_p.bind(v, new_dtype=target, weak_type=False, sharding=None)
 
-    def number(v: Any, n: int) -> Any:
+    def number(v: Array, n: int) -> Any:
         return full_like(v, n)
 
     wide = np.dtype(np.int64 if signed else np.uint64)
@@ -231,7 +232,7 @@ class Polynomial(Primitive):
     """
 
     @staticmethod
-    def spread(operands: Sequence[tags.Operand], outs: Sequence[Any], params: dict[str, Any]
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[object], params: Params
                ) -> list[Any]:
         """As x; the axes that both have agree, and that of the coefficients is whole."""
         x, coeffs = operands
@@ -248,7 +249,7 @@ class Polynomial(Primitive):
                             "coefficients is required; stack them.")
         return make_aval(x.shape, x.dtype, x.weak_type and coeffs.weak_type)
 
-    def lower(self, b: Any, x: Any, coeffs: Any, *, unroll: int | None) -> Any:
+    def lower(self, b: Builder, x: IrValue, coeffs: IrValue, *, unroll: int | None) -> IrValue:
         out, own = b.avals_out[0], b.avals_in[1]
         batch, n = own.shape[:-1], own.shape[-1]
         if definitely_equal(n, 0):
@@ -258,10 +259,10 @@ class Polynomial(Primitive):
                      make_aval((n, *batch), own.dtype))
         dims = tuple(range(len(batch)))
 
-        def term(index: Any) -> Any:
+        def term(index: IrValue) -> IrValue:
             return b.broadcast(b.slice_at(terms, index), out, dims)
 
-        def step(index: Any, values: Sequence[Any]) -> list[Any]:
+        def step(index: IrValue, values: Sequence[IrValue]) -> list[Any]:
             k = b.op("stablehlo.add", [index, b.scalar(1, I32)], None, make_aval((), I32))
             scaled = b.op("stablehlo.multiply", [values[0], x], None, out)
             return [b.op("stablehlo.add", [scaled, term(k)], None, out)]
@@ -269,7 +270,8 @@ class Polynomial(Primitive):
         steps = unroll or (8 if bound_or(n, _UNROLLED + 1) > _UNROLLED else n)
         return b.counted_loop(n - 1, [term(b.scalar(0, I32))], step, steps)[0]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, unroll: int | None) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unroll: int | None
+            ) -> Any:
         (x, coeffs), (tx, tc) = primals, tangents
         out = self.bind(x, coeffs, unroll=unroll)
         if not dtypes.is_inexact(typeof(out).dtype):
@@ -281,7 +283,8 @@ class Polynomial(Primitive):
             parts.append(self.bind(x, tc, unroll=unroll))
         return out, parts[0] if len(parts) == 1 else add(*parts)
 
-    def transpose(self, ct: Any, x: Any, coeffs: Any, *, unroll: int | None) -> list[Any]:
+    def transpose(self, ct: Array, x: Any, coeffs: Linear, *, unroll: int | None
+                  ) -> list[Cotangent]:
         if type(x) is Linear:
             raise not_linear("polynomial", "x")
         aval = coeffs.aval
@@ -295,8 +298,8 @@ class Polynomial(Primitive):
         total = reduce_sum(weighted, tuple(range(1 + batch, len(whole))))
         return [None, move_axis(total, 0, batch)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             unroll: int | None) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             unroll: int | None) -> tuple[Array, int | None]:
         (x, coeffs), (dx, dc) = args, dims
         if dc is not None:
             x, coeffs = to_front(axis, x, dx), move_axis(coeffs, dc, 0)
@@ -310,7 +313,7 @@ _UNROLLED = 64
 polynomial_p = Polynomial("polynomial")
 
 
-def _derivative(coeffs: Any) -> Any:
+def _derivative(coeffs: Array) -> Array:
     """The coefficients of the derivative."""
     aval = typeof(coeffs)
     n, last = aval.shape[-1], aval.ndim - 1

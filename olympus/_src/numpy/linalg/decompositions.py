@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def _matrices(name: str, x: Any) -> Any:
+def _matrices(name: str, x: ArrayLike) -> Array:
     """x as an inexact array of two axes at least."""
     a = inexact(array_args(name, x)[0])
     if typeof(a).ndim < 2:
@@ -69,7 +70,7 @@ def _matrices(name: str, x: Any) -> Any:
     return a
 
 
-def _triangle(name: str, uplo: Any) -> bool:
+def _triangle(name: str, uplo: str | None) -> bool:
     """Whether the lower triangle is meant."""
     if uplo not in (None, "L", "U"):
         raise ValueError(f"{name}: UPLO {uplo!r} given; 'L' or 'U' is required.")
@@ -195,7 +196,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     return SVDResult(subset(u, bounds, axis + 1), s, subset(vh, bounds, axis))
 
 
-def _hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
+def _hermitian_svd(x: Array) -> tuple[Array, Array, Array]:
     """From a = v diag(w) vᴴ: singular values |w|, descending, and vectors v, v sign(w)."""
     v, w = lax_eigh.eigh(x)
     s = arithmetic.abs(w)
@@ -224,7 +225,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
-def _pseudo(a: Any, cutoff: Any, hermitian: bool) -> Any:
+def _pseudo(a: Array, cutoff: Array, hermitian: bool) -> tuple[Array, Array]:
     """The pseudo-inverse of a[..., m, n], and all singular values.
 
     Singular values up to cutoff[...] times the largest count as zero.
@@ -238,7 +239,7 @@ def _pseudo(a: Any, cutoff: Any, hermitian: bool) -> Any:
     return matmul(multiply(adjoint(vh), inverse[..., None, :]), adjoint(u)), s
 
 
-def _large(s: Any, cutoff: Any) -> Any:
+def _large(s: Array, cutoff: Array) -> Array:
     """Which singular values count; none of a matrix of zeros."""
     return s > multiply(s[..., :1], cutoff[..., None])
 
@@ -247,7 +248,8 @@ _pseudo_inverse = custom_jvp(_pseudo, nondiff_argnums=(2,))
 
 
 @_pseudo_inverse.defjvp
-def _pseudo_inverse_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
+def _pseudo_inverse_jvp(hermitian: bool, primals: Sequence[Array], tangents: Sequence[Array]
+                        ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """For matrices near a of the same rank: Golub and Pereyra, "The differentiation of
     pseudo-inverses and nonlinear least squares problems whose variables separate", 1973.
 
@@ -297,7 +299,7 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
     return _pseudo_inverse(x, broadcast_to(cutoff, aval.shape[:-2]), bool(hermitian))[0]
 
 
-def _relative(name: str, x: Any, given: Any, factor: int) -> Any:
+def _relative(name: str, x: Array, given: ArrayLike | None, factor: int) -> Array:
     """A tolerance relative to the largest singular value, as an array of the real dtype."""
     aval = typeof(x)
     dtype = dtypes.to_real_dtype(aval.dtype)
@@ -345,7 +347,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
 
 
 @fused(static=("rcond",))
-def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
+def _least_squares(a: Array, b: Array, rcond: float | None) -> tuple[Array, Array, Array, Array]:
     m, n = typeof(a).shape
     right = b if typeof(b).ndim == 2 else b[:, None]
     real = dtypes.to_real_dtype(typeof(a).dtype)

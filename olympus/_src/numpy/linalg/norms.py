@@ -68,7 +68,7 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
                      "required.")
 
 
-def _power_norm(x: Any, p: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _power_norm(x: Array, p: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     """(sum |x|**p) ** (1/p)."""
     if isinstance(p, (int, float)) and p == 2:
         squares = (add(square(real(x)), square(imag(x)))
@@ -78,7 +78,7 @@ def _power_norm(x: Any, p: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return power(total, divide(1.0, p))
 
 
-def _vector(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _vector(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: order {ord!r} for a vector given; a number is required.")
     if isinstance(ord, (complex, np.complexfloating)):
@@ -96,7 +96,7 @@ def _vector(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return _power_norm(x, ord, axes, keepdims)
 
 
-def _extreme(x: Any, sizes: Any, axes: tuple[int, ...], largest: bool, keepdims: bool) -> Any:
+def _extreme(x: Array, sizes: Any, axes: tuple[int, ...], largest: bool, keepdims: bool) -> Array:
     """The largest of numbers that are not negative, 0 of none; or the smallest, of `x` or of it."""
     empty = any(definitely_equal(sizes.shape[i], 0) for i in axes)
     if empty and not largest:
@@ -107,7 +107,7 @@ def _extreme(x: Any, sizes: Any, axes: tuple[int, ...], largest: bool, keepdims:
     return reductions.max(sizes, axes, keepdims=keepdims, initial=0 if empty else None)
 
 
-def _matrix(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _matrix(x: Array, ord: float | str, axes: tuple[int, ...], keepdims: bool) -> Array:
     rows, columns = axes
     if ord in ("fro", "f"):
         return _power_norm(x, 2, axes, keepdims)

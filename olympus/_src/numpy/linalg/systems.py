@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from ...autodiff.derivatives import jvp
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
@@ -70,7 +70,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-def _square(name: str, x: Any) -> Any:
+def _square(name: str, x: ArrayLike) -> Array:
     """x as an inexact array of square matrices."""
     a = inexact(array_args(name, x)[0])
     shape = a.shape
@@ -212,7 +212,7 @@ def det(a: ArrayLike) -> Array:
     return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
 
 
-def _minor(a: Any, left: tuple[int, ...]) -> Any:
+def _minor(a: Array, left: tuple[int, ...]) -> Any:
     """The determinant of the last len(left) rows at these columns, along the first of the rows."""
     ndim = len(a.shape)
     row = index_in_dim(a, a.shape[-1] - len(left), ndim - 2, keepdims=False)
@@ -225,7 +225,7 @@ def _minor(a: Any, left: tuple[int, ...]) -> Any:
     return total
 
 
-def _parity(pivots: Any, dtype: Any) -> Any:
+def _parity(pivots: Array, dtype: DType) -> Array:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
     places = convert_element_type(pivots != _places(pivots), pivots.dtype)
@@ -233,23 +233,23 @@ def _parity(pivots: Any, dtype: Any) -> Any:
     return convert_element_type(1 - 2 * odd, dtype)
 
 
-def _places(pivots: Any) -> Any:
+def _places(pivots: Array) -> Array:
     return broadcasted_iota(pivots.dtype, pivots.shape, len(pivots.shape) - 1)
 
 
 @custom_jvp
-def _det(a: Any) -> Any:
+def _det(a: Array) -> Array:
     return _pivot_product(a)
 
 
-def _pivot_product(a: Any) -> Any:
+def _pivot_product(a: Array) -> Array:
     """The determinant; its own derivative divides by the pivots."""
     factors, pivots, _ = lu(a)
     return _parity(pivots, a.dtype) * reduce_prod(diagonal(factors), (len(a.shape) - 2,))
 
 
 @_det.defjvp
-def _det_jvp(primals: Any, tangents: Any) -> Any:
+def _det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     """Jacobi's formula, det(a) trace(a⁻¹ ȧ), unless a is nearly singular."""
     (a,), (t,) = primals, tangents
     last = len(a.shape) - 2
@@ -261,13 +261,13 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     def by_solving(a: Any, t: Any) -> Any:
         return _det(a) * reduce_sum(diagonal(lu_solve(a, t)), (last,))
 
-    def by_values(a: Any, t: Any) -> Any:
+    def by_values(a: Array, t: Array) -> Array:
         return jvp(_singular_det, (a,), (t,))[1] if is_static(a.shape) else _det_along(a, t)
 
     return _det(a), cond(regular, by_solving, by_values, a, t)
 
 
-def _det_along(a: Any, t: Any) -> Any:
+def _det_along(a: Array, t: Array) -> Array:
     """The derivative of det at a, of unknown size, along t: Σ_i (uᴴ t v)_ii Π_{j≠i} s_j."""
     u, s, vh = svd(a, full_matrices=False)
     moved = diagonal(matmul(matmul(adjoint(u), t), adjoint(vh)))
@@ -277,7 +277,7 @@ def _det_along(a: Any, t: Any) -> Any:
     return _pivot_product(matmul(u, vh)) * total
 
 
-def _singular_det(a: Any) -> Any:
+def _singular_det(a: Array) -> Array:
     """The determinant of matrices of rank n - 3 or more, with derivatives of every order.
 
     With the singular vectors u, v of a as constants, det(a) = det(u vᴴ) det(uᴴ a v), for all a, and
@@ -326,13 +326,14 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 @custom_jvp
-def _slogdet(a: Any) -> SlogdetResult:
+def _slogdet(a: Array) -> SlogdetResult:
     factors, pivots, _ = lu(a)
     return _signed_log(diagonal(factors), _parity(pivots, a.dtype))
 
 
 @_slogdet.defjvp
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+def _slogdet_jvp(primals: Sequence[Array], tangents: Sequence[Array]
+                 ) -> tuple[SlogdetResult, SlogdetResult]:
     """The tangent of log det(a) is trace(a⁻¹ ȧ); its imaginary part turns the sign."""
     (a,), (t,) = primals, tangents
     sign, log = _slogdet(a)
@@ -343,13 +344,13 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return SlogdetResult(sign, log), SlogdetResult(sign * turn, arithmetic.real(trace))
 
 
-def _signed_log(diagonal: Any, parity: Any) -> SlogdetResult:
+def _signed_log(diagonal: Array, parity: Array) -> SlogdetResult:
     last = (len(diagonal.shape) - 1,)
     sign = parity * reduce_prod(arithmetic.sign(diagonal), last)
     return SlogdetResult(sign, reduce_sum(transcendental.log(arithmetic.abs(diagonal)), last))
 
 
-def _slogdet_qr(a: Any) -> SlogdetResult:
+def _slogdet_qr(a: Array) -> SlogdetResult:
     """From R, and the number of reflections in Q, each of which has determinant -1."""
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"slogdet: {typeof(a)} and method 'qr' given; a real dtype is required; "
@@ -509,8 +510,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     return _chain(xs, _split_points(sizes), 0, len(xs) - 1, precision)
 
 
-def _chain(xs: Sequence[Any], splits: dict[tuple[int, int], int], i: int, j: int, precision: Any
-           ) -> Any:
+def _chain(xs: Sequence[Array], splits: dict[tuple[int, int], int], i: int, j: int, precision: Any
+           ) -> Array:
     if i == j:
         return xs[i]
     k = splits[i, j]

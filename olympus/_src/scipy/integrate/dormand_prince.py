@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, PyTree
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray
 from ...numpy.elementary import sqrt
@@ -89,8 +89,8 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
     return points[-1], stages[-1], dt * combined(ERROR, stages), stack(stages)
 
 
-def stages_of(nodes: Sequence[float], rows: Sequence[Sequence[float]], func: Fun, y0: Any, f0: Any,
-              t0: Any, dt: Any) -> tuple[list, list]:
+def stages_of(nodes: Sequence[float], rows: Sequence[Sequence[float]], func: Fun, y0: PyTree,
+              f0: ArrayLike, t0: ArrayLike, dt: ArrayLike) -> tuple[list, list]:
     """The states at the nodes, and the derivatives there behind the one at the beginning."""
     points: list[Any] = []
     slopes = [f0]
@@ -171,7 +171,7 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     return norm(error_estimate / allowed)
 
 
-def norm(x: Any) -> Any:
+def norm(x: Any) -> Array:
     """The root mean square of a vector; 0 for an empty one."""
     return sqrt(mean(abs2(x))) if x.size else absolute(x).sum()
 

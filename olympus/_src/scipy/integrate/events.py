@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...control.bodies import check_callable
 from ...core.trace import typeof
 from ...custom.solves import custom_root
@@ -75,7 +76,7 @@ def read_events(events: Any) -> tuple[Event, ...]:
     return tuple(found)
 
 
-def values_of(events: Sequence[Event], y: Any, t: Any, args: tuple) -> Any:
+def values_of(events: Sequence[Event], y: Any, t: ArrayLike, args: tuple) -> Array:
     """The values [k] of the functions."""
     found = []
     for event in events:
@@ -87,7 +88,7 @@ def values_of(events: Sequence[Event], y: Any, t: Any, args: tuple) -> Any:
     return stack(found)
 
 
-def crossed(signs: Signs, before: Any, after: Any) -> Any:
+def crossed(signs: Signs, before: Any, after: Any) -> Array:
     """Which events have a zero between values [..., k]; as in SciPy, ends that are 0 count."""
     directions = np.asarray(signs.directions)
     up, down = (before <= 0) & (after >= 0), (before >= 0) & (after <= 0)
@@ -99,11 +100,11 @@ def located(fun: Callable[[Any, Any], Any], signs: Signs, ends: Ends, forward: A
     taken = np.arange(len(ends.polynomials)) < ends.count
     length = ends.ts[1:] - ends.ts[:-1]
 
-    def within(polynomial: Any, t: Any, h: Any, s: Any) -> Any:
+    def within(polynomial: object, t: Array, h: Array, s: Array) -> Array:
         values = [fun(horner(polynomial, part), t + part * h)[i] for i, part in enumerate(s)]
         return stack(values)
 
-    def at(s: Any) -> Any:
+    def at(s: Array) -> Array:
         return vmap(within)(ends.polynomials, ends.ts[:-1], length, s)
 
     mask = crossed(signs, ends.values[:-1], ends.values[1:]) & taken[:, None]
@@ -127,9 +128,9 @@ def located(fun: Callable[[Any, Any], Any], signs: Signs, ends: Ends, forward: A
     return Found(ts, ys, list(mask.sum(0)), ending.any(), stop * forward)
 
 
-def _halved(at: Callable[[Any], Any], first: Any, s: Any) -> Any:
+def _halved(at: Callable[[Any], Any], first: Any, s: Array) -> Array:
     """Zeros in [0, 1] of functions with the signs of `first` at 0, by halving the interval."""
-    def body(_: Any, bounds: Any) -> Any:
+    def body(_: object, bounds: Any) -> Any:
         low, high = bounds
         middle = (low + high) / 2
         before = sign(at(middle)) == sign(first)

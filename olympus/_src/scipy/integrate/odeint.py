@@ -8,7 +8,7 @@ Equations", 2018). So neither stores the steps, and both have derivatives themse
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...arrays.flatten_util import ravel_pytree
 from ...autodiff.derivatives import jvp, vjp
 from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
-from ...base.typing import ArrayLike, PyTree
+from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import merged, name_of, real_number
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert, linear_call
@@ -38,7 +38,7 @@ from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_s
 from ...types.tree_paths import keystr
 from .dormand_prince import Fun
 from .runge_kutta import RK45
-from .steps import Equation, Settings, at_time, is_going, start, step
+from .steps import Equation, Progress, Settings, at_time, is_going, start, step
 
 __all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "solved_at"]
 
@@ -95,7 +95,8 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
 
 
 @partial(jit, static_argnums=(0, 1))
-def _odeint(func: Callable[..., Any], settings: Settings, y0: Any, t: Any, args: Any) -> Any:
+def _odeint(func: Callable[..., Any], settings: Settings, y0: PyTree, t: ArrayLike,
+            args: Sequence[Array]) -> Array:
     y0 = tree_map(lambda x: inexact(asarray(x)), y0)
     flat, unravel = ravel_pytree(y0)
     t = asarray(t)
@@ -106,9 +107,9 @@ def _odeint(func: Callable[..., Any], settings: Settings, y0: Any, t: Any, args:
     return vmap(unravel)(solved_at(fun, settings, flat, t, (*args, *consts)))
 
 
-def flat_dynamics(func: Callable[..., Any], y0: Any, unravel: Any, what: str) -> Fun:
+def flat_dynamics(func: Callable[..., Any], y0: PyTree, unravel: Any, what: str) -> Fun:
     """`func` of the state as a vector; a result that is not like the state is refused."""
-    def dynamics(y: Any, t: Any, *args: Any) -> Any:
+    def dynamics(y: Array, t: Array, *args: Array) -> Array:
         slope = func(unravel(y), t, *args)
         if getattr(y0, "shape", ()) and is_sequence(slope):
             slope = asarray(slope)
@@ -152,16 +153,16 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1))
-def solved_at(fun: Fun, settings: Settings, y0: Any, ts: Any, args: tuple) -> Any:
+def solved_at(fun: Fun, settings: Settings, y0: PyTree, ts: Any, args: tuple) -> Array:
     """States [len(ts), n] at the times; `fun(y, t, *args)` closes over nothing that is traced."""
     # Backwards in time is forwards in its negative.
     sign = where(ts[-1] < ts[0], -1, 1)
     forward = sign.astype(ts.dtype)
 
-    def slope(y: Any, s: Any) -> Any:
+    def slope(y: Array, s: Array) -> Array:
         return fun(y, s * forward, *args) * sign.astype(dtypes.to_real_dtype(y.dtype))
 
-    def to_time(p: Any, until: Any) -> Any:
+    def to_time(p: Progress, until: Array) -> tuple[Progress, Array]:
         p = while_loop(lambda p: is_going(p, until, settings.most_steps),
                        lambda p: step(equation, p, settings)[0],
                        p._replace(steps=p.steps * 0))
@@ -183,7 +184,7 @@ def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) ->
     fixed = [x for x, v in zip(leaves, varies, strict=True) if not v]
     params = [x for x, v in zip(leaves, varies, strict=True) if v]
 
-    def of_params(y: Any, t: Any, fixed: Any, params: Any) -> Any:
+    def of_params(y: Array, t: Array, fixed: Any, params: Sequence[Array]) -> Array:
         return fun(y, t, *tree.unflatten(merged(varies, params, fixed)))
 
     tangents = ([_dense(dy0, y0)], [_dense(dts, ts)],
@@ -193,20 +194,22 @@ def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) ->
                            (ys, ts, fixed, params), tangents)
 
 
-def _dense(tangent: Any, x: Any) -> Any:
+def _dense(tangent: Array, x: Array) -> Any:
     return x * 0 if isinstance(tangent, SymbolicZero) else tangent
 
 
 solved_at.defjvp(_solved_at_jvp, symbolic_zeros=True)
 
 
-def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any, linear: Any) -> Any:
+def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any,
+              linear: Sequence[Sequence[Array]]) -> Array:
     """The sensitivities: d(dy)/dt = df/dy dy + df/dargs dargs beside dy/dt = f."""
     ys, ts, fixed, params = residuals
     (dy0,), (dts,), dparams = linear
     n = ys.shape[1]
 
-    def joint(z: Any, t: Any, fixed: Any, params: Any, dparams: Any) -> Any:
+    def joint(z: Array, t: Array, fixed: object, params: Sequence[Array], dparams: Sequence[Array]
+              ) -> Array:
         return concatenate(jvp(lambda y, p: fun(y, t, fixed, p), (z[:n], params),
                                (z[n:], dparams)))
 
@@ -218,18 +221,19 @@ def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any, linea
     return found + slopes * dts[:, None].astype(slopes.dtype)
 
 
-def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts: Any) -> Any:
+def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts: Array
+                ) -> tuple[list[Array], list[Array], list[Array]]:
     """The adjoint equation, from each time asked for to the one before it."""
     ys, ts, fixed, params = residuals
     slopes = vmap(lambda y, t: fun(y, t, fixed, params))(ys, ts)
 
-    def joint(z: Any, t: Any, fixed: Any, params: Any) -> Any:
+    def joint(z: Array, t: Array, fixed: object, params: Sequence[Array]) -> Array:
         y, ct, _ = unravel(z)
         f, pullback = vjp(lambda y, p: fun(y, t, fixed, p), y, params)
         y_ct, params_ct = pullback(ct)
         return ravel_pytree((f, -y_ct, tree_map(lambda x: -x, params_ct)))[0].astype(z.dtype)
 
-    def back(carry: Any, xs: Any) -> Any:
+    def back(carry: tuple[Array, Sequence[Array]], xs: Sequence[Array]) -> Any:
         ct, params_ct = carry
         y, added, t, t_before = xs
         z0 = ravel_pytree((y, ct + added, params_ct))[0]

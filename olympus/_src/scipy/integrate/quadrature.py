@@ -48,7 +48,8 @@ _KRONROD = np.array([
     0.14277593857706009, 0.14773910490133849, 0.1494455540029169])
 
 
-def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
+def _samples(name: str, y: ArrayLike, x: ArrayLike | None, dx: ArrayLike, axis: int
+             ) -> tuple[Array, Array]:
     """The samples with their axis last, and the distances between them."""
     if x is None:
         y, dx = promote_dtypes(name, y, dx, inexact=True)
@@ -98,7 +99,7 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
 
 
 @fused
-def _simpson(y: Any, h: Any) -> Any:
+def _simpson(y: Array, h: Array) -> Array:
     n = y.shape[-1]
     if less(n, 3):
         return (h * (y[..., :-1] + y[..., 1:]) / 2).sum(-1)
@@ -115,12 +116,12 @@ def _simpson(y: Any, h: Any) -> Any:
     return total + (last if definitely_equal(left, 1) else where(asarray(left) > 0, last, 0))
 
 
-def _over(x: Any, y: Any) -> Any:
+def _over(x: Array, y: Array) -> Array:
     """x / y, and 0 where y is: samples at one place count nothing."""
     return where(y == 0, 0, x / where(y == 0, 1, y))
 
 
-def _parabolas(y0: Any, y1: Any, y2: Any, a: Any, b: Any) -> Any:
+def _parabolas(y0: PyTree, y1: Array, y2: Array, a: Array, b: Array) -> Array:
     """The integrals of the parabolas through three points at distances a and b."""
     h = a + b
     return h / 6 * (y0 * (2 - _over(b, a)) + y1 * h * _over(h, a * b) + y2 * (2 - _over(a, b)))
@@ -224,7 +225,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     return _quad(func, settings, limit, ends, a, b, sequence(args, "quad", "args"))
 
 
-def _line(ends: tuple[Any, Any], a: Any, b: Any) -> tuple[Callable[[Any], Any], float, Any]:
+def _line(ends: tuple[Any, Any], a: Array, b: Array) -> tuple[Callable[[Any], Any], float, Any]:
     """x and dx/du at u, where u begins, and the sign of the integral; u ends at 1."""
     low, high = ends
     if low and high:
@@ -235,7 +236,7 @@ def _line(ends: tuple[Any, Any], a: Any, b: Any) -> tuple[Callable[[Any], Any], 
     return lambda u: (a + (b - a) * u, b - a), 0.0, 1
 
 
-def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Any, b: Any, args: Any
+def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Array, b: Array, args: Any
           ) -> Callable[[Any, Any], tuple[Any, Any]]:
     """The integral between two u, and an estimate of its error."""
     place = _line(ends, a, b)[0]
@@ -244,7 +245,7 @@ def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Any, b: Any, args: 
     gauss = np.zeros(21, a.dtype)
     gauss[1:10:2], gauss[11:20:2] = _GAUSS, _GAUSS[::-1]
 
-    def rule(start: Any, end: Any) -> tuple[Any, Any]:
+    def rule(start: ArrayLike, end: Any) -> tuple[Any, Any]:
         half = (end - start) / 2
         x, slope = place(start + half * (1 + nodes))
         values = vmap(lambda x: fun(x, *args))(x) * (slope * half)
@@ -259,7 +260,7 @@ def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Any, b: Any, args: 
 
 @partial(jit, static_argnums=(0, 1, 2, 3))
 def _quad(func: Callable[..., Any], settings: tuple[float, float], limit: int,
-          ends: tuple[Any, Any], a: Any, b: Any, args: tuple) -> tuple[Any, Any]:
+          ends: tuple[Any, Any], a: Array, b: Array, args: tuple) -> tuple[Any, Any]:
     _, begin, sign = _line(ends, a, b)
     dtype = a.dtype
     fun, consts = closure_convert(lambda x, *args: asarray(func(x, *args)), a, *args)
@@ -268,11 +269,11 @@ def _quad(func: Callable[..., Any], settings: tuple[float, float], limit: int,
     epsabs, epsrel = settings
     epsrel = max(epsrel, 50 * float(dtypes.finfo(dtype).eps))
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         values, errors, _, count = state
         return (errors.sum() > maximum(absolute(values.sum()) * epsrel, epsabs)) & (count < limit)
 
-    def halve(state: Any) -> Any:
+    def halve(state: PyTree) -> Any:
         values, errors, edges, count = state
         i = argmax(errors)
         start, end = edges[i]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autodiff.jacobians import jacfwd
+from ...base.typing import Array, PyTree
 from ...custom.solves import custom_root
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
@@ -70,7 +71,7 @@ class Radau:
     order: int = 3
     degree: int = 3
 
-    def attempt(self, eq: Equation, p: Progress, h: Any, rtol: float, atol: Any) -> Attempt:
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: Any) -> Attempt:
         """One step; where Newton's method does not converge, half of it is tried next."""
         fun, wide = eq.fun, dtypes.result_type(p.y.dtype, np.float32)
         jacobian = eq.jacobian(p.y, p.t).astype(wide)
@@ -104,12 +105,12 @@ class Radau:
         return Attempt(y, fun(y, p.t + h), _polynomial(found.z, p.y), ratio, p.dt * factor,
                        3 * found.count + 2)
 
-    def redo(self, fun: Fun, y: Any, t: Any, h: Any, polynomial: Any) -> tuple[Any, Any]:
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Any) -> tuple[Any, Any]:
         """The state after a step and its polynomial, with the derivatives of their equation."""
-        def collocation(z: Any) -> Any:
+        def collocation(z: Array) -> Array:
             return z - h * _times(_INTEGRALS, _slopes(fun, y, t, h, z))
 
-        def solved(g: Any, b: Any) -> Any:
+        def solved(g: Any, b: Any) -> Array:
             matrix = jacfwd(lambda x: g(x.reshape(b.shape)).ravel())(zeros(b.size, b.dtype))
             return solve(matrix, b.ravel()).reshape(b.shape)
 
@@ -121,21 +122,21 @@ class Radau:
 RADAU = Radau()
 
 
-def _times(matrix: np.ndarray, rows: Any) -> Any:
+def _times(matrix: np.ndarray, rows: Any) -> Array:
     """Sums of three rows in their dtype."""
     return asarray(matrix.astype(rows.dtype)) @ rows
 
 
-def _slopes(fun: Fun, y: Any, t: Any, h: Any, z: Any) -> Any:
+def _slopes(fun: Fun, y: Array, t: Array, h: Array, z: Array) -> Array:
     return stack([fun(y + z[i], t + h * float(node)) for i, node in enumerate(_NODES)])
 
 
-def _polynomial(z: Any, y: Any) -> Any:
+def _polynomial(z: Array, y: Array) -> Array:
     return concatenate([_times(_TO_POWERS, z), y[None]])
 
 
-def _iterated(fun: Fun, p: Progress, h: Any, guess: Any, scale: Any, factors: list, rtol: float
-              ) -> _Newton:
+def _iterated(fun: Fun, p: Progress, h: Array, guess: PyTree, scale: Array, factors: list,
+              rtol: float) -> _Newton:
     """Simplified Newton's method on the collocation equations, until they hold well enough."""
     dtype, eps = p.y.dtype, float(dtypes.finfo(p.y.dtype).eps)
     tolerance = max(10 * eps / max(rtol, 100 * eps), min(0.03, rtol ** 0.5))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array
 from ...numpy.elementary import hypot
 from ...numpy.joining import stack
 from ...numpy.selection import where
@@ -45,7 +46,7 @@ class Pair:
     errors: Sequence[Sequence[float]]   # weights of the estimate, and of a rougher one
     fit: Callable[[Any, Any, list, Any], Any]
 
-    def attempt(self, eq: Equation, p: Progress, h: Any, rtol: float, atol: Any) -> Attempt:
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: float) -> Attempt:
         """One step."""
         points, k = stages_of(self.nodes, self.rows, eq.fun, p.y, p.f, p.t, h)
         y = points[self.last - 1]
@@ -58,7 +59,7 @@ class Pair:
         dt = optimal_step_size(p.dt, ratio, order=self.order + 1)
         return Attempt(y, k[self.last], self.fit(p.y, y, k, h), ratio, dt, len(self.rows))
 
-    def redo(self, fun: Fun, y: Any, t: Any, h: Any, polynomial: Any) -> tuple[Any, Any]:
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: object) -> tuple[Any, Any]:
         """The state after a step and its polynomial."""
         points, k = stages_of(self.nodes, self.rows, fun, y, fun(y, t), t, h)
         return points[self.last - 1], self.fit(y, points[self.last - 1], k, h)

@@ -12,7 +12,7 @@ import numpy as np
 from ...autodiff.derivatives import jvp
 from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ...base.util import real_number
 from ...core.trace import Tracer, typeof
 from ...custom.gradient import closure_convert
@@ -186,8 +186,8 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
     return found if state.dtype == y0.dtype else _narrow(found, y0.dtype)
 
 
-def _settings(method: str, rtol: Any, atol: Any, max_step: Any, first_step: Any, n: int, span: Any
-              ) -> Settings:
+def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step: object, n: int,
+              span: Any) -> Settings:
     """The settings, if they make sense."""
     if np.ndim(atol):
         values = np.asarray(atol, float)
@@ -211,7 +211,7 @@ def _settings(method: str, rtol: Any, atol: Any, max_step: Any, first_step: Any,
                     first=first)
 
 
-def _narrow(found: OdeResult, dtype: Any) -> OdeResult:
+def _narrow(found: OdeResult, dtype: DTypeLike) -> OdeResult:
     """States in the dtype that the first one had; times keep the digits that steps need."""
     sol, states = found.sol, found.y_events
     return found._replace(
@@ -220,8 +220,8 @@ def _narrow(found: OdeResult, dtype: Any) -> OdeResult:
         y_events=states and [y.astype(dtype) for y in states])
 
 
-def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, dense: bool, y0: Any,
-                span: Any, times: Any, args: tuple, matrix: Any) -> OdeResult:
+def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, dense: bool,
+                y0: PyTree, span: Any, times: Any, args: tuple, matrix: Any) -> OdeResult:
     for size in _SIZES if max_steps is None else (max_steps,):
         ts, ys, polynomials, count, nfev, status, found = _steps(
             problem, settings, size, y0, span, args, matrix)
@@ -254,17 +254,17 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
     return OdeResult(ts, y, sol if dense else None, t_events, y_events, nfev, status, status >= 0)
 
 
-def _converted(problem: _Problem, y0: Any, t: Any, args: tuple, matrix: Any) -> tuple:
+def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: object) -> tuple:
     """The functions as ones of (y, t, operands), and operands: `args` and what they close over.
     """
-    def dynamics(y: Any, t: Any, *args: Any) -> Any:
+    def dynamics(y: Array, t: Array, *args: object) -> Array:
         slope = asarray(problem.fun(t, y, *args))
         if slope.shape != y.shape:
             raise TypeError(f"solve_ivp: fun returned {typeof(slope)}; the shape of the state, "
                             f"{y.shape}, is required.")
         return like(slope, y)
 
-    def jacobian(y: Any, t: Any, *args: Any) -> Any:
+    def jacobian(y: Array, t: Array, *args: object) -> Array:
         found = asarray(problem.jac(t, y, *args) if problem.jac else matrix)
         if found.shape != (y.size, y.size):
             raise ValueError(f"solve_ivp: jac is {typeof(found)}; a square matrix of "
@@ -283,12 +283,12 @@ def _converted(problem: _Problem, y0: Any, t: Any, args: tuple, matrix: Any) -> 
     return made, operands
 
 
-def _applied(converted: Callable[..., Any], i: int, y: Any, t: Any, operands: list) -> Any:
+def _applied(converted: Callable[..., Any], i: int, y: Array, t: Array, operands: list) -> Array:
     return converted(y, t, *operands[0], *operands[i])
 
 
 @partial(jit, static_argnums=(0, 1))
-def _at_times(problem: _Problem, settings: Settings, y0: Any, span: Any, times: Any, args: tuple
+def _at_times(problem: _Problem, settings: Settings, y0: PyTree, span: Any, times: Any, args: tuple
               ) -> OdeResult:
     (field, *_), operands = _converted(problem, y0, span[0], args, None)
     ts = concatenate([span[:1], times, span[1:]])
@@ -298,8 +298,8 @@ def _at_times(problem: _Problem, settings: Settings, y0: Any, span: Any, times: 
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _steps(problem: _Problem, settings: Settings, size: int, y0: Any, span: Any, args: tuple,
-           matrix: Any) -> tuple:
+def _steps(problem: _Problem, settings: Settings, size: int, y0: PyTree, span: Any, args: tuple,
+           matrix: object) -> tuple:
     signs = Signs(tuple(e.most for e in problem.events), tuple(e.direction for e in problem.events))
     functions, operands = _converted(problem, y0, span[0], args, matrix)
     ts, ys, polynomials, values, count, nfev, done = _walk(
@@ -326,7 +326,7 @@ def _steps(problem: _Problem, settings: Settings, size: int, y0: Any, span: Any,
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))
-def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, operands: Any
+def _walk(functions: tuple, settings: Settings, size: int, y0: PyTree, span: Any, operands: object
           ) -> tuple:
     """The ends [size + 1] of the accepted steps, the states there, the polynomials, the values of
     the events at the ends, and counts.
@@ -335,10 +335,10 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, o
     sign = where(span[1] < span[0], -1, 1).astype(span.dtype)
     last = span[1] * sign
 
-    def slope(y: Any, s: Any) -> Any:
+    def slope(y: Array, s: Array) -> Array:
         return fun(y, s * sign, operands) * sign.astype(dtypes.to_real_dtype(y.dtype))
 
-    def jacobian(y: Any, s: Any) -> Any:
+    def jacobian(y: Array, s: Array) -> Array:
         return jac(y, s * sign, operands) * sign.astype(y.dtype)
 
     equation = Equation(slope, jacobian if jac else jacfwd(slope))
@@ -346,7 +346,7 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, o
     def values(p: Progress) -> Any:
         return events(p.y, p.t * sign, operands) if events else zeros(0, p.t.dtype)
 
-    def body(state: Any) -> Any:
+    def body(state: PyTree) -> Any:
         p, count, often, ts, ys, polynomials, kept = state
         # The last step ends at the end.
         p, accepted = step(equation, p._replace(dt=where(p.t + p.dt > last, last - p.t, p.dt)),
@@ -359,7 +359,7 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, o
         return (p, count, often, ts.at[at].set(p.t), ys.at[at].set(p.y),
                 polynomials.at[at - 1].set(p.polynomial), kept.at[at].set(now))
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         p, count, often = state[:3]
         return (is_going(p, last, np.inf) & (count < size)
                 & (often < np.asarray(signs.most, int)).all())
@@ -379,17 +379,18 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, o
 
 
 @_walk.defjvp
-def _walk_jvp(functions: tuple, settings: Settings, size: int, primals: Any, tangents: Any) -> Any:
+def _walk_jvp(functions: tuple, settings: Settings, size: int, primals: Sequence[Array],
+              tangents: Sequence[Array]) -> Any:
     """Derivatives of the steps that were taken, whose ends divide the time between in fixed parts.
     """
     span = primals[1]
     ts, ys, polynomials, *counts = _walk(functions, settings, size, *primals)
     parts = (ts - span[0]) / where(span[1] == span[0], 1, span[1] - span[0])
 
-    def replay(y0: Any, span: Any, operands: Any) -> Any:
+    def replay(y0: PyTree, span: Any, operands: object) -> Any:
         ts = span[0] + parts * (span[1] - span[0])
 
-        def body(y: Any, step: Any) -> Any:
+        def body(y: Array, step: Any) -> Any:
             t, after, polynomial = step
             h = (after - t).astype(dtypes.to_real_dtype(y.dtype))
             y1, again = settings.method.redo(

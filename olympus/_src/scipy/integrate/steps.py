@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike, DType
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, ones, zeros_like
 from ...numpy.joining import stack
@@ -65,9 +66,11 @@ class Method(Protocol):
     order: int
     degree: int
 
-    def attempt(self, eq: Equation, p: Progress, h: Any, rtol: float, atol: Any) -> Attempt: ...
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: object
+                ) -> Attempt: ...
 
-    def redo(self, fun: Fun, y: Any, t: Any, h: Any, polynomial: Any) -> tuple[Any, Any]: ...
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: object
+             ) -> tuple[Any, Any]: ...
 
 
 class Settings(NamedTuple):
@@ -80,7 +83,7 @@ class Settings(NamedTuple):
     most_steps: float = np.inf          # between two times
     first: float | None = None          # step
 
-    def allowed(self, dtype: Any) -> Any:
+    def allowed(self, dtype: DType) -> Any:
         """The absolute tolerance beside states of a dtype."""
         if isinstance(self.atol, tuple):
             return np.asarray(self.atol, dtypes.to_real_dtype(dtype))
@@ -118,25 +121,25 @@ def step(eq: Equation, p: Progress, settings: Settings) -> tuple[Progress, Any]:
                       for a, b, old in zip(after, before, p, strict=True)]), accepted
 
 
-def finite(ratio: Any) -> Any:
+def finite(ratio: Any) -> Array:
     """Beyond the numbers, or where `fun` has no value: a smaller step may be within."""
     return where(ratio < HOPELESS, ratio, HOPELESS)
 
 
-def is_going(p: Progress, until: Any, most_steps: float) -> Any:
+def is_going(p: Progress, until: ArrayLike, most_steps: float) -> Array:
     """Is a further step needed and possible? A step too small to move the time is not."""
     going = (p.t < until) & (p.t + p.dt > p.t)
     return going if most_steps == np.inf else going & (p.steps < most_steps)
 
 
-def at_time(p: Progress, t: Any) -> Any:
+def at_time(p: Progress, t: ArrayLike) -> Array:
     """The state at a time within the last step; NaN where the integration did not get there."""
     length = where(p.t > p.t_before, p.t - p.t_before, 1)
     s = ((t - p.t_before) / length).astype(dtypes.to_real_dtype(p.y.dtype))
     return where(t <= p.t, horner(p.polynomial, s), np.nan)
 
 
-def horner(polynomial: Any, s: Any) -> Any:
+def horner(polynomial: Any, s: ArrayLike) -> Array:
     """The values [..., n] of polynomials [degree + 1, ..., n], highest power first."""
     found = polynomial[0]
     for coefficient in polynomial[1:]:

@@ -117,12 +117,12 @@ class RegularGridInterpolator:
         outside = asarray(sum(out for *_, out in cells) > 0)
         return where(self._behind(outside), self.fill_value, found)
 
-    def _behind(self, x: Any) -> Any:
+    def _behind(self, x: Any) -> Array:
         """With an axis for each trailing one of the values."""
         trailing = self.values.ndim - len(self.grid)
         return expand_dims(x, tuple(range(x.ndim, x.ndim + trailing)))
 
-    def _cell(self, p: Any, x: Any) -> tuple[Any, Any, Any]:
+    def _cell(self, p: Array, x: ArrayLike) -> tuple[Array, Array, Array]:
         """The interval of a coordinate, the part of it that lies before, 1 if beyond the grid."""
         p, x = (asarray(v) for v in promote_dtypes("RegularGridInterpolator", p, x, inexact=True))
         sign = where(p[-1] < p[0], -1, 1).astype(p.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,14 +68,14 @@ class PPoly:
         return (self.c, self.x), (self.extrapolate, self.axis)
 
     @classmethod
-    def tree_unflatten(cls, aux: tuple, children: tuple) -> Any:
+    def tree_unflatten(cls, aux: tuple, children: tuple) -> PPoly:
         """The curve of these arrays, of whatever type they are."""
         self = object.__new__(cls)
         self.c, self.x = children
         self.extrapolate, self.axis = aux
         return self
 
-    def _with(self, c: Any) -> PPoly:
+    def _with(self, c: ArrayLike) -> PPoly:
         return PPoly.tree_unflatten((self.extrapolate, self.axis), (c, self.x))
 
     @api_boundary
@@ -128,7 +128,7 @@ class PPoly:
             return whole(b, extrapolate=beyond) - whole(a, extrapolate=beyond)
         length = self.x[-1] - self.x[0]
 
-        def until(t: Any) -> Any:
+        def until(t: Array) -> Array:
             turns = floor_divide(t - self.x[0], length)
             return turns * whole(self.x[-1], extrapolate=True) + whole(
                 t - turns * length, extrapolate=True)
@@ -137,7 +137,7 @@ class PPoly:
 
 
 @fused(static=("beyond", "axis"))
-def _values(c: Any, knots: Any, t: Any, *, beyond: bool | str, axis: int) -> Any:
+def _values(c: Any, knots: Array, t: Array, *, beyond: bool | str, axis: int) -> Array:
     """The values of a piecewise polynomial."""
     if beyond == "periodic":
         t = knots[0] + remainder(t - knots[0], knots[-1] - knots[0])
@@ -157,7 +157,8 @@ def _values(c: Any, knots: Any, t: Any, *, beyond: bool | str, axis: int) -> Any
                     tuple(range(axis, axis + t.ndim)))
 
 
-def _points(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any, int]:
+def _points(name: str, x: ArrayLike, y: ArrayLike, axis: int, least: int = 2
+            ) -> tuple[Array, Array, int]:
     """The places, the values with their axis first, and that axis."""
     x, y = (asarray(v) for v in promote_dtypes(name, x, y, inexact=True))
     axis = canonical_axis(axis, y.ndim)
@@ -167,7 +168,7 @@ def _points(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, 
     return x, moveaxis(y, axis, 0), axis
 
 
-def _column(x: Any, y: Any) -> Any:
+def _column(x: Array, y: Any) -> Array:
     """A vector with the axes that `y` has behind its first."""
     return x.reshape(-1, *[1] * (y.ndim - 1))
 
@@ -175,12 +176,13 @@ def _column(x: Any, y: Any) -> Any:
 class _Hermite(PPoly):
     """The piecewise cubic of given values and slopes at the places."""
 
-    def __init__(self, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
+    def __init__(self, x: ArrayLike, y: ArrayLike, slopes: Array, axis: int, extrapolate: Any
+                 ) -> None:
         super().__init__(_cubics(x, y, slopes), x, extrapolate, axis)
 
 
 @fused
-def _cubics(x: Any, y: Any, slopes: Any) -> Any:
+def _cubics(x: ArrayLike, y: Any, slopes: Array) -> Array:
     """The coefficients [4, n - 1, ...] of the cubics with these values and slopes."""
     h = _column(diff(x), y)
     rise = diff(y, axis=0) / h
@@ -222,7 +224,8 @@ class CubicSpline(_Hermite):
         super().__init__(x, y, _spline_slopes(x, y, bc_type), axis, extrapolate)
 
 
-def _spline_slopes(x: Any, y: Any, bc_type: Any) -> Any:
+def _spline_slopes(x: Array, y: ArrayLike, bc_type: Sequence[tuple[int, np.ndarray]] | str
+                   ) -> Array:
     """First derivatives at the places, from a system of three diagonals."""
     n = x.shape[0]
     h = _column(diff(x), y)
@@ -250,7 +253,7 @@ def _spline_slopes(x: Any, y: Any, bc_type: Any) -> Any:
     return _solved(below, diagonal, above, rhs)
 
 
-def _end(condition: Any, d: Any, h: Any, w: Any, way: int) -> tuple[Any, Any, Any]:
+def _end(condition: Any, d: Array, h: Array, w: Array, way: int) -> tuple[Array, Array, Array]:
     """The row of an end: coefficients of its slope and the next one's, and the right side.
 
     `way` is -1 at the last end, from which the intervals run backwards.
@@ -275,13 +278,13 @@ def _end(condition: Any, d: Any, h: Any, w: Any, way: int) -> tuple[Any, Any, An
                      "required.")
 
 
-def _solved(below: Any, diagonal: Any, above: Any, rhs: Any) -> Any:
+def _solved(below: Array, diagonal: Array, above: Array, rhs: Array) -> Array:
     flat = rhs.reshape(rhs.shape[0], -1)
     return tridiagonal_solve(*(v.astype(flat.dtype) for v in (below, diagonal, above)), flat
                              ).reshape(rhs.shape)
 
 
-def _periodic_slopes(d: Any, rise: Any) -> Any:
+def _periodic_slopes(d: Array, rise: Any) -> Array:
     """A cyclic system as one of three diagonals and a rank of one (Sherman & Morrison, 1950)."""
     n = d.shape[0]
     before = concatenate([d[-1:], d[:-1]])
@@ -331,7 +334,7 @@ class PchipInterpolator(_Hermite):
 
 
 @fused
-def _monotone_slopes(x: Any, y: Any) -> Any:
+def _monotone_slopes(x: Array, y: ArrayLike) -> Array:
     h = _column(diff(x), y)
     rise = diff(y, axis=0) / h
     if definitely_equal(x.shape[0], 2):
@@ -344,7 +347,7 @@ def _monotone_slopes(x: Any, y: Any) -> Any:
     return concatenate([first[None], inner, last[None]])
 
 
-def _outer_slope(h: Any, rise: Any) -> Any:
+def _outer_slope(h: Array, rise: Array) -> Array:
     """Of the parabola through three points, unless it would turn (Moler, "Numerical Computing")."""
     slope = ((2 * h[0] + h[1]) * rise[0] - h[0] * rise[1]) / (h[0] + h[1])
     steep = (sign(rise[0]) != sign(rise[1])) & (absolute(slope) > 3 * absolute(rise[0]))
@@ -381,7 +384,7 @@ class Akima1DInterpolator(_Hermite):
 
 
 @fused(static=("modified",))
-def _akima_slopes(x: Any, y: Any, *, modified: bool) -> Any:
+def _akima_slopes(x: Array, y: ArrayLike, *, modified: bool) -> Array:
     rise = diff(y, axis=0) / _column(diff(x), y)
     if definitely_equal(x.shape[0], 2):
         return concatenate([rise, rise])
@@ -449,7 +452,7 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     return interpolant
 
 
-def _curve(kind: str, x: Any, y: Any) -> Callable[[Any], Any]:
+def _curve(kind: str, x: Array, y: Array) -> Callable[[Any], Any]:
     """The function of places, the axis of the points in front."""
     if kind in ("linear", "slinear"):
         return PPoly(stack([diff(y, axis=0) / _column(diff(x), y), y[:-1]]), x)

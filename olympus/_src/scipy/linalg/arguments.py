@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.creation import iota
@@ -17,7 +18,7 @@ __all__ = ["bounds_of", "count_of", "counted", "matrices", "number", "number_of"
            "places_of", "precise", "size_of", "square", "vector"]
 
 
-def precise(x: Any) -> Any:
+def precise(x: ArrayLike) -> Any:
     """A floating array in a dtype that LAPACK has: narrow floats become float32."""
     dtype = typeof(x).dtype
     if dtypes.itemsize_bits(dtype) >= 32:
@@ -25,7 +26,7 @@ def precise(x: Any) -> Any:
     return convert(x, dtypes.as_dtype("float32"))
 
 
-def matrices(name: str, *xs: Any) -> list[Any]:
+def matrices(name: str, *xs: ArrayLike) -> list[Array]:
     """Stacks of matrices of one floating or complex dtype; ValueError for fewer than two axes."""
     found = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, *xs),
                                                           inexact=True)]
@@ -35,7 +36,7 @@ def matrices(name: str, *xs: Any) -> list[Any]:
     return found
 
 
-def square(name: str, *xs: Any) -> list[Any]:
+def square(name: str, *xs: ArrayLike) -> list[Array]:
     """`matrices` that are square; ValueError for others."""
     found = matrices(name, *xs)
     for x in found:
@@ -45,7 +46,7 @@ def square(name: str, *xs: Any) -> list[Any]:
     return found
 
 
-def number(name: str, x: Any) -> Any:
+def number(name: str, x: ArrayLike) -> Any:
     """An array of numbers, of its own dtype and shape; TypeError for keys."""
     found = to_array(array_args(name, x)[0])
     if dtypes.is_extended(typeof(found).dtype):
@@ -53,13 +54,13 @@ def number(name: str, x: Any) -> Any:
     return found
 
 
-def vector(name: str, x: Any) -> Any:
+def vector(name: str, x: ArrayLike) -> Array:
     """An array with at least one axis, scalars as vectors of one element; of its own dtype."""
     found = number(name, x)
     return found if typeof(found).ndim else found[None]
 
 
-def counted(n: Any) -> Any:
+def counted(n: int) -> Any:
     """0 … n - 1 for a size n, which may be symbolic."""
     if not is_static((n,)):
         return iota(np.int32, n)
@@ -68,12 +69,12 @@ def counted(n: Any) -> Any:
     return np.arange(n)
 
 
-def places_of(x: Any, axis: int = -1) -> Any:
+def places_of(x: Any, axis: int = -1) -> np.ndarray:
     """0 … n - 1 for an axis of size n, which may be symbolic."""
     return counted(typeof(x).shape[axis])
 
 
-def size_of(x: Any, axis: int = -1) -> Any:
+def size_of(x: ArrayLike, axis: int = -1) -> int:
     """The size of an axis, which may be symbolic."""
     return typeof(x).shape[axis]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair
 from ...control.cond import cond
 from ...core.trace import typeof
@@ -43,7 +44,7 @@ __all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_toeplit
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _sides(name: str, ab: Any, b: Any) -> tuple[Any, Any, bool]:
+def _sides(name: str, ab: Any, b: ArrayLike) -> tuple[Any, Any, bool]:
     """Diagonals ab[..., k, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     ab, b = array_args(name, ab, b)
     flat = len(b.shape) == 1
@@ -56,14 +57,14 @@ def _sides(name: str, ab: Any, b: Any) -> tuple[Any, Any, bool]:
     return ab, b, flat
 
 
-def _batched(fun: Any, *xs: Any) -> Any:
+def _batched(fun: Any, *xs: Any) -> Array:
     """A function of matrices for stacks of them."""
     for _ in range(typeof(xs[0]).ndim - 2):
         fun = vmap(fun)
     return fun(*xs)
 
 
-def _gathered(ab: Any, rows: Any, columns: Any) -> Any:
+def _gathered(ab: Any, rows: Any, columns: Any) -> Array:
     """ab[rows, columns], 0 for places beyond ab."""
     height, width = number_of(ab, -2), size_of(ab)
     shape = broadcast_shapes(rows.shape, columns.shape)
@@ -79,21 +80,21 @@ def _gathered(ab: Any, rows: Any, columns: Any) -> Any:
     return where(inside, ab[rows, columns], 0)
 
 
-def _lowered(ab: Any) -> Any:
+def _lowered(ab: object) -> Array:
     """The lower diagonals of a Hermitian matrix from its upper ones."""
     u = number_of(ab, -2) - 1
     below, column = np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, u - below + 0 * column, column + below).conj()
 
 
-def _raised(ab: Any) -> Any:
+def _raised(ab: object) -> Array:
     """The upper diagonals of a Hermitian matrix from its lower ones."""
     u = number_of(ab, -2) - 1
     above, column = u - np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, above + 0 * column, column - above).conj()
 
 
-def _within(ab: Any) -> Any:
+def _within(ab: Any) -> Array:
     """Lower diagonals with zeros below the last row."""
     row, column = np.arange(number_of(ab, -2))[:, None], places_of(ab)
     return where(row + column < size_of(ab), ab, 0)
@@ -101,11 +102,11 @@ def _within(ab: Any) -> Any:
 
 # By elimination ----------------------------------------------------------------------------------
 
-def _backwards(rows: Any, y: Any) -> Any:
+def _backwards(rows: Array, y: Array) -> Array:
     """x in U x = y, of an upper triangular U as rows[n, w + 1], each from its diagonal on."""
     width = number_of(rows) - 1
 
-    def step(known: Any, given: Any) -> Any:
+    def step(known: Array, given: Sequence[Array]) -> tuple[Array, Array]:
         row, right = given
         x = (right - row[1:] @ known) / row[0]
         return concatenate([x[None], known], 0)[:width], x
@@ -113,14 +114,14 @@ def _backwards(rows: Any, y: Any) -> Any:
     return scan(step, zeros((width, size_of(y)), y.dtype), (rows, y), reverse=True)[1]
 
 
-def _forwards(columns: Any, y: Any) -> Any:
+def _forwards(columns: object, y: Array) -> Array:
     """x in L x = y, of a lower triangular L by its diagonals[w + 1, n]."""
     below, row = np.arange(number_of(columns, -2)), places_of(columns)[:, None]
     rows = _gathered(columns, below + 0 * row, row - below)
     return flip(_backwards(flip(rows, 0), flip(y, 0)), 0)
 
 
-def _eliminated(ab: Any, b: Any, lower: int, upper: int) -> Any:
+def _eliminated(ab: Array, b: Array, lower: int, upper: int) -> Array:
     """Gauss's elimination in a window of lower + 1 rows, the pivot the largest of its column."""
     n, width = size_of(ab), lower + upper + 1
     row, place = counted(n + lower + 1)[:, None], np.arange(width)
@@ -132,7 +133,7 @@ def _eliminated(ab: Any, b: Any, lower: int, upper: int) -> Any:
     window = _gathered(ab, upper + first - place, place + 0 * first)
     window = where(less(first, n), window, 0)
 
-    def step(state: Any, entering: Any) -> Any:
+    def step(state: Array, entering: Array) -> tuple[Array, Array]:
         rows = state
         pivot = argmax(absolute(rows[:, 0]))
         chosen, top = rows[pivot], rows[0]
@@ -182,7 +183,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 
 # Positive definite -------------------------------------------------------------------------------
 
-def _factored(ab: Any) -> Any:
+def _factored(ab: object) -> Array:
     """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
     ab, width = _within(ab), number_of(ab, -2)
     places = np.arange(width)
@@ -226,7 +227,7 @@ def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = Fal
     return _batched(_factored if lower else lambda ab: _raised(_factored(_lowered(ab))), ab)
 
 
-def _by_factor(columns: Any, b: Any) -> Any:
+def _by_factor(columns: Any, b: Array) -> Array:
     """x in L Lᴴ x = b, of L's diagonals."""
     columns = _within(columns)
     return _backwards(moveaxis(columns, 0, 1).conj(), _forwards(columns, b))
@@ -255,7 +256,7 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
 
 
 @fused(static=("lower",))
-def _cho_solve_banded(cb: Any, b: Any, *, lower: bool) -> Any:
+def _cho_solve_banded(cb: object, b: ArrayLike, *, lower: bool) -> Any:
     cb, b, flat = _sides("cho_solve_banded", cb, b)
     x = _batched(lambda cb, b: _by_factor(cb if lower else _lowered(cb), b), cb, b)
     return x[..., 0] if flat else x
@@ -321,13 +322,13 @@ def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Arr
 _SMALL = 255        # up to here LU factors are as fast, and compiled sooner
 
 
-def _large_toeplitz(a: Any, b: Any) -> Any:
+def _large_toeplitz(a: Array, b: Array) -> Array:
     """One system, with derivatives of the equation."""
     return custom_linear_solve(lambda x: a @ x, b, lambda product, b: _levinson(a, b),
                                lambda product, b: _levinson(a.T, b))
 
 
-def _levinson(a: Any, b: Any) -> Any:
+def _levinson(a: Array, b: Array) -> Array:
     """x[n, m] by Levinson's recursion, by LU factors where its residual is too large.
 
     After k rows `first` and `last` solve the leading system of size k for the first and the last
@@ -335,7 +336,7 @@ def _levinson(a: Any, b: Any) -> Any:
     """
     zero = zeros((1,), a.dtype)
 
-    def step(state: Any, rows: Any) -> tuple[Any, None]:
+    def step(state: PyTree, rows: Any) -> tuple[Any, None]:
         first, last, x = state
         row, right = rows
         last = concatenate([zero, last[:-1]])

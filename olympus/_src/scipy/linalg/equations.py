@@ -33,7 +33,7 @@ __all__ = ["column_of", "element_of", "solve_continuous_lyapunov", "solve_discre
            "solve_lyapunov", "solve_sylvester", "sylvester", "triangular_columns"]
 
 
-def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: Any) -> Any:
+def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: ArrayLike) -> Array:
     """A matrix column by column: `column(j, found)` -> a triangular system, and its right side.
 
     The systems are upper triangular; `found` holds the columns before j, else zeros. A diagonal
@@ -41,7 +41,7 @@ def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: Any)
     """
     last = typeof(like).ndim - 1
 
-    def step(j: Any, found: Any) -> Any:
+    def step(j: Array, found: Array) -> Array:
         matrix, right = column(j, found)
         ones = eye(matrix)
         matrix = where((matrix == 0) & (ones == 1), ones, matrix)
@@ -51,24 +51,24 @@ def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: Any)
     return fori_loop(0, typeof(like).shape[-1], step, full_like(like, 0))
 
 
-def column_of(x: Any, j: Any) -> Any:
+def column_of(x: ArrayLike, j: ArrayLike) -> Array:
     """x[..., :, j:j+1]."""
     return dynamic_slice_in_dim(x, j, 1, typeof(x).ndim - 1)
 
 
-def element_of(x: Any, j: Any) -> Any:
+def element_of(x: ArrayLike, j: ArrayLike) -> Array:
     """x[..., j, j] as [..., 1, 1]."""
     return dynamic_slice_in_dim(column_of(x, j), j, 1, typeof(x).ndim - 2)
 
 
-def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _by_schur(a: Any, b: ArrayLike, c: Array) -> tuple[Array, Array]:
     """x in a x + x b = c, and the least sum of an eigenvalue of each."""
     dtype = dtypes.to_complex_dtype(a.dtype)
     r, u = schur(astype(a, dtype))
     s, v = schur(astype(b, dtype))
     inner = matmul(adjoint(u), matmul(astype(c, dtype), v))
 
-    def column(j: Any, found: Any) -> tuple[Any, Any]:
+    def column(j: Array, found: Array) -> tuple[Array, Array]:
         return (r + element_of(s, j) * eye(r),
                 column_of(inner, j) - matmul(found, column_of(s, j)))
 
@@ -78,7 +78,7 @@ def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     return (x if typeof(a).dtype.kind == "c" else x.real), _least(*values)
 
 
-def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _by_eigenvectors(a: ArrayLike, b: ArrayLike, c: Array) -> tuple[Array, Array]:
     """The same for matrices with independent eigenvectors."""
     (w, v), (s, u) = [eig(x, compute_left_eigenvectors=False) for x in (a, b)]
     inner = matmul(left_divided(v, astype(c, v.dtype)), u)
@@ -88,16 +88,17 @@ def _by_eigenvectors(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
     return (x if typeof(a).dtype.kind == "c" else x.real), _least(w, s)
 
 
-def _least(w: Any, s: Any) -> Any:
+def _least(w: Array, s: Array) -> Array:
     sums = absolute(w[..., :, None] + s[..., None, :])
     return reductions.min(sums, (-2, -1), initial=np.inf)
 
 
-def sylvester(a: Any, b: Any, c: Any, method: str = "schur", tol: float | None = None) -> Any:
+def sylvester(a: ArrayLike, b: ArrayLike, c: ArrayLike, method: str = "schur",
+              tol: float | None = None) -> Array:
     """x in a x + x b = c, differentiated as the solution of that equation."""
     solver = _by_schur if method == "schur" else _by_eigenvectors
 
-    def solved(a: Any, b: Any, c: Any) -> Any:
+    def solved(a: ArrayLike, b: ArrayLike, c: Array) -> Array:
         x, least = solver(a, b, c)
         if tol is None:
             return x
@@ -168,7 +169,7 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
 solve_lyapunov = solve_continuous_lyapunov
 
 
-def _pair(name: str, a: Any, q: Any) -> list[Any]:
+def _pair(name: str, a: ArrayLike, q: ArrayLike) -> list[Array]:
     """Two square matrices of one size and batch."""
     a, q = square(name, a, q)
     if not definitely_equal(typeof(a).shape[-1], typeof(q).shape[-1]):

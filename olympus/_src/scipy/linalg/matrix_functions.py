@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,20 +77,20 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return exponential(triu(x) if upper_triangular else x, bool(upper_triangular), limit)
 
 
-def exponential(x: Any, upper: bool = False, limit: int = 16) -> Any:
+def exponential(x: Array, upper: bool = False, limit: int = 16) -> Any:
     """The exponential of x[..., n, n]; where mapped, the new axis is one of the batch."""
     @custom_vmap
-    def call(x: Any) -> Any:
+    def call(x: Array) -> Any:
         return _exponential(x, upper, limit)
 
     @call.def_vmap
-    def mapped(axis_size: int, in_batched: Any, x: Any) -> Any:
+    def mapped(axis_size: int, in_batched: Sequence[bool], x: Array) -> tuple[Array, bool]:
         return call(x), True
 
     return call(x)
 
 
-def _exponential(a: Any, upper: bool, limit: int) -> Any:
+def _exponential(a: Array, upper: bool, limit: int) -> Array:
     orders = _DOUBLE if dtypes.finfo(a.dtype).bits == 64 else _SINGLE
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
@@ -106,7 +106,7 @@ def _exponential(a: Any, upper: bool, limit: int) -> Any:
     most = reductions.max(count, initial=0)
 
     # A scan of as many steps as there may be, which reverse mode can follow; idle ones cost little.
-    def step(x: Any, i: Any) -> tuple[Any, None]:
+    def step(x: Array, i: Array) -> tuple[Array, None]:
         squared = cond(i < most, lambda x: where((i < count)[..., None, None], matmul(x, x), x),
                        lambda x: x, x)
         return squared, None
@@ -115,12 +115,12 @@ def _exponential(a: Any, upper: bool, limit: int) -> Any:
     return where((count <= limit)[..., None, None], x, np.nan)
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: Array) -> Array:
     """The largest sum of absolute values of a column: [..., n, n] -> [...]."""
     return reductions.max(reductions.sum(absolute(x), -2), -1)
 
 
-def _plan(a: Any, a4: Any, a6: Any, orders: dict[int, float]) -> tuple[Any, Any]:
+def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any, Any]:
     """Which of the orders suits each matrix, and how often the last must be squared then.
 
     An order m suits if its bound is not below the roots of the norms of a⁴ and a⁶, and if rounding
@@ -139,12 +139,12 @@ def _plan(a: Any, a4: Any, a6: Any, orders: dict[int, float]) -> tuple[Any, Any]
     return which, where(isfinite(count), count, np.inf)
 
 
-def _against_rounding(needed: list, a: Any, size: Any, orders: list[int]) -> list:
+def _against_rounding(needed: list, a: Array, size: Array, orders: list[int]) -> list:
     """The squarings of each order, more where rounding errors would show."""
     positive = absolute(a) / where(size > 0, size, 1)[..., None, None]
     bits = 1 - math.log2(float(dtypes.finfo(a.dtype).eps))
 
-    def step(row: Any, _: None) -> tuple[Any, Any]:
+    def step(row: Array, _: None) -> tuple[Array, Array]:
         row = matmul(row, positive)
         return row, reductions.max(row, (-2, -1))
 
@@ -163,7 +163,7 @@ def _pade(m: int) -> Callable[..., tuple[Any, Any]]:
     b = [math.factorial(2 * m - k) / (math.factorial(m - k) * math.factorial(k))
          for k in range(m + 1)]
 
-    def parts(scale: Any, *powers: Any) -> tuple[Any, Any]:
+    def parts(scale: Array, *powers: Array) -> tuple[Array, Array]:
         a, a2, a4, a6 = (astype(x * scale ** k, x.dtype)
                          for k, x in zip((1, 2, 4, 6), powers, strict=True))
         one = eye(a)
@@ -171,7 +171,7 @@ def _pade(m: int) -> Callable[..., tuple[Any, Any]]:
         if m == 9:
             squares.append(matmul(a6, a2))
 
-        def half(first: int) -> Any:
+        def half(first: int) -> Array:
             total = b[first] * one
             for k, power in enumerate(squares[1:min(len(squares), m // 2 + 1)], 1):
                 total = total + b[2 * k + first] * power
@@ -222,7 +222,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
     return (value, moved) if compute_expm else moved
 
 
-def _enlarged(a: Any, e: Any) -> Any:
+def _enlarged(a: Array, e: Array) -> Array:
     """((a, e), (0, a)): a function of it has that of a, and its derivative along e, above."""
     return block([[a, e], [a * 0, a]])
 
@@ -305,7 +305,7 @@ def tanhm(A: ArrayLike) -> Array:
 
 # By Schur's form ---------------------------------------------------------------------------------
 
-def _complex_schur(x: Any) -> tuple[Any, Any]:
+def _complex_schur(x: Array) -> tuple[Array, Array]:
     """The complex Schur form; real eigenvalues of a real matrix are on no side of a branch cut."""
     if typeof(x).dtype.kind == "c":
         return schur(x)
@@ -313,21 +313,21 @@ def _complex_schur(x: Any) -> tuple[Any, Any]:
     return where(t.imag == 0, astype(t.real, t.dtype), t), z
 
 
-def _above(found: Any, j: Any) -> Any:
+def _above(found: Array, j: Array) -> Any:
     """bool[n, 1]: the rows before j."""
     return places_of(found)[:, None] < j
 
 
-def _framed(matrix: Any, j: Any) -> Any:
+def _framed(matrix: Array, j: Array) -> Array:
     """`matrix` in the first j rows, those of the identity below."""
     return where(_above(matrix, j), matrix, eye(matrix))
 
 
-def _triangular_sqrt(t: Any) -> Any:
+def _triangular_sqrt(t: Array) -> Array:
     """The upper triangular square root, by columns: Björck and Hammarling, 1983."""
     roots = sqrt(t.diagonal(axis1=-2, axis2=-1))[..., None, :] * eye(t)
 
-    def column(j: Any, found: Any) -> tuple[Any, Any]:
+    def column(j: Array, found: Array) -> tuple[Array, Array]:
         root = element_of(roots, j)
         right = where(_above(t, j), column_of(t, j), column_of(roots, j))
         return _framed(found + root * eye(t), j), right
@@ -336,13 +336,13 @@ def _triangular_sqrt(t: Any) -> Any:
 
 
 @custom_jvp
-def _sqrt(a: Any) -> Any:
+def _sqrt(a: Array) -> Array:
     t, z = _complex_schur(a)
     return matmul(z, matmul(_triangular_sqrt(t), adjoint(z)))
 
 
 @_sqrt.defjvp
-def _sqrt_jvp(primals: Any, tangents: Any) -> Any:
+def _sqrt_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     """S Ṡ + Ṡ S = ȧ."""
     s = _sqrt(*primals)
     return s, sylvester(s, s, astype(tangents[0], s.dtype))
@@ -402,7 +402,7 @@ def _by_columns(t: Any, z: Any, values: Any, disp: bool) -> Any:
     """`funm`, given its values on the diagonal of the Schur form."""
     values = values[..., None, :] * eye(t)
 
-    def column(j: Any, found: Any) -> tuple[Any, Any]:
+    def column(j: Array, found: Array) -> tuple[Array, Array]:
         right = where(_above(t, j), -matmul(found, column_of(t, j)), column_of(values, j))
         return _framed(element_of(t, j) * eye(t) - t, j), right
 
@@ -424,16 +424,16 @@ def _by_columns(t: Any, z: Any, values: Any, disp: bool) -> Any:
 _NODES = np.polynomial.legendre.leggauss(8)     # as many as make the Padé approximant exact enough
 
 
-def _log(a: Any) -> Any:
+def _log(a: Array) -> Array:
     """The principal logarithm: roots until the matrix is near 1, where it is a sum of fractions."""
     t, z = _complex_schur(a)
     logs = log(t.diagonal(axis1=-2, axis2=-1))[..., None, :] * eye(t)
 
-    def near(root: Any, k: Any) -> Any:
+    def near(root: Array, k: Array) -> Array:
         """The root less 1, its diagonal without cancellation."""
         return triu(root, 1) + expm1(logs * exp2(-k)) * eye(root)
 
-    def far(state: tuple[Any, Any]) -> Any:
+    def far(state: tuple[Array, Array]) -> Array:
         size = reductions.max(_norm(near(*state)), initial=0.0)
         return (size > 0.25) & (state[1] < 60)
 
@@ -447,7 +447,7 @@ def _log(a: Any) -> Any:
     return matmul(z, matmul(total, adjoint(z)))
 
 
-def _log_along(a: Any, e: Any) -> Any:
+def _log_along(a: Array, e: Array) -> Array:
     n = size_of(a)
     return _log(_enlarged(a, e))[..., :n, n:]
 
@@ -456,7 +456,7 @@ _principal_log = custom_jvp(_log)
 
 
 @_principal_log.defjvp
-def _log_jvp(primals: Any, tangents: Any) -> Any:
+def _log_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
     """ẋ in the derivative of exp at x along ẋ = ȧ."""
     (a,), (e,) = primals, tangents
     x = _principal_log(a)

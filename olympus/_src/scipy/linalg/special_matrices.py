@@ -86,7 +86,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return values[..., places_of(column)[::-1, None] + places_of(row)]
 
 
-def _edges(name: str, c: Any, r: Any) -> list[Any]:
+def _edges(name: str, c: ArrayLike, r: ArrayLike | None) -> list[Array]:
     """Two vectors, or stacks of vectors of one batch; r is c if None."""
     xs = [vector(name, c)] * 2 if r is None else [vector(name, x) for x in (c, r)]
     xs = [to_array(x) for x in promote_dtypes(name, *xs)]
@@ -156,7 +156,7 @@ def companion(a: ArrayLike) -> Array:
     return concatenate([-x[..., None, :], rest], -2)
 
 
-def _monic(name: str, a: Any, least: int) -> Any:
+def _monic(name: str, a: ArrayLike, least: int) -> Array:
     """a[1:] / a[0] of a polynomial with at least so many coefficients."""
     x = inexact(vector(name, a))
     if size_of(x) < least:
@@ -275,7 +275,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 # Of a size ---------------------------------------------------------------------------------------
 
-def _order(name: str, n: Any, least: int = 0) -> int:
+def _order(name: str, n: int, least: int = 0) -> int:
     return count_of(name, "n", n, least, 2**15)
 
 

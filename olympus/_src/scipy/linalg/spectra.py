@@ -75,7 +75,8 @@ def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,
 
 
 @fused(static=("lower", "type", "subset"))
-def _eigh(a: Any, b: Any, *, lower: bool, type: int, subset: tuple[int, int] | None) -> Any:
+def _eigh(a: ArrayLike, b: Any, *, lower: bool, type: int, subset: tuple[int, int] | None
+          ) -> tuple[Array, Array]:
     if b is None:
         (x,) = square("eigh", a)
         v, w = lax_eigh.eigh(x, lower=lower, symmetrize_input=False, subset_by_index=subset)
@@ -89,7 +90,7 @@ def _eigh(a: Any, b: Any, *, lower: bool, type: int, subset: tuple[int, int] | N
     c = lax_cholesky.cholesky(y, symmetrize_input=False)
     x = tril(x) + adjoint(tril(x, -1))
 
-    def divided(z: Any, adjoined: bool) -> Any:
+    def divided(z: Array, adjoined: bool) -> Array:
         return triangular_solve(c, z, left_side=True, lower=True, transpose_a=adjoined,
                                 conjugate_a=adjoined)
 
@@ -170,7 +171,7 @@ def eigvalsh_tridiagonal(d: ArrayLike, e: ArrayLike, select: str = "a",
 
 
 @fused(static=("subset",))
-def _tridiagonal(d: Any, e: Any, *, subset: tuple[int, int] | None) -> Any:
+def _tridiagonal(d: Any, e: Any, *, subset: tuple[int, int] | None) -> tuple[Array, Array]:
     name = "eigh_tridiagonal"
     d, e = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, d, e),
                                                          inexact=True)]

@@ -28,11 +28,12 @@ __all__ = ["bandwidth", "khatri_rao", "lstsq", "null_space", "orth", "pinv", "pi
 
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
-def _precision(a: Any) -> float:
+def _precision(a: ArrayLike) -> float:
     return float(dtypes.finfo(typeof(a).dtype).eps)
 
 
-def _pseudo_inverse(a: Any, atol: Any, rtol: Any, return_rank: bool, hermitian: bool) -> Any:
+def _pseudo_inverse(a: ArrayLike, atol: Any, rtol: Any, return_rank: bool, hermitian: bool
+                    ) -> Array | tuple[Array, Array]:
     """By `olympus.numpy.linalg.pinv`, whose tolerance is relative."""
     cutoff = max(typeof(a).shape[-2:]) * _precision(a) if rtol is None else rtol
     if atol is None and not return_rank:
@@ -128,7 +129,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bo
 
 # Bases -------------------------------------------------------------------------------------------
 
-def _basis(name: str, a: Any, rcond: Any, null: bool) -> tuple[Any, Any]:
+def _basis(name: str, a: ArrayLike, rcond: object, null: bool) -> tuple[Array, Array]:
     """The matrix, and an orthonormal basis of its range, or null space, that has no derivative."""
     (a,) = matrices(name, a)
     if typeof(a).ndim != 2:
@@ -186,7 +187,7 @@ def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     return matmul(a, matmul(_inverse_on_range(a, rcond), basis))
 
 
-def _inverse_on_range(a: Any, rcond: Any) -> Any:
+def _inverse_on_range(a: Array, rcond: object) -> Array | tuple[Array, Array]:
     return _pseudo_inverse(a, None, rcond, False, False)
 
 

@@ -23,7 +23,7 @@ __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
 
 # The two sides -----------------------------------------------------------------------------------
 
-def sides(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
     """a[..., n, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     a, b = array_args(name, a, b)
     flat = len(b.shape) == 1
@@ -102,13 +102,13 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bo
 
 
 @fused(static=("lower",))
-def _cho_solve(c: Any, b: Any, *, lower: bool) -> Any:
+def _cho_solve(c: Array, b: ArrayLike, *, lower: bool) -> Array:
     c, b, flat = sides("cho_solve", c, b)
     x = by_cholesky(c, b, lower)
     return x[..., 0] if flat else x
 
 
-def by_cholesky(c: Any, b: Any, lower: bool) -> Any:
+def by_cholesky(c: Array, b: ArrayLike, lower: bool) -> Array:
     """x in L Lᴴ x = b, or Uᴴ U x = b."""
     first = triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower,
                              conjugate_a=not lower)
@@ -138,13 +138,13 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
 
 
 @fused(static=("trans",))
-def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Any:
+def _lu_solve(factors: Array, pivots: Array, b: ArrayLike, *, trans: int) -> Array:
     transposed, conjugated = _direction("lu_solve", trans)
     factors, b, flat = sides("lu_solve", factors, b)
     order = lu_pivots_to_permutation(pivots, typeof(factors).shape[-1])
     order = broadcast_to(order, typeof(b).shape[:-1])
 
-    def divided(x: Any, lower: bool) -> Any:
+    def divided(x: ArrayLike, lower: bool) -> Array:
         return triangular_solve(factors, x, left_side=True, lower=lower, unit_diagonal=lower,
                                 transpose_a=transposed, conjugate_a=conjugated)
 
@@ -157,7 +157,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Any:
 
 # By structure ------------------------------------------------------------------------------------
 
-def mirrored(a: Any, lower: bool, hermitian: bool) -> Any:
+def mirrored(a: ArrayLike, lower: bool, hermitian: bool) -> Array:
     """The symmetric, or Hermitian, matrix of which one triangle is a's."""
     a = tril(a) if lower else triu(a)
     diagonal = diagonal_part(a)

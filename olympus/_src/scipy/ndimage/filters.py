@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -41,13 +41,14 @@ _EDGES = {"reflect": "symmetric", "grid-mirror": "symmetric", "constant": "const
 
 # Weighted neighbourhoods -------------------------------------------------------------------------
 
-def _image(name: str, x: Any) -> tuple[Any, Any]:
+def _image(name: str, x: Any) -> tuple[Array, DType]:
     """An image in a dtype to compute with, and its own dtype."""
     x = to_array(array_args(name, x)[0])
     return floating(x), typeof(x).dtype
 
 
-def _extended(name: str, x: Any, widths: Sequence[tuple[int, int]], mode: Any, cval: Any) -> Any:
+def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: Any, cval: Any
+              ) -> Array:
     """The image with what lies beyond its edges."""
     if not isinstance(mode, str) or mode not in _EDGES:
         raise ValueError(f"{name}: mode {mode!r} given; one of {', '.join(map(repr, _EDGES))} is "
@@ -57,7 +58,7 @@ def _extended(name: str, x: Any, widths: Sequence[tuple[int, int]], mode: Any, c
     return pad(x, list(widths), kind, **given)
 
 
-def _reach(name: str, size: int, origin: Any) -> tuple[int, int]:
+def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
     """How far a window of that size reaches to either side of its place."""
     before = size // 2 + static_int(origin, name, "origin")
     if size < 1 or not 0 <= before < size:
@@ -66,8 +67,8 @@ def _reach(name: str, size: int, origin: Any) -> tuple[int, int]:
     return before, size - 1 - before
 
 
-def _correlated(name: str, x: Any, window: Any, mode: Any, cval: Any, origins: Sequence[Any]
-                ) -> Any:
+def _correlated(name: str, x: Array, window: Array, mode: Any, cval: Any, origins: Sequence[int]
+                ) -> Array:
     """Sums over a window of x's rank, for real and complex numbers."""
     sizes = sizes_of(name, window)
     widths = [_reach(name, n, o) for n, o in zip(sizes, origins, strict=True)]
@@ -77,7 +78,8 @@ def _correlated(name: str, x: Any, window: Any, mode: Any, cval: Any, origins: S
                                 [(0, 0)] * len(sizes))[0, 0]
 
 
-def along(name: str, x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: Any) -> Any:
+def along(name: str, x: Array, weights: Array, axis: int, mode: Any, cval: Any, origin: int
+          ) -> Array:
     """Sums over a window along one axis."""
     moved = moveaxis(x, axis, -1)
     shape = typeof(moved).shape
@@ -87,8 +89,8 @@ def along(name: str, x: Any, weights: Any, axis: int, mode: Any, cval: Any, orig
     return moveaxis(out.reshape(shape), -1, axis)
 
 
-def _one_axis(name: str, input: Any, weights: Any, axis: Any, mode: Any, cval: Any, origin: Any,
-              flipped: bool) -> Any:
+def _one_axis(name: str, input: ArrayLike, weights: ArrayLike, axis: int, mode: str,
+              cval: ArrayLike, origin: int, flipped: bool) -> Array:
     x, dtype = _image(name, input)
     w = floating(asarray(weights))
     if typeof(w).ndim != 1:
@@ -134,7 +136,7 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
     return _one_axis("convolve1d", input, weights, axis, mode, cval, origin, True)
 
 
-def _origins(name: str, origin: Any, ndim: int) -> tuple[Any, ...]:
+def _origins(name: str, origin: Any, ndim: int) -> tuple[int, ...]:
     found = entries(origin)
     found = found * ndim if len(found) == 1 else found
     if len(found) != ndim:
@@ -143,8 +145,8 @@ def _origins(name: str, origin: Any, ndim: int) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _all_axes(name: str, input: Any, weights: Any, mode: Any, cval: Any, origin: Any,
-              flipped: bool) -> Any:
+def _all_axes(name: str, input: object, weights: ArrayLike, mode: object, cval: object,
+              origin: object, flipped: bool) -> Array:
     x, dtype = _image(name, input)
     w = floating(asarray(weights))
     ndim = typeof(x).ndim
@@ -198,7 +200,7 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
 
 # Gaussians ---------------------------------------------------------------------------------------
 
-def _radius(sigma: Any, truncate: Any) -> int:
+def _radius(sigma: Any, truncate: float) -> int:
     """How far a window reaches: `truncate` deviations."""
     far = [real_number(x, f"gaussian_filter: {what}")
            for what, x in (("truncate", truncate), ("sigma", sigma))]
@@ -209,7 +211,7 @@ def _radius(sigma: Any, truncate: Any) -> int:
     return int(size + 0.5)
 
 
-def _bell(sigma: Any, order: int, radius: int, dtype: Any) -> Any:
+def _bell(sigma: Array, order: int, radius: int, dtype: DType) -> Any:
     """The samples of a Gaussian, or of its derivative, in reverse, for a correlation."""
     at = np.arange(-radius, radius + 1).astype(dtype)
     sigma = asarray(sigma, dtype)
@@ -285,8 +287,8 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
 
 
 @fused(static=("orders", "radii", "axes", "modes"))
-def _gaussian(x: Any, sigmas: Any, cval: Any, *, orders: tuple[int, ...], radii: tuple[int, ...],
-              axes: tuple[int, ...], modes: tuple[str, ...]) -> Any:
+def _gaussian(x: Array, sigmas: Any, cval: ArrayLike, *, orders: tuple[int, ...],
+              radii: tuple[int, ...], axes: tuple[int, ...], modes: tuple[str, ...]) -> Array:
     x, dtype = _image("gaussian_filter", x)
     real = dtypes.to_real_dtype(x.dtype)
     for axis, sigma, order, radius, mode in zip(axes, sigmas, orders, radii, modes):
@@ -328,7 +330,7 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
                     for order in _units(input, 1))).astype(dtype)
 
 
-def _units(x: Any, order: int) -> list[tuple[int, ...]]:
+def _units(x: ArrayLike, order: int) -> list[tuple[int, ...]]:
     """The order along one axis, 0 along the others, for each axis."""
     ndim = typeof(x).ndim
     return [tuple(order * (i == k) for i in range(ndim)) for k in range(ndim)]
@@ -336,7 +338,8 @@ def _units(x: Any, order: int) -> list[tuple[int, ...]]:
 
 # Fixed windows -----------------------------------------------------------------------------------
 
-def _edges(name: str, input: Any, across: Sequence[float], axis: Any, mode: Any, cval: Any) -> Any:
+def _edges(name: str, input: object, across: Sequence[float], axis: object, mode: object,
+           cval: object) -> Array:
     """A difference along an axis, smoothed along the others."""
     x, dtype = _image(name, input)
     axis = canonical_axis(axis, typeof(x).ndim, name)
@@ -424,7 +427,7 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
 
 # Order statistics --------------------------------------------------------------------------------
 
-def _window(name: str, input: Any, size: Any, footprint: Any) -> tuple[Any, np.ndarray]:
+def _window(name: str, input: ArrayLike, size: Any, footprint: object) -> tuple[Array, np.ndarray]:
     """The image, and which of its neighbours count."""
     (x,) = array_args(name, input)
     x = to_array(x)
@@ -441,7 +444,7 @@ def _window(name: str, input: Any, size: Any, footprint: Any) -> tuple[Any, np.n
     return x, window
 
 
-def _neighbours(name: str, x: Any, window: np.ndarray, mode: Any, cval: Any) -> list[Any]:
+def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: object) -> list[Array]:
     """The image moved to every place of the window."""
     sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
@@ -449,8 +452,8 @@ def _neighbours(name: str, x: Any, window: np.ndarray, mode: Any, cval: Any) -> 
     return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]
 
 
-def _folded(name: str, op: Callable[[Any, Any], Any], input: Any, size: Any, footprint: Any,
-            mode: Any, cval: Any) -> Any:
+def _folded(name: str, op: Callable[[Any, Any], Any], input: ArrayLike, size: Any,
+            footprint: object, mode: str, cval: ArrayLike) -> Array:
     x, window = _window(name, input, size, footprint)
     if window.all():
         return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
@@ -461,15 +464,15 @@ def _folded(name: str, op: Callable[[Any, Any], Any], input: Any, size: Any, foo
 
 
 @fused(static=("name", "op", "sizes", "mode"))
-def _over_boxes(x: Any, cval: Any, *, name: str, op: Callable[[Any, Any], Any],
-                sizes: tuple[int, ...], mode: str) -> Any:
+def _over_boxes(x: Array, cval: ArrayLike, *, name: str, op: Callable[[Any, Any], Any],
+                sizes: tuple[int, ...], mode: str) -> Array:
     x = _extended(name, x, [_reach(name, n, 0) for n in sizes], mode, cval)
     for axis, n in enumerate(sizes):
         x = _over_windows(op, x, n, axis)
     return x
 
 
-def _over_windows(op: Callable[[Any, Any], Any], x: Any, n: int, axis: int) -> Any:
+def _over_windows(op: Callable[[Any, Any], Any], x: Array, n: int, axis: int) -> Array:
     """An idempotent operation over n elements in a row: over the first and the last half of them.
     """
     if n == 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -47,7 +47,7 @@ _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "
 _MARGIN = 12    # pixels after which what lies beyond an edge has no influence on a spline
 
 
-def _checked(name: str, order: Any, mode: Any) -> int:
+def _checked(name: str, order: int, mode: str) -> int:
     order = static_int(order, name, "order")
     if not 0 <= order <= 3:
         raise ValueError(f"{name}: order {order} given; 0, 1, 2 or 3 is required.")
@@ -57,7 +57,7 @@ def _checked(name: str, order: Any, mode: Any) -> int:
     return order
 
 
-def sizes_of(name: str, x: Any) -> tuple[int, ...]:
+def sizes_of(name: str, x: ArrayLike) -> tuple[int, ...]:
     """The shape as ints."""
     return tuple([static_int(n, name, "size") for n in typeof(x).shape])
 
@@ -69,7 +69,7 @@ def floating(x: Any) -> Any:
     return x.astype(wide if typeof(x).dtype.kind == "c" else dtypes.to_real_dtype(wide))
 
 
-def _as_given(out: Any, dtype: Any) -> Any:
+def _as_given(out: Array, dtype: DType) -> Array:
     """Results in the image's dtype, rounded if that is one of integers."""
     if dtypes.is_integer(dtype):
         out = sign(out) * floor(absolute(out) + 0.5)
@@ -78,7 +78,7 @@ def _as_given(out: Any, dtype: Any) -> Any:
 
 # Coefficients of splines -------------------------------------------------------------------------
 
-def _coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
+def _coefficients(x: ArrayLike, order: int, axis: int, mode: str) -> Any:
     """The coefficients of the spline through the pixels along an axis, of order 2 or 3.
 
     They solve a system of three diagonals; the mode says what its first and last rows are, or that
@@ -153,7 +153,7 @@ def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> 
     return _filtered(x, order, mode)
 
 
-def _filtered(x: Any, order: int, mode: str) -> Any:
+def _filtered(x: ArrayLike, order: int, mode: str) -> Any:
     if order > 1:
         for axis in range(typeof(x).ndim):
             x = _coefficients(x, order, axis, mode)
@@ -162,7 +162,7 @@ def _filtered(x: Any, order: int, mode: str) -> Any:
 
 # Values between ----------------------------------------------------------------------------------
 
-def _taps(c: Any, order: int) -> tuple[Any, list[Any]]:
+def _taps(c: Array, order: int) -> tuple[Array, list[None]] | tuple[Array, list[Array]]:
     """The first of order + 1 neighbouring pixels, and the weight of each (B-splines)."""
     base = floor(c + 0.5) if order % 2 == 0 else floor(c)
     t = c - base
@@ -195,7 +195,7 @@ def _folded(c: Any, n: int, mode: str) -> Any:
     return c
 
 
-def _place(i: Any, n: int, mode: str) -> Any:
+def _place(i: Array, n: int, mode: str) -> Array:
     """Which pixel stands for number i, which may lie beyond an edge."""
     if mode == "grid-wrap":
         return mod(i, n)
@@ -287,14 +287,14 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     return _as_given(sampled(x, given, order, mode, _value(cval, x), prefilter), dtype)
 
 
-def _real(c: Any) -> Any:
+def _real(c: Array) -> Array:
     if typeof(c).dtype.kind == "c":
         raise TypeError(f"map_coordinates: coordinates {typeof(c)} given; real numbers are "
                         "required.")
     return c.astype(dtypes.to_real_dtype(dtypes.to_complex_dtype(c.dtype)))
 
 
-def _value(cval: Any, x: Any) -> Any:
+def _value(cval: ArrayLike, x: Array) -> Array:
     return to_array(array_args("map_coordinates", cval)[0]).astype(x.dtype)
 
 
@@ -303,8 +303,8 @@ def _value(cval: Any, x: Any) -> Any:
 _STATIC = ("order", "mode", "prefilter")
 
 
-def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[int], order: Any,
-                 mode: Any, cval: Any, prefilter: bool) -> Any:
+def _transformed(name: str, x: Array, matrix: Any, offset: Any, shape: Sequence[int], order: Any,
+                 mode: Any, cval: Any, prefilter: bool) -> Array:
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
@@ -478,8 +478,8 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
 
 
 @fused(static=("plane", "out", "order", "mode", "prefilter"))
-def _rotated(x: Any, angle: Any, *, plane: tuple[int, int], out: tuple[int, ...], order: Any,
-             mode: Any, cval: Any, prefilter: bool) -> Any:
+def _rotated(x: Array, angle: object, *, plane: tuple[int, int], out: tuple[int, ...],
+             order: object, mode: object, cval: object, prefilter: bool) -> Any:
     real = dtypes.to_real_dtype(floating(x).dtype)
     turn = to_array(array_args("rotate", angle)[0]).astype(real) * np.pi / 180
     # Quarter turns are exact.

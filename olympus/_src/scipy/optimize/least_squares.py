@@ -92,7 +92,7 @@ class _State(NamedTuple):
     nfev: Any
 
 
-def _levenberg_marquardt(fun: Callable[[Any], Any], x: Any, loss: str, f_scale: float, low: Any,
+def _levenberg_marquardt(fun: Callable[[Any], Any], x: Array, loss: str, f_scale: float, low: Any,
                          high: Any, tolerances: tuple[float, float, float], most: int
                          ) -> tuple[Any, Any, Any]:
     """From a guess to a least sum of losses: x, status and number of evaluations."""
@@ -101,7 +101,7 @@ def _levenberg_marquardt(fun: Callable[[Any], Any], x: Any, loss: str, f_scale: 
     rho, slope_of = _LOSSES[loss]
     inside = (lambda x: x) if low is None else (lambda x: clip(x, low, high))
 
-    def cost_of(f: Any) -> Any:
+    def cost_of(f: Any) -> Array:
         return f_scale * f_scale / 2 * rho((f / f_scale) ** 2).sum()
 
     def body(s: _State) -> _State:
@@ -197,20 +197,21 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
 
 @partial(jit, static_argnums=(0, 1, 2, 3))
 def _least_squares(fun: Callable[..., Any], loss: str, numbers: tuple[float, ...],
-                   max_nfev: int | None, x0: Any, args: tuple, bounds: Any) -> LeastSquaresResult:
+                   max_nfev: int | None, x0: PyTree, args: tuple, bounds: Any
+                   ) -> LeastSquaresResult:
     *tolerances, f_scale = numbers
     guess = inexact(asarray(x0))
     if guess.ndim != 1 or not dtypes.is_floating(guess.dtype):
         raise TypeError(f"least_squares: x0 {typeof(guess)} given; a real vector is required.")
     low, high = (None, None) if bounds is None else [bound_vector(b, x0, guess) for b in bounds]
 
-    def residuals(x: Any) -> Any:
+    def residuals(x: Array) -> Array:
         f = asarray(fun(x, *args))
         if f.ndim != 1 or not dtypes.is_floating(f.dtype):
             raise TypeError(f"least_squares: fun returned {typeof(f)}; a real vector is required.")
         return f
 
-    def cost(x: Any) -> Any:
+    def cost(x: Array) -> Array:
         return f_scale * f_scale / 2 * _LOSSES[loss][0]((residuals(x) / f_scale) ** 2).sum()
 
     def solve(_: Any, x: Any) -> Any:
@@ -259,14 +260,14 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _root(fun: Callable[..., Any], tol: float | None, maxiter: int | None, x0: Any, args: tuple
+def _root(fun: Callable[..., Any], tol: float | None, maxiter: int | None, x0: PyTree, args: tuple
           ) -> RootResult:
     x0 = tree_map(lambda x: inexact(asarray(x)), x0)
     guess, unravel = ravel_pytree(x0)
     if not dtypes.is_floating(guess.dtype):
         raise TypeError(f"root: x0 of dtype {guess.dtype.name} given; real numbers are required.")
 
-    def equation(x: Any) -> Any:
+    def equation(x: Array) -> Array:
         value = fun(unravel(x), *args)
         flat = ravel_pytree(value)[0].astype(x.dtype)
         if tree_structure(value) != tree_structure(x0) or flat.size != x.size:
@@ -275,7 +276,7 @@ def _root(fun: Callable[..., Any], tol: float | None, maxiter: int | None, x0: A
                             "required.")
         return flat
 
-    def solve(_: Any, x: Any) -> Any:
+    def solve(_: object, x: Array) -> Any:
         most = 200 * max(x.size, 1) if maxiter is None else maxiter
         x, status, nfev = _levenberg_marquardt(equation, x, "linear", 1.0, None, None,
                                                (0.0, 0.0, 0.0), most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...base.typing import Array, ArrayLike
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray
@@ -77,12 +78,12 @@ def line_search(along: Callable[[Any], Point], start: Point, first: Any, most: i
     return end.low, met, end.tried
 
 
-def pick(condition: Any, x: Point, y: Point) -> Point:
+def pick(condition: ArrayLike, x: Point, y: Point) -> Point:
     """One of two points."""
     return Point(*[where(condition, a, b) for a, b in zip(x, y, strict=True)])
 
 
-def _between(low: Point, high: Point) -> Any:
+def _between(low: Point, high: Point) -> Array:
     """The minimum of the cubic through both ends, not near them; the middle if there is none."""
     width = high.step - low.step
     apart = where(width == 0, 1, width)

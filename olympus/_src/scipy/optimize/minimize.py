@@ -143,7 +143,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Any, args: tuple, bounds: Any
+def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Array, args: tuple, bounds: Any
               ) -> OptimizeResults:
     options = dict(zip(_OPTIONS, chosen, strict=True))
     guess, unravel = ravel_pytree(tree_map(lambda x: inexact(asarray(x)), x0))
@@ -155,13 +155,13 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Any, args: 
         guess, unravel = _real_parts(guess, unravel)
     low, high = (None, None) if bounds is None else [bound_vector(b, x0, guess) for b in bounds]
 
-    def objective(x: Any) -> Any:
+    def objective(x: Array) -> Array:
         value = asarray(fun(unravel(x), *args))
         if value.shape or not dtypes.is_floating(value.dtype):
             raise TypeError(f"minimize: fun returned {typeof(value)}; a real scalar is required.")
         return value
 
-    def equation(x: Any) -> Any:
+    def equation(x: Array) -> Any:
         return stationarity(objective, x, low, high)
 
     found, rest = custom_root(
@@ -175,20 +175,20 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Any, args: 
                            memory if name == "bfgs" else None, nfev, nfev, nit)
 
 
-def _real_parts(x: Any, unravel: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any]]:
+def _real_parts(x: Array, unravel: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any]]:
     """A vector as the real parts of its elements, then the imaginary ones; and what undoes it."""
     n = x.shape[0]
     return concatenate([x.real, x.imag]), lambda v: unravel(arithmetic.complex(v[:n], v[n:]))
 
 
-def bound_vector(bound: Any, x0: Any, guess: Any) -> Any:
+def bound_vector(bound: Any, x0: ArrayLike, guess: Any) -> Array:
     if np.shape(bound) == ():
         return full(guess.shape, bound, guess.dtype)
     return ravel_pytree(tree_map(lambda x, b: asarray(b) + 0 * asarray(x), x0, bound))[0].astype(
         guess.dtype)
 
 
-def stationarity(objective: Callable[[Any], Any], x: Any, low: Any, high: Any) -> Any:
+def stationarity(objective: Callable[[Any], Any], x: ArrayLike, low: Any, high: Any) -> Any:
     """Zero at a minimum: the gradient, or how far its negative leads within the bounds."""
     slope = grad(objective)(x)
     return slope if low is None else x - clip(x - slope, low, high)
@@ -196,17 +196,17 @@ def stationarity(objective: Callable[[Any], Any], x: Any, low: Any, high: Any) -
 
 def tangent_solver(dense: bool) -> Callable[[Callable[[Any], Any], Any], Any]:
     """Solves with the derivative of the equation: as a matrix, or by conjugate gradients."""
-    def by_matrix(linear: Callable[[Any], Any], rhs: Any) -> Any:
+    def by_matrix(linear: Callable[[Any], Any], rhs: Array) -> Array:
         columns = vmap(linear)(eye(rhs.size, dtype=rhs.dtype))
         return linear_solve(columns.T, rhs)
 
-    def by_products(linear: Callable[[Any], Any], rhs: Any) -> Any:
+    def by_products(linear: Callable[[Any], Any], rhs: Array) -> Array:
         return cg(linear, rhs, tol=1e-6)[0]
 
     return by_matrix if dense else by_products
 
 
-def _truncated_newton(product: Callable[[Any], Any], slope: Any, tol: Any, most: int) -> Any:
+def _truncated_newton(product: Callable[[Any], Any], slope: Array, tol: Any, most: int) -> Array:
     """A direction: product(x) = -slope to a relative residual, by conjugate gradients.
 
     Ends where the product is not positive along a direction: with the last x, or at first with
@@ -214,11 +214,11 @@ def _truncated_newton(product: Callable[[Any], Any], slope: Any, tol: Any, most:
     """
     target = dot(slope, slope) * tol * tol
 
-    def going(state: Any) -> Any:
+    def going(state: PyTree) -> Array:
         *_, size, count, stopped = state
         return (size > target) & (count < most) & ~stopped
 
-    def body(state: Any) -> Any:
+    def body(state: PyTree) -> Any:
         x, residual, way, size, count, _ = state
         moved = product(way)
         bend = dot(way, moved)
@@ -236,11 +236,11 @@ def _truncated_newton(product: Callable[[Any], Any], slope: Any, tol: Any, most:
 
 # Methods -----------------------------------------------------------------------------------------
 
-def _bfgs_direction(inverse: Any, x: Any, slope: Any, free: Any, hessian: Any) -> Any:
+def _bfgs_direction(inverse: Any, x: Array, slope: Array, free: Array, hessian: Array) -> Array:
     return -inverse @ slope
 
 
-def _bfgs_learn(inverse: Any, s: Any, y: Any, first: Any) -> Any:
+def _bfgs_learn(inverse: Any, s: Array, y: Array, first: Any) -> Array:
     bend = dot(s, y)
     good = bend > 0
     rho = where(good, 1 / where(good, bend, 1), 0)
@@ -259,18 +259,18 @@ class _Pairs(NamedTuple):
     y: Any
 
 
-def _lbfgs_direction(pairs: _Pairs, x: Any, slope: Any, free: Any, hessian: Any) -> Any:
+def _lbfgs_direction(pairs: _Pairs, x: Array, slope: Array, free: Array, hessian: Array) -> Array:
     s, y = pairs.s * free, pairs.y * free
     bend = (s * y).sum(1)
     good = bend > 0
     rho = where(good, 1 / where(good, bend, 1), 0)
 
-    def back(q: Any, pair: Any) -> Any:
+    def back(q: Array, pair: Any) -> Any:
         s, y, rho = pair
         alpha = rho * dot(s, q)
         return q - alpha * y, alpha
 
-    def forth(r: Any, pair: Any) -> Any:
+    def forth(r: Array, pair: Any) -> Any:
         s, y, rho, alpha = pair
         return r + s * (alpha - rho * dot(y, r)), None
 
@@ -281,13 +281,13 @@ def _lbfgs_direction(pairs: _Pairs, x: Any, slope: Any, free: Any, hessian: Any)
     return -r
 
 
-def _lbfgs_learn(pairs: _Pairs, s: Any, y: Any, first: Any) -> _Pairs:
+def _lbfgs_learn(pairs: _Pairs, s: Array, y: Array, first: Any) -> _Pairs:
     good = dot(s, y) > 0
     return _Pairs(*[where(good, roll(old, -1, 0).at[-1].set(new), old)
                     for old, new in zip(pairs, (s, y), strict=True)])
 
 
-def _newton_direction(memory: Any, x: Any, slope: Any, free: Any, hessian: Any) -> Any:
+def _newton_direction(memory: object, x: Any, slope: Array, free: Array, hessian: Any) -> Array:
     size = sqrt(dot(slope, slope))
     return _truncated_newton(lambda v: hessian(x, v), slope, minimum(0.5, sqrt(size)),
                              20 * slope.size)
@@ -310,7 +310,7 @@ class _State(NamedTuple):
     nit: Any
 
 
-def _descend(objective: Callable[[Any], Any], method: _Method, options: dict[str, Any], x: Any,
+def _descend(objective: Callable[[Any], Any], method: _Method, options: dict[str, Any], x: Array,
              low: Any, high: Any) -> tuple[Any, Any]:
     """From a guess down to where the gradient is small: x, (status, memory, nfev, nit)."""
     both = value_and_grad(objective)
@@ -319,14 +319,14 @@ def _descend(objective: Callable[[Any], Any], method: _Method, options: dict[str
         most = 15000 if method is _METHODS["l-bfgs-b"] else 200 * max(x.size, 1)
     inside = (lambda x: x) if low is None else (lambda x: clip(x, low, high))
 
-    def hessian(x: Any, v: Any) -> Any:
+    def hessian(x: Array, v: Array) -> Array:
         return jvp(grad(objective), (x,), (v,))[1]
 
-    def size(x: Any, slope: Any) -> Any:
+    def size(x: Array, slope: Array) -> Array:
         v = slope if low is None else x - inside(x - slope)
         return norm(v, options["norm"]) if v.size else slope.sum()
 
-    def going(state: _State) -> Any:
+    def going(state: _State) -> Array:
         return (state.status < 0) & (state.nit < most)
 
     def body(state: _State) -> _State:

@@ -29,7 +29,7 @@ _MODES = ("full", "same", "valid")
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _pair(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
+def _pair(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
     """Two arrays of one dtype and rank, with elements."""
     x, y = [to_array(x) for x in promote_dtypes(name, *array_args(name, in1, in2))]
     if typeof(x).ndim != typeof(y).ndim:
@@ -40,7 +40,7 @@ def _pair(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _mode(name: str, mode: Any) -> None:
+def _mode(name: str, mode: str) -> None:
     if mode not in _MODES:
         raise ValueError(f"{name}: mode {mode!r} given; 'full', 'same' or 'valid' is required.")
 
@@ -56,7 +56,7 @@ def _swapped(name: str, n: Sequence[int], m: Sequence[int]) -> bool:
                      "one array as large as the other in every axis is required.")
 
 
-def _flipped(y: Any) -> Any:
+def _flipped(y: Array) -> Array:
     """Reversed along all axes, and conjugated."""
     y = rev(y, tuple(range(typeof(y).ndim)))
     return y.conj() if typeof(y).dtype.kind == "c" else y
@@ -64,7 +64,7 @@ def _flipped(y: Any) -> Any:
 
 # Directly ----------------------------------------------------------------------------------------
 
-def _slid(x: Any, y: Any, pads: Sequence[tuple[int, int]], precision: Any) -> Any:
+def _slid(x: Array, y: Array, pads: Sequence[tuple[int, int]], precision: PrecisionLike) -> Array:
     """The sums of products of x, padded, with y reversed, at each place."""
     ndim = typeof(x).ndim
     window = rev(y, tuple(range(ndim)))
@@ -73,7 +73,7 @@ def _slid(x: Any, y: Any, pads: Sequence[tuple[int, int]], precision: Any) -> An
     return out[0, 0]
 
 
-def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
+def _direct(x: Array, y: Array, mode: str, precision: PrecisionLike) -> Array:
     if typeof(x).ndim == 0:
         return x * y
     n, m = typeof(x).shape, typeof(y).shape
@@ -87,7 +87,7 @@ def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
     return _slid(x, y, pads, precision)
 
 
-def _cheaper_by_fft(x: Any, y: Any) -> bool:
+def _cheaper_by_fft(x: Array, y: Array) -> bool:
     """Whether transforms take fewer multiplications; only inexact dtypes are transformed."""
     if typeof(x).dtype.kind not in "fc" or typeof(x).ndim == 0:
         return False
@@ -99,7 +99,8 @@ def _cheaper_by_fft(x: Any, y: Any) -> bool:
     return math.prod(m) * math.prod(n) > 60 * full * math.log2(full + 1)
 
 
-def _convolved(name: str, x: Any, y: Any, mode: Any, method: Any, precision: Any) -> Any:
+def _convolved(name: str, x: Array, y: Array, mode: str, method: str, precision: PrecisionLike
+               ) -> Array:
     _mode(name, mode)
     if method not in ("auto", "direct", "fft"):
         raise ValueError(f"{name}: method {method!r} given; 'auto', 'direct' or 'fft' is required.")
@@ -186,7 +187,7 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
 
 # By Fourier transforms ---------------------------------------------------------------------------
 
-def _by_fft(name: str, x: Any, y: Any, mode: str, axes: Any) -> Any:
+def _by_fft(name: str, x: Array, y: Array, mode: str, axes: object) -> Array:
     ndim = typeof(x).ndim
     if ndim == 0:
         return x * y
@@ -263,8 +264,8 @@ _EDGES = {"fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wr
           "symm": "symmetric", "symmetric": "symmetric"}
 
 
-def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue: Any,
-              precision: Any, correlated: bool) -> Any:
+def _in_plane(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: str, fillvalue: Any,
+              precision: PrecisionLike, correlated: bool) -> Array:
     x, y = _pair(name, in1, in2)
     _mode(name, mode)
     if typeof(x).ndim != 2:

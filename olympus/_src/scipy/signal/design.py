@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DTypeLike
 from ...base.util import by_numpy, real_number
 from ...jit.fused import unasked
 from ...numpy.creation import asarray, ones_like
@@ -38,12 +38,13 @@ _BANDS = {alias: name for name, aliases in {
     for alias in aliases.split()}
 
 
-def _array(x: Any) -> Array:
+def _array(x: ArrayLike) -> Array:
     real = dtypes.default_float()
     return asarray(x, dtypes.to_complex_dtype(real) if np.iscomplexobj(x) else real)
 
 
-def _numbers(name: str, what: str, x: Any, dtype: Any = None) -> np.ndarray:
+def _numbers(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
+             ) -> np.ndarray:
     """An array of numbers on the host; TypeError for what is none."""
     found = by_numpy(name, np.asarray, x)
     if found.dtype.kind not in ("biuf" if dtype else "biufc"):
@@ -52,7 +53,8 @@ def _numbers(name: str, what: str, x: Any, dtype: Any = None) -> np.ndarray:
     return found.astype(dtype) if dtype else found
 
 
-def _known(name: str, what: str, x: Any, dtype: Any = None) -> np.ndarray:
+def _known(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
+           ) -> np.ndarray:
     """A vector of numbers on the host."""
     found = np.atleast_1d(_numbers(name, what, x, dtype))
     if found.ndim != 1:
@@ -119,7 +121,8 @@ def _digital(filter: Zpk) -> Zpk:
             (4 + poles) / (4 - poles), gain * factor)
 
 
-def _designed(name: str, prototype: Zpk, Wn: Any, btype: Any, analog: bool, fs: Any) -> Zpk:
+def _designed(name: str, prototype: Zpk, Wn: float | Sequence[float], btype: str, analog: bool,
+              fs: Any) -> Zpk:
     options(name, "btype", btype, _BANDS)
     band, edges = _BANDS[btype], _known(name, "Wn", Wn, float)
     wanted = 2 if band.startswith("band") else 1
@@ -150,11 +153,11 @@ def _given_as(name: str, filter: Zpk, output: str) -> Any:
     raise ValueError(f"{name}: output {output!r} given; 'ba', 'zpk' or 'sos' is required.")
 
 
-def _order(name: str, N: Any) -> int:
+def _order(name: str, N: int) -> int:
     return count_of(name, "N", N, 1, 1000)
 
 
-def _decibels(name: str, what: str, value: Any) -> float:
+def _decibels(name: str, what: str, value: float) -> float:
     found = real_number(value, f"{name}: {what}")
     if not 0 < found < 3000:
         raise ValueError(f"{name}: {what} {value!r} given; a positive number of decibels below "
@@ -275,7 +278,7 @@ def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Ar
     return _resonance(w0, Q, fs, False)
 
 
-def _resonance(w0: Any, Q: Any, fs: Any, notch: bool) -> tuple[Array, Array]:
+def _resonance(w0: Any, Q: object, fs: object, notch: bool) -> tuple[Array, Array]:
     name = "iirnotch" if notch else "iirpeak"
     w0, Q, fs = (inexact(asarray(x)) for x in promote_dtypes(
         name, *array_args(name, w0, Q, fs), inexact=True))
@@ -289,7 +292,8 @@ def _resonance(w0: Any, Q: Any, fs: Any, notch: bool) -> tuple[Array, Array]:
 
 # Forms of a filter --------------------------------------------------------------------------------
 
-def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float) -> tuple[Any, Any]:
+def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float
+                 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients, real where roots come with their conjugates."""
     def multiplied(roots: np.ndarray) -> np.ndarray:
         found = np.poly(roots) if len(roots) else np.ones(1)
@@ -299,7 +303,7 @@ def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float) -> tuple[Any
     return gain * multiplied(zeros), multiplied(poles)
 
 
-def _one(found: np.ndarray, name: str, given: Any) -> np.ndarray:
+def _one(found: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
     if found.size != 1:
         raise ValueError(f"{name}: k {given!r:.60} given; a number is required.")
     return found
@@ -408,7 +412,7 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
     size += size % 2
     zs, ps = (_upper(np.append(x, np.zeros(size - len(x)))) for x in (zeros, poles))
 
-    def take(roots: list[complex], near: Any, kind: bool | None = None) -> complex:
+    def take(roots: list[complex], near: ArrayLike, kind: bool | None = None) -> complex:
         """The root next to a place; of the real ones, of the complex ones, or of all."""
         among = [x for x in roots if kind is None or (x.imag == 0) == kind]
         found = min(among, key=lambda x: abs(x - near))

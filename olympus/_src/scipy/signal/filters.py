@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DType, PyTree
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...lax.conv import conv_general_dilated
@@ -31,16 +31,16 @@ __all__ = ["decimate", "filtfilt", "freqz", "lfilter", "lfilter_zi", "sosfilt", 
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _floats(name: str, *xs: Any) -> list[Any]:
+def _floats(name: str, *xs: Any) -> list[Array]:
     """Arrays of one floating or complex dtype."""
     return [to_array(x) for x in promote_dtypes(name, *array_args(name, *xs), inexact=True)]
 
 
-def _size(x: Any, axis: int = -1) -> int:
+def _size(x: Array, axis: int = -1) -> int:
     return static_int(typeof(x).shape[axis], "scipy.signal", "size")
 
 
-def _coefficients(name: str, b: Any, a: Any) -> tuple[Any, Any]:
+def _coefficients(name: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
     """Two vectors of one dtype, divided by a[0] and filled up with zeros to one size."""
     b, a = [x if typeof(x).ndim else x[None] for x in _floats(name, b, a)]
     for x in (b, a):
@@ -52,7 +52,7 @@ def _coefficients(name: str, b: Any, a: Any) -> tuple[Any, Any]:
     return filled[0], filled[1]
 
 
-def _sections(name: str, sos: Any, *xs: Any) -> list[Any]:
+def _sections(name: str, sos: Any, *xs: ArrayLike) -> list[Array]:
     """Second-order sections [k, 6], divided by their a0, and arrays of the same dtype."""
     sos, *rest = _floats(name, sos, *xs)
     if typeof(sos).ndim != 2 or _size(sos) != 6 or _size(sos, 0) == 0:
@@ -61,7 +61,7 @@ def _sections(name: str, sos: Any, *xs: Any) -> list[Any]:
     return [sos / sos[:, 3:4], *rest]
 
 
-def _start(name: str, zi: list[Any], axis: int, shape: tuple[Any, ...], dtype: Any) -> Any:
+def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype: DType) -> Any:
     """What is remembered at the start, with the axis of time last: zeros, or what is given."""
     if not zi:
         return zeros(shape, dtype)
@@ -78,9 +78,9 @@ def _start(name: str, zi: list[Any], axis: int, shape: tuple[Any, ...], dtype: A
 
 # Forwards ----------------------------------------------------------------------------------------
 
-def _recursive(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
+def _recursive(b: Array, a: Array, x: Array, state: PyTree) -> tuple[Any, Any]:
     """The transposed direct form II along the last axis, from state[..., k - 1]."""
-    def step(z: Any, x: Any) -> Any:
+    def step(z: Array, x: Array) -> tuple[Array, Array]:
         y = b[0] * x + z[..., 0]
         moved = concatenate([z[..., 1:], zeros((*typeof(x).shape, 1), z.dtype)], -1)
         return moved + b[1:] * x[..., None] - a[1:] * y[..., None], y
@@ -89,7 +89,7 @@ def _recursive(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
     return moveaxis(y, 0, -1), state
 
 
-def _moving(b: Any, x: Any, state: Any) -> tuple[Any, Any]:
+def _moving(b: Array, x: Array, state: PyTree) -> tuple[Array, Array]:
     """A filter without feedback: one convolution along the last axis."""
     shape, n, more = typeof(x).shape, _size(x), _size(b) - 1
     rows = x.reshape((prod(shape[:-1]), 1, n))
@@ -166,7 +166,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 
 # At rest -----------------------------------------------------------------------------------------
 
-def _rest(b: Any, a: Any) -> Any:
+def _rest(b: Array, a: Array) -> Array:
     """What a filter remembers of a signal that has always been 1, from the sums of its steps."""
     gains = b[1:] - a[1:] * b[0]
     first = reductions.sum(gains) / reductions.sum(a)
@@ -208,7 +208,7 @@ def sosfilt_zi(sos: ArrayLike) -> Array:
 
 # There and back ----------------------------------------------------------------------------------
 
-def _edge(name: str, padtype: Any, padlen: Any, taps: int) -> int:
+def _edge(name: str, padtype: Any, padlen: object, taps: int) -> int:
     """By how many samples the ends are continued."""
     if padtype not in ("odd", "even", "constant", None):
         raise ValueError(f"{name}: padtype {padtype!r} given; 'odd', 'even', 'constant' or None is "
@@ -218,7 +218,7 @@ def _edge(name: str, padtype: Any, padlen: Any, taps: int) -> int:
     return 3 * taps if padlen is None else static_int(padlen, name, "padlen")
 
 
-def _there_and_back(name: str, x: Any, axis: int, padtype: Any, edge: int, run: Any) -> Any:
+def _there_and_back(name: str, x: Array, axis: int, padtype: Any, edge: int, run: Any) -> Array:
     """Filtered forwards and backwards by run(x, the level at which it has been at rest)."""
     n = typeof(x).shape[canonical_axis(axis, typeof(x).ndim, name)]
     if not less(edge, n) or edge < 0:
@@ -286,7 +286,7 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
 
 
 @fused(static=("axis", "padtype", "padlen"))
-def _sosfiltfilt(sos: Any, x: Any, *, axis: int, padtype: Any, padlen: Any) -> Any:
+def _sosfiltfilt(sos: object, x: ArrayLike, *, axis: int, padtype: object, padlen: object) -> Any:
     sos, x = _sections("sosfiltfilt", sos, x)
     edge = _edge("sosfiltfilt", padtype, padlen, 0)
     rest = sosfilt_zi(sos)
@@ -343,7 +343,8 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
 
 # Responses ---------------------------------------------------------------------------------------
 
-def _turns(name: str, worN: Any, whole: bool, fs: Any, nyquist: bool, count: int) -> Any:
+def _turns(name: str, worN: object, whole: bool, fs: Any, nyquist: bool, count: int
+           ) -> tuple[Array, Array]:
     """(frequencies[m], exp(-i ω k)[m, count])."""
     fs = number(name, fs)
     real = dtypes.default_float()
@@ -360,7 +361,7 @@ def _turns(name: str, worN: Any, whole: bool, fs: Any, nyquist: bool, count: int
 
 
 @fused
-def _ratio(b: Any, a: Any, turns: Any) -> Any:
+def _ratio(b: ArrayLike, a: ArrayLike, turns: Any) -> Any:
     b, a = _coefficients("freqz", b, a)
     return (turns @ b) / (turns @ a)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .windows import weights
 __all__ = ["hilbert", "resample", "savgol_coeffs", "savgol_filter"]
 
 
-def _signal(name: str, x: Any, axis: int) -> tuple[Any, Any]:
+def _signal(name: str, x: ArrayLike, axis: int) -> tuple[Array, int]:
     """A floating signal with its axis last, and its size along it."""
     x = inexact(to_array(array_args(name, x)[0]))
     x = moveaxis(x, canonical_axis(axis, typeof(x).ndim, name), -1)
@@ -68,7 +69,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     return moveaxis(ifft(fft(x, n) * factors.astype(x.dtype)), -1, axis)
 
 
-def _weighed(spectrum: Any, window: Any, size: int) -> Any:
+def _weighed(spectrum: Array, window: Any, size: int) -> Array:
     """A spectrum times a window over its frequencies."""
     if window is None:
         return spectrum
@@ -152,7 +153,8 @@ def _resampled(spectrum: Any, *, size: int, num: int) -> Any:
 
 # Polynomials -------------------------------------------------------------------------------------
 
-def _fit(name: str, length: Any, order: Any, deriv: Any, delta: Any, places: Any) -> np.ndarray:
+def _fit(name: str, length: int, order: int, deriv: int, delta: float, places: Sequence[float]
+         ) -> np.ndarray:
     """Weights [places, length] of samples in the derivative at each place of the best polynomial.
 
     Savitzky and Golay, "Smoothing and differentiation of data by simplified least squares

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import source
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...numpy import reductions
@@ -81,7 +81,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
     return moveaxis(concatenate(parts, -1), -1, axis)
 
 
-def _lines(n: Any) -> Any:
+def _lines(n: Any) -> np.ndarray | Array:
     """[n, 2]: an orthonormal basis of the lines through n samples."""
     if is_static((n,)):
         t = np.arange(1, n + 1) / max(n, 1)
@@ -132,11 +132,11 @@ class Segments:
                              "smaller number is required.")
         self.step = nperseg - self.noverlap
 
-    def weighed(self, dtype: Any) -> Any:
+    def weighed(self, dtype: DTypeLike) -> Array:
         """The window in the real dtype of `dtype`."""
         return asarray(self.window, dtypes.to_real_dtype(dtype))
 
-    def cut(self, x: Any) -> Any:
+    def cut(self, x: ArrayLike) -> Array:
         """x[..., n] -> [..., segments, nperseg]."""
         starts = self.starts(typeof(x).shape[-1])
         return x[..., starts[:, None] + np.arange(self.nperseg)]
@@ -145,12 +145,12 @@ class Segments:
         """Where each segment of a signal begins."""
         return counted(floor_div(size - self.noverlap, self.step)) * self.step
 
-    def transformed(self, x: Any, detrended: Callable[[Any], Any], onesided: bool) -> Any:
+    def transformed(self, x: Any, detrended: Callable[[Any], Any], onesided: bool) -> Array:
         """The spectra of a signal's segments: [..., segments, frequencies]."""
         pieces = detrended(self.cut(x)) * self.weighed(x.dtype)
         return (rfft if onesided else fft)(pieces, self.nfft)
 
-    def times(self, size: Any, fs: Any, boundary: bool) -> Any:
+    def times(self, size: object, fs: Any, boundary: bool) -> Array:
         """The middle of each segment."""
         middle = self.starts(size) + self.nperseg / 2 * (not boundary)
         return asarray(middle, dtypes.default_float()) / fs
@@ -160,7 +160,7 @@ class Segments:
             fs, dtypes.default_float()))
 
 
-def _detrender(name: str, how: Any) -> Callable[[Any], Any]:
+def _detrender(name: str, how: object) -> Callable[[Any], Any]:
     if how is False or how is None:
         return lambda x: x
     if callable(how):
@@ -171,7 +171,7 @@ def _detrender(name: str, how: Any) -> Callable[[Any], Any]:
     return lambda x: detrend(x, -1, how)
 
 
-def _scale(name: str, scaling: str, window: Any, fs: Any) -> Any:
+def _scale(name: str, scaling: str, window: Any, fs: Any) -> Array:
     """What the squares of spectra are multiplied by."""
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"{name}: scaling {scaling!r} given; 'density' or 'spectrum' is "
@@ -181,13 +181,13 @@ def _scale(name: str, scaling: str, window: Any, fs: Any) -> Any:
     return 1 / reductions.sum(window) ** 2
 
 
-def _signal(name: str, x: Any, axis: int) -> Any:
+def _signal(name: str, x: ArrayLike, axis: int) -> Array:
     """A floating signal with its axis last."""
     x = inexact(to_array(array_args(name, x)[0]))
     return moveaxis(x, canonical_axis(axis, typeof(x).ndim, name), -1)
 
 
-def _onesided(name: str, wanted: bool, *xs: Any) -> bool:
+def _onesided(name: str, wanted: bool, *xs: Array) -> bool:
     """Whether half of the spectrum tells all of it, and is wanted."""
     given = any(typeof(x).dtype.kind == "c" for x in xs)
     if wanted and given:
@@ -319,8 +319,9 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
     return plan.frequencies(fs, onesided), moveaxis(out, -1, axis)
 
 
-def _products(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, noverlap: Any,
-              nfft: Any, detrend: Any, return_onesided: bool, scaling: str, axis: int) -> Any:
+def _products(name: str, x: ArrayLike, y: Any, fs: ArrayLike, window: ArrayLike, nperseg: object,
+              noverlap: object, nfft: Any, detrend: str, return_onesided: bool, scaling: str,
+              axis: int) -> Any:
     """conj(X) Y of each segment, scaled: [..., segments, frequencies]."""
     x = _signal(name, x, axis)
     if y is None:

@@ -24,8 +24,7 @@ __all__ = ["bartlett", "blackman", "blackmanharris", "bohman", "boxcar", "cosine
            "weights"]
 
 
-def _sampled(name: str, M: Any, sym: bool, values: Callable[[np.ndarray, int], np.ndarray]
-             ) -> Any:
+def _sampled(name: str, M: int, sym: bool, values: Callable[[np.ndarray, int], np.ndarray]) -> Any:
     """values(0 … m-1, m) of m = M points, or of M + 1 of which the last is left out."""
     try:
         size = operator.index(M)
@@ -39,7 +38,7 @@ def _sampled(name: str, M: Any, sym: bool, values: Callable[[np.ndarray, int], n
     return values(np.arange(m), m)[:size]
 
 
-def _cosines(name: str, M: Any, sym: bool, weights: Sequence[float]) -> Any:
+def _cosines(name: str, M: int, sym: bool, weights: Sequence[float]) -> Any:
     """Σ ± weights[k] cos(2πkj / (m-1)), the signs alternating."""
     def values(j: np.ndarray, m: int) -> np.ndarray:
         return sum((-1) ** k * w * np.cos(2 * np.pi * k * j / (m - 1))
@@ -55,20 +54,20 @@ def _array(values: np.ndarray) -> Array:
 def _window(fun: F) -> F:
     """Decorator of a function that gives weights as NumPy's: as users call it, an array of them."""
     @functools.wraps(fun)
-    def call(*args: Any, **options: Any) -> Array:
+    def call(*args: float | Sequence[float], **options: object) -> Array:
         return _array(fun(*args, **options))
 
     return cast("F", call)
 
 
-def _amplitudes(a: Any, what: str) -> tuple[float, ...]:
+def _amplitudes(a: Sequence[float] | str, what: str) -> tuple[float, ...]:
     """A sequence of real numbers."""
     if not isinstance(a, (list, tuple, np.ndarray)) or not np.size(a):
         raise TypeError(f"{what} {a!r:.60} given; a sequence of real numbers is required.")
     return tuple(real_number(x, what) for x in a)
 
 
-def _bell(name: str, M: Any, p: float, sig: float, sym: bool) -> Any:
+def _bell(name: str, M: int, p: float, sig: float, sym: bool) -> Any:
     if sig == 0:
         raise ValueError(f"{name}: a width of 0 given; another number is required.")
     return _sampled(name, M, sym, lambda j, m: np.exp(

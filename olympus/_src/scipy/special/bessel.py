@@ -10,10 +10,12 @@ recurrence (DLMF 10.6.1), for J backwards where it is less than its order (Mille
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
+from ...core.primitive import Primitive
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.creation import full_like
@@ -105,7 +107,7 @@ _K1_FAR = (
     1.7940510478863572e-17, -5.7567444820733025e-18)
 
 
-def _far(x: Any, p: Any, q: Any, order: int) -> tuple[Any, Any]:
+def _far(x: Any, p: Any, q: Any, order: int) -> tuple[Array, Array]:
     """(J, Y) for x > 8."""
     u = 128.0 / (x * x) - 1.0
     p, q = chebyshev(u, p), chebyshev(u, q) / x
@@ -116,7 +118,7 @@ def _far(x: Any, p: Any, q: Any, order: int) -> tuple[Any, Any]:
     return size * (p * cosine - q * sine), size * (p * sine + q * cosine)
 
 
-def _pair(x: Any, order: int, second: bool) -> Any:
+def _pair(x: Array, order: int, second: bool) -> Array:
     """J or Y of order 0 or 1 for x > 0."""
     near = x <= 8.0
     small, large = inside(near, x, 1.0), outside(near | (x == math.inf), x, 9.0)
@@ -131,19 +133,19 @@ def _pair(x: Any, order: int, second: bool) -> Any:
     return where(near, value, where(x == math.inf, 0.0, far))
 
 
-def _j(order: int, x: Any) -> Any:
+def _j(order: int, x: Array) -> Array:
     size = absolute(x)
     value = _pair(where(size > 0.0, size, 1.0), order, False)
     value = where(size == 0.0, x if order else 1.0, where(size == size, value, x))
     return where(x < 0.0, -value, value) if order else value
 
 
-def _y(order: int, x: Any) -> Any:
+def _y(order: int, x: Array) -> Array:
     value = _pair(inside(x > 0.0, x, 1.0), order, True)
     return where(x > 0.0, value, where(x == 0.0, -math.inf, math.nan))
 
 
-def _k(order: int, x: Any, scaled: bool) -> Any:
+def _k(order: int, x: Array, scaled: bool) -> Array:
     legal = x > 0.0
     near = legal & (x <= 2.0)
     small, large = inside(near, x, 1.0), inside(legal & ~near, x, 3.0)
@@ -158,9 +160,9 @@ def _k(order: int, x: Any, scaled: bool) -> Any:
     return where(legal, where(near, value, far), where(x == 0.0, math.inf, math.nan))
 
 
-def _upwards(step: Any, n: Any, x: Any, where_to: Any, first: Any, second: Any) -> Any:
+def _upwards(step: Any, n: Array, x: Array, where_to: Array, first: Array, second: Array) -> Array:
     """The value at n of a recurrence whose values at 0 and 1 are given."""
-    def body(i: Any, state: Any, constants: Any) -> Any:
+    def body(i: Array, state: Sequence[Array], constants: Sequence[Array]) -> Any:
         (low, high), (order, z) = state, constants
         k = i + 1.0
         return k + 1.0 < order, (high, step(k, z, low, high))
@@ -169,7 +171,8 @@ def _upwards(step: Any, n: Any, x: Any, where_to: Any, first: Any, second: Any) 
     return where(n == 0.0, first, high)
 
 
-def _miller(i: Any, state: Any, constants: Any) -> Any:
+def _miller(i: Array, state: Sequence[Array], constants: Sequence[Array]
+            ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
     (above, here, total, found), (n, x, top) = state, constants
     k = top - i
     below = 2.0 * k / x * here - above
@@ -180,7 +183,7 @@ def _miller(i: Any, state: Any, constants: Any) -> Any:
     return k > 1.0, (here * scale, below * scale, total * scale, found * scale)
 
 
-def _jn(tol: float, n: Any, x: Any) -> Any:
+def _jn(tol: float, n: Array, x: Array) -> Array:
     order, size = absolute(n), absolute(x)
     legal = (order == floor(order)) & (size < math.inf) & (order < 1e5)
     m, z = inside(legal, order, 0.0), inside(legal & (size > 0.0), size, 1.0)
@@ -205,7 +208,7 @@ def _jn(tol: float, n: Any, x: Any) -> Any:
     return where((n != n) | (x != x), math.nan, value)
 
 
-def _yn(tol: float, n: Any, x: Any) -> Any:
+def _yn(tol: float, n: Array, x: Array) -> Array:
     order = absolute(n)
     legal = (order == floor(order)) & (order < 1e5) & (x > 0.0) & (x < math.inf)
     m, z = inside(legal, order, 0.0), inside(legal, x, 1.0)
@@ -220,7 +223,7 @@ def _yn(tol: float, n: Any, x: Any) -> Any:
     return where(odd & (n < 0.0), -value, value)
 
 
-def _kn(tol: float, n: Any, x: Any) -> Any:
+def _kn(tol: float, n: Array, x: Array) -> Array:
     order = absolute(n)
     legal = (order == floor(order)) & (order < 1e5) & (x > 0.0) & (x < math.inf)
     m, z = inside(legal, order, 0.0), inside(legal, x, 1.0)
@@ -233,7 +236,7 @@ def _kn(tol: float, n: Any, x: Any) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _between(prim: Any, sign: float) -> Any:
+def _between(prim: Primitive, sign: float) -> Any:
     """Of (f(n-1) + sign f(n+1)) / 2."""
     return lambda t, y, n, x: t * 0.5 * (prim.bind(n - 1.0, x) + sign * prim.bind(n + 1.0, x))
 

@@ -11,10 +11,12 @@ Goldfarb, Comput. Phys. Commun. 8, 1974, 377; DLMF 10.33).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
+from ...core.primitive import Primitive
 from ...jit.fused import fused
 from ...lax.special.series import iterate
 from ...numpy.elementary import copysign, exp, floor, log, sqrt
@@ -42,7 +44,7 @@ _VAST = 1e150           # squares of it are finite
 _HUGE, _LOG_HUGE = 2.0 ** 300, 300.0 * math.log(2.0)
 
 
-def _temme(mu: Any, x: Any) -> tuple[Any, Any, Any]:
+def _temme(mu: Array, x: Array) -> tuple[Array, Array, Array]:
     """f₀ and 2 p₀, 2 q₀ of Temme's series for K, for |μ| <= 1/2 and 0 < x <= 2."""
     squared = mu * mu
     odd, even = horner(squared, _ODD), horner(squared, _EVEN)
@@ -57,9 +59,10 @@ def _temme(mu: Any, x: Any) -> tuple[Any, Any, Any]:
             1.0 / (power * (even + mu * odd)))
 
 
-def _climb(sign: float, n: Any, mu: Any, x: Any, first: Any, second: Any, active: Any) -> Any:
+def _climb(sign: float, n: Array, mu: Array, x: Array, first: Array, second: Array, active: Array
+           ) -> Array:
     """The value at μ + n of f(k+1) = 2k/x f(k) + sign f(k-1), from those at μ and μ + 1."""
-    def body(i: Any, state: Any, constants: Any) -> Any:
+    def body(i: Array, state: Sequence[Array], constants: Sequence[Array]) -> Any:
         (low, high), (n, mu, x) = state, constants
         k = i + 1.0
         above = 2.0 * (mu + k) / x * high + sign * low
@@ -69,14 +72,15 @@ def _climb(sign: float, n: Any, mu: Any, x: Any, first: Any, second: Any, active
     return where(n == 0.0, first, high)
 
 
-def _trapezoid(i: Any, state: Any, constants: Any) -> Any:
+def _trapezoid(i: Array, state: Sequence[Array], constants: Sequence[Array]
+               ) -> tuple[Array, tuple[Array, ...]]:
     """One more of the values of exp(νt - x (cosh t - 1)) from 44 steps below its peak on."""
     (total,), (nu, x, peak, step) = state, constants
     t = peak + (i - 44.0) * step
     return i < 77.0, (total + exp(nu * t - 2.0 * x * sinh(0.5 * t) ** 2),)
 
 
-def _kve(tol: float, v: Any, x: Any) -> Any:
+def _kve(tol: float, v: Array, x: Array) -> Array:
     """exp(x) K."""
     order = absolute(v)
     legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _MOST)
@@ -102,16 +106,17 @@ def _kve(tol: float, v: Any, x: Any) -> Any:
     return where(legal, value, edge + 0.0 * v)
 
 
-def _log_least(nu: Any, x: Any) -> Any:
+def _log_least(nu: Array, x: Array) -> Array:
     """ln of (x/2)^ν / Γ(1+ν)."""
     return nu * log(0.5 * x) - gammaln_above(nu + 1.0)
 
 
-def _ive_above(nu: Any, x: Any, legal: Any) -> Any:
+def _ive_above(nu: Array, x: Array, legal: Array) -> Array:
     """exp(-x) I for ν >= 0 and x > 0."""
     far = legal & (x > 30.0) & (x > 0.25 * nu * nu)
 
-    def grow(i: Any, state: Any, constants: Any) -> Any:
+    def grow(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array]]:
         (term, total, level), (nu, x) = state, constants
         k = i + 1.0
         term = term * (0.25 * x * x / (k * (nu + k)))
@@ -128,11 +133,12 @@ def _ive_above(nu: Any, x: Any, legal: Any) -> Any:
     return where(far, power / sqrt(2.0 * math.pi * inside(far, x, 100.0)), total * exp(level))
 
 
-def _asymptotic(far: Any, nu: Any, x: Any, sign: float) -> tuple[Any, Any]:
+def _asymptotic(far: Array, nu: Array, x: Array, sign: float) -> tuple[Array, Array]:
     """P and Q of DLMF 10.17.3 (sign 1); or their terms with alternating signs as one sum."""
     nu, x = inside(far, nu, 0.0), inside(far, x, 100.0)
 
-    def added(i: Any, state: Any, constants: Any) -> Any:
+    def added(i: Array, state: Sequence[Array], constants: Sequence[Array]
+              ) -> tuple[Array, tuple[Array, Array, Array]]:
         (p, q, term), (nu, x) = state, constants
         k = 2.0 * i + 1.0
         odd = term * ((4.0 * nu * nu - k * k) / (8.0 * x * (i + 1.0)))
@@ -151,7 +157,7 @@ def _asymptotic(far: Any, nu: Any, x: Any, sign: float) -> tuple[Any, Any]:
     return p, q
 
 
-def _jy_small(nu: Any, x: Any, near: Any) -> tuple[Any, Any]:
+def _jy_small(nu: Array, x: Array, near: Array) -> tuple[Array, Array]:
     """(J, Y) for x <= 2."""
     quarter = -0.25 * x * x
     term, total = 1.0, 1.0
@@ -175,9 +181,10 @@ def _jy_small(nu: Any, x: Any, near: Any) -> tuple[Any, Any]:
     return total * exp(_log_least(nu, x)), y
 
 
-def _first_fraction(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+def _first_fraction(nu: Array, x: Array, active: Array) -> list[Array]:
     """J'/J and the sign of J, for x >= 2, by Lentz's method (DLMF 3.10(iii))."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
         (h, sign, c, d), (nu, x) = state, constants
         b = 2.0 * (nu + i + 1.0) / x
         c, d = b - 1.0 / c, b - d
@@ -188,9 +195,10 @@ def _first_fraction(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
     return iterate(step, active, (start, 1.0 + 0.0 * x, start, 0.0 * x), (nu, x), _MOST)[:2]
 
 
-def _second_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+def _second_fraction(mu: Array, x: Array, active: Array) -> tuple[Array, Array]:
     """p and q: the logarithmic derivative p + iq of J + iY, for x >= 2 and |μ| < x."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         (fr, fi, cr, ci, dr, di), (mu, x) = state, constants
         a, br, bi = (i + 0.5) ** 2 - mu * mu, 2.0 * x, 2.0 * (i + 1.0)
         size = a / (cr * cr + ci * ci)
@@ -208,14 +216,15 @@ def _second_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any]:
     return -0.5 / x - fi / x, 1.0 + fr / x
 
 
-def _jy_middle(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+def _jy_middle(nu: Array, x: Array, active: Array) -> tuple[Array, Array]:
     """(J, Y) for x >= 2: from ν to an order below x, and there by the Wronskian."""
     f, sign = _first_fraction(nu, x, active)
     n = floor(nu - x + 1.5)
     n = where(n > 0.0, n, 0.0)
     mu = nu - n
 
-    def down(i: Any, state: Any, constants: Any) -> Any:
+    def down(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array]]:
         (j, slope, least), (nu, n, x) = state, constants
         k = nu - i
         below = k / x * j + slope
@@ -234,7 +243,7 @@ def _jy_middle(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
     return first * (least / where(j == 0.0, 1e-300, j)), y
 
 
-def _jy(v: Any, x: Any) -> tuple[Any, Any]:
+def _jy(v: Array, x: Array) -> tuple[Array, Array]:
     """(J, Y) of an order of any sign for 0 < x < ∞."""
     nu = absolute(v)
     legal = (x > 0.0) & (x < math.inf) & (nu < _MOST)
@@ -255,7 +264,7 @@ def _jy(v: Any, x: Any) -> tuple[Any, Any]:
     return where(v < 0.0, minus_j, j), where(v < 0.0, minus_y, y)
 
 
-def _mirrored(v: Any, x: Any, value: Any, start: Any) -> Any:
+def _mirrored(v: Array, x: Array, value: Array, start: Array) -> Array:
     """`value` of |x| for x of any sign: whole orders are even or odd; `start` is that at 0."""
     whole = v == floor(v)
     value = where((x < 0.0) & (v != 2.0 * floor(0.5 * v)), -value, value)
@@ -264,7 +273,7 @@ def _mirrored(v: Any, x: Any, value: Any, start: Any) -> Any:
     return where((v == v) & (x == x) & (absolute(v) < _MOST), value, math.nan)
 
 
-def _jv(tol: float, v: Any, x: Any) -> Any:
+def _jv(tol: float, v: Array, x: Array) -> Array:
     size = absolute(x)
     finite = (size > 0.0) & (size < math.inf)
     value = where(finite, _jy(v, inside(finite, size, 1.0))[0], 0.0)
@@ -272,7 +281,7 @@ def _jv(tol: float, v: Any, x: Any) -> Any:
     return _mirrored(v, x, value, where(sin_pi(0.5 * floor(v)) == 0.0, -math.inf, math.inf))
 
 
-def _yv(tol: float, v: Any, x: Any) -> Any:
+def _yv(tol: float, v: Array, x: Array) -> Array:
     legal = (x > 0.0) & (x < math.inf) & (absolute(v) < _MOST)
     value = _jy(inside(legal, v, 0.0), inside(legal, x, 1.0))[1]
     # Γ(-v) cos(πv) at 0, or nothing where cos is (DLMF 10.7.4).
@@ -281,7 +290,7 @@ def _yv(tol: float, v: Any, x: Any) -> Any:
     return where(legal, value, where((x == math.inf) & (v == v), 0.0, edge + 0.0 * v))
 
 
-def _ive(tol: float, v: Any, x: Any) -> Any:
+def _ive(tol: float, v: Array, x: Array) -> Array:
     """exp(-|x|) I."""
     size, nu = absolute(x), absolute(v)
     legal = (size > 0.0) & (size < math.inf) & (nu < _MOST)
@@ -294,7 +303,7 @@ def _ive(tol: float, v: Any, x: Any) -> Any:
     return _mirrored(v, x, value, where(sin_pi(0.5 * floor(v)) == 0.0, -math.inf, math.inf))
 
 
-def _iv(tol: float, v: Any, x: Any) -> Any:
+def _iv(tol: float, v: Array, x: Array) -> Array:
     size = absolute(x)
     part = exp(0.5 * minimum(size, 1400.0))     # in two factors: the product may be in range
     value = _ive(tol, v, x) * part * part
@@ -303,11 +312,11 @@ def _iv(tol: float, v: Any, x: Any) -> Any:
                  value)
 
 
-def _kv(tol: float, v: Any, x: Any) -> Any:
+def _kv(tol: float, v: Array, x: Array) -> Array:
     return _kve(tol, v, x) * exp(where(x > 0.0, -x, 0.0))
 
 
-def _airy_small(x: Any) -> tuple[Any, Any, Any, Any]:
+def _airy_small(x: Array) -> tuple[Any, Any, Any, Any]:
     """(Ai, Ai', Bi, Bi') for |x| <= 1, by Maclaurin's series (DLMF 9.4)."""
     cube = x * x * x
     term_f, term_g, f, g = 1.0, x, 1.0, x
@@ -324,11 +333,11 @@ def _airy_small(x: Any) -> tuple[Any, Any, Any, Any]:
             root * (at * f + slope * g), root * (at * slope_f + slope * slope_g))
 
 
-def _airy(tol: float, which: Any, x: Any) -> Any:
+def _airy(tol: float, which: Array, x: Array) -> Array:
     """Ai, Ai', Bi or Bi' as `which` is 0 to 3, by Bessel functions of order 1/3 and 2/3 (9.6)."""
     second, slope = which >= 2.0, which - 2.0 * floor(0.5 * which) == 1.0
 
-    def chosen(ai: Any, ai_slope: Any, bi: Any, bi_slope: Any) -> Any:
+    def chosen(ai: Array, ai_slope: Array, bi: Array, bi_slope: Array) -> Array:
         return where(second, where(slope, bi_slope, bi), where(slope, ai_slope, ai))
 
     near = absolute(x) <= 1.0
@@ -352,7 +361,7 @@ def _airy(tol: float, which: Any, x: Any) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _mean(prim: Any, sign: float) -> Any:
+def _mean(prim: Primitive, sign: float) -> Any:
     """(f(v-1) + sign f(v+1)) / 2."""
     return lambda v, x: 0.5 * (prim.bind(v - 1.0, x) + sign * prim.bind(v + 1.0, x))
 
@@ -366,7 +375,7 @@ ive_p = Special("ive", _ive, nowhere,
 kve_p = Special("kve", _kve, nowhere, lambda t, y, v, x: t * (y - _mean(kve_p, 1.0)(v, x)))
 
 
-def _airy_tangent(t: Any, y: Any, which: Any, x: Any) -> Any:
+def _airy_tangent(t: Array, y: Array, which: Array, x: Array) -> Array:
     """That of Ai' is x Ai."""
     slope = which - 2.0 * floor(0.5 * which) == 1.0
     other = airy_p.bind(where(slope, which - 1.0, which + 1.0), x)

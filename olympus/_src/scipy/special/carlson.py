@@ -10,7 +10,6 @@ transformation (DLMF 22.20(ii)).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
@@ -28,13 +27,13 @@ _STEPS = 14     # of duplication: arguments that differ by 1e-30 of each other c
 _LANDEN = 9     # means of 1 and 1e-8 have then met
 
 
-def _roots(x: Any, y: Any, z: Any) -> tuple[Any, Any]:
+def _roots(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
     """√x √y + √y √z + √z √x, and √z; with no derivative in what is 0."""
     a, b, c = (where(v > 0.0, sqrt(where(v > 0.0, v, 1.0)), 0.0) for v in (x, y, z))
     return a * b + b * c + c * a, c
 
 
-def _rf(x: Any, y: Any, z: Any) -> Any:
+def _rf(x: Array, y: Array, z: Array) -> Array:
     for _ in range(_STEPS):
         step, _ = _roots(x, y, z)
         x, y, z = 0.25 * (x + step), 0.25 * (y + step), 0.25 * (z + step)
@@ -46,7 +45,7 @@ def _rf(x: Any, y: Any, z: Any) -> Any:
     return series / sqrt(mean)
 
 
-def _rd(x: Any, y: Any, z: Any) -> Any:
+def _rd(x: Array, y: Array, z: Array) -> Array:
     total, power = 0.0, 1.0
     for _ in range(_STEPS):
         step, root = _roots(x, y, z)
@@ -64,7 +63,7 @@ def _rd(x: Any, y: Any, z: Any) -> Any:
     return power * series / (mean * sqrt(mean)) + 3.0 * total
 
 
-def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Any, ...]:
+def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Array, ...]:
     """m, whole half turns in φ, where there is an integral, the value elsewhere, and of the rest of
     φ sin, cos², 1 - m sin².
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fractions
 import math
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ _ETA = (
     -0.00959406764049133, 0.0015493525382159912, -0.00011918096447815317)
 
 
-def _poch(tol: float, z: Any, m: Any) -> Any:
+def _poch(tol: float, z: Array, m: Array) -> Array:
     """Γ(z+m) / Γ(z): a product for whole m, else by Γ of both."""
     counted = whole(m) & (absolute(m) <= _STEPS)
     first = where(m < 0.0, z + m, z)
@@ -67,7 +66,7 @@ poch_p = Special("poch", _poch,
                  lambda t, y, z, m: t * y * digamma_p.bind(z + m))
 
 
-def _continued(n: Any, k: Any, rest: Any) -> Any:
+def _continued(n: Array, k: Array, rest: Array) -> Array:
     """Γ(n+1) / (Γ(k+1) Γ(rest+1)) for rest = n - k, where none is a pole: by B of positive numbers.
 
     Γ of what is below 0 is reflected. Sines read n and k, of which the difference may be rounded.
@@ -86,7 +85,7 @@ def _continued(n: Any, k: Any, rest: Any) -> Any:
     return factor * found.power(sign)
 
 
-def _binom(tol: float, n: Any, k: Any) -> Any:
+def _binom(tol: float, n: Array, k: Array) -> Array:
     """Γ(n+1) / (Γ(k+1) Γ(n-k+1)); the product n (n-1) ... / k! for small whole k."""
     other = where(whole(n) & (n >= 0.0) & (k > 0.5 * n), n - k, k)     # the smaller of two
     counted = whole(other) & (other >= 0.0) & (other <= _STEPS)
@@ -168,7 +167,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return _choose(N, k, (k <= N) & (N >= 0.0) & (k >= 0.0))
 
 
-def _choose(n: Any, k: Any, legal: Any) -> Any:
+def _choose(n: Array, k: Array, legal: Array) -> Array:
     value = apply(binom_p, inside(legal, n, 1.0), inside(legal, k, 1.0))
     return where(legal, value, 0.0)
 
@@ -272,7 +271,7 @@ def bernoulli(n: int) -> Array:
 
 # Zeta --------------------------------------------------------------------------------------------
 
-def _eta_sum(x: Any) -> Any:
+def _eta_sum(x: Array) -> Array:
     """(1 - 2¹⁻ˣ) ζ(x) for x >= -1/2: Borwein's alternating sum."""
     total = x * 0.0
     for k in range(len(_ETA) - 1, -1, -1):
@@ -280,7 +279,7 @@ def _eta_sum(x: Any) -> Any:
     return total
 
 
-def _riemann_below(x: Any) -> Any:
+def _riemann_below(x: Array) -> Array:
     """ζ(x) for x < 1, differentiable as it stands."""
     left = x < -0.5
     right = outside(left, x, 0.5)

@@ -117,17 +117,17 @@ def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return igammac_p.bind(b, a * x)
 
 
-def _fdtr(tol: float, n: Any, d: Any, x: Any) -> Any:
+def _fdtr(tol: float, n: Any, d: ArrayLike, x: Array) -> Array:
     """I(n/2, d/2; w / (1+w)) of the odds w = n x / d."""
     w = n / d * where(x < 0.0, math.nan, x)
     return beta_value(tol, 0.5 * n, 0.5 * d, _share(w), 1.0 / (1.0 + w))
 
 
-def _share(w: Any) -> Any:
+def _share(w: Array) -> Array:
     return where(w == math.inf, 1.0, w / (1.0 + w))
 
 
-def _fisher_slopes(n: Any, d: Any, x: Any) -> tuple[Any, Any, Any]:
+def _fisher_slopes(n: Any, d: ArrayLike, x: Array) -> tuple[Any, Any, Any]:
     """The derivatives of the distribution function in n, d and x."""
     a, b, w = 0.5 * n, 0.5 * d, n / d * x
     share = _share(w)
@@ -144,7 +144,7 @@ fdtri_p = Special(
     lambda t, x, n, d, p: t / _fisher_slopes(n, d, x)[2])
 
 
-def _fisher_tangent(t: Any, i: int, n: Any, d: Any, x: Any) -> Any:
+def _fisher_tangent(t: Array, i: int, n: object, d: Array, x: Array) -> Array:
     slopes = _fisher_slopes(n, d, x)
     return -t * slopes[i] / slopes[2]
 
@@ -266,7 +266,7 @@ def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return _binomial(floor(k), floor(n), p, False)
 
 
-def _binomial(k: Any, n: Any, p: Any, below: bool) -> Any:
+def _binomial(k: Array, n: Array, p: Array, below: bool) -> Array:
     """P(at most k of n), or P(more than k of n)."""
     legal = (k >= 0.0) & (k <= n) & (p >= 0.0) & (p <= 1.0)
     inner = legal & (k < n)
@@ -309,7 +309,7 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 # Student's t -------------------------------------------------------------------------------------
 
-def _stdtr(tol: float, df: Any, t: Any) -> Any:
+def _stdtr(tol: float, df: Array, t: Array) -> Array:
     """I(ν/2, 1/2; ν/(ν+t²)) / 2 for t < 0, or of 1/2 and ν/2 near 0."""
     legal = (df > 0.0) & (df < math.inf) & (absolute(t) < math.inf)
     nu, s = inside(legal, df, 1.0), inside(legal, t, 1.0)
@@ -327,19 +327,19 @@ def _stdtr(tol: float, df: Any, t: Any) -> Any:
     return where(legal, value, edge)
 
 
-def _square(x: Any) -> Any:
+def _square(x: Array) -> Array:
     """x², which does not overflow."""
     return where(absolute(x) < 1e150, x, 1e150) ** 2.0
 
 
-def _t_density(df: Any, t: Any) -> Any:
+def _t_density(df: Array, t: Array) -> Array:
     """(1 + t²/ν) to the -(ν+1)/2, over √ν B(1/2, ν/2)."""
     x = df / (df + t * t)
     size = apply(beta_p, 0.5, 0.5 * df) * sqrt(df)
     return x ** (0.5 * (df + 1.0)) / size
 
 
-def _t_in_df(df: Any, t: Any) -> Any:
+def _t_in_df(df: Array, t: Array) -> Array:
     """The derivative of the distribution function in ν, odd in t."""
     square = maximum(t * t, 1e-30)
     x = df / (df + square)
@@ -349,7 +349,7 @@ def _t_in_df(df: Any, t: Any) -> Any:
     return 0.5 * slope * where(t < 0.0, 1.0, where(t > 0.0, -1.0, 0.0))
 
 
-def _stdtrit(tol: float, df: Any, p: Any) -> Any:
+def _stdtrit(tol: float, df: Array, p: Array) -> Array:
     legal = (df > 0.0) & (df < math.inf) & (p > 0.0) & (p < 1.0)
     nu, p, p_ = inside(legal, df, 1.0), inside(legal, p, 0.25), p
     near = absolute(p - 0.5) < 0.25
@@ -407,7 +407,7 @@ def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
 
 # Kolmogorov --------------------------------------------------------------------------------------
 
-def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
+def _kolmogorov(tol: float, y: Array, order: int = 0) -> Array:
     """2 Σ (-1)ᵏ⁻¹ exp(-2k²y²), or for small y the theta function's other series."""
     near = y < 1.0
     small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
@@ -421,7 +421,7 @@ def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
     return where(y != y, y, where(near, where(y > 0.04, low, 1.0), far))
 
 
-def _kolmogorov_slope(y: Any) -> Any:
+def _kolmogorov_slope(y: Array) -> Array:
     near = y < 1.0
     small, large = inside(near & (y > 0.04), y, 0.5), outside(near, minimum(y, 100.0), 1.0)
     far = low = small * 0.0

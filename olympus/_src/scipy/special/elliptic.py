@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
@@ -19,7 +18,7 @@ __all__ = ["ellipe", "ellipk", "ellipkm1"]
 _STEPS = 9      # for ratios above 1e-8: the relative gap is squared by each of the last
 
 
-def _mean(b: Any) -> tuple[Any, Any]:
+def _mean(b: Array) -> tuple[Array, Array]:
     """The mean of 1 and b, and Σ 2ⁿ⁻² (aₙ - bₙ)²."""
     a, total, weight = b * 0.0 + 1.0, b * 0.0, 0.25
     for _ in range(_STEPS):
@@ -30,7 +29,7 @@ def _mean(b: Any) -> tuple[Any, Any]:
     return a, total
 
 
-def _ellipkm1(tol: float, p: Any) -> Any:
+def _ellipkm1(tol: float, p: Array) -> Array:
     """K of m = 1 - p; of p > 1 by 1/p: K(1-p) = K(1-1/p) / √p (DLMF 19.7.2)."""
     legal = normal(p) & (p > 0.0) & (p < math.inf)
     above = p > 1.0
@@ -44,7 +43,7 @@ def _ellipkm1(tol: float, p: Any) -> Any:
     return where(legal, value, where((p >= 0.0) & ~normal(p), math.inf, edge))
 
 
-def _ellipe(tol: float, m: Any) -> Any:
+def _ellipe(tol: float, m: Array) -> Array:
     """E = K (1 - m/2 - Σ 2ⁿ⁻² (aₙ - bₙ)²) (DLMF 19.8.6); of m < 0 √(1-m) E(m / (m-1))."""
     legal = (m < 1.0) & (m > -math.inf)
     v = inside(legal, m, 0.0)
@@ -59,11 +58,11 @@ def _ellipe(tol: float, m: Any) -> Any:
     return where(legal, value, edge)
 
 
-def _series(m: Any, a: float, b: float, c: float) -> Any:
+def _series(m: Array, a: float, b: float, c: float) -> Array:
     return hyp2f1_p.bind(*(full_like(m, v) for v in (a, b, c)), m)
 
 
-def _k_slope(m: Any, k: Any) -> Any:
+def _k_slope(m: Array, k: Array) -> Array:
     """(E / (1-m) - K) / (2m), near 0 π/8 F(3/2, 3/2; 2; m)."""
     near = absolute(m) < 0.5
     safe = where(near, 0.5, m)
@@ -71,7 +70,7 @@ def _k_slope(m: Any, k: Any) -> Any:
     return where(near, math.pi / 8.0 * _series(inside(near, m, 0.0), 1.5, 1.5, 2.0), far)
 
 
-def _e_slope(m: Any, e: Any) -> Any:
+def _e_slope(m: Array, e: Array) -> Array:
     """(E - K) / (2m), near 0 -π/8 F(1/2, 3/2; 2; m)."""
     near = absolute(m) < 0.5
     safe = where(near, 0.5, m)

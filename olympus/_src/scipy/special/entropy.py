@@ -7,7 +7,6 @@ differentiable again.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, Axis
@@ -33,17 +32,17 @@ __all__ = ["boxcox", "boxcox1p", "entr", "expit", "exprel", "huber", "inv_boxcox
 # Logarithms times numbers ------------------------------------------------------------------------
 
 
-def _xlogy(tol: float, x: Any, y: Any) -> Any:
+def _xlogy(tol: float, x: Array, y: Array) -> Array:
     none = (x == 0.0) & (y == y)
     return where(none, 0.0, x * log(outside(none, y, 1.0)))
 
 
-def _xlog1py(tol: float, x: Any, y: Any) -> Any:
+def _xlog1py(tol: float, x: Array, y: Array) -> Array:
     none = (x == 0.0) & (y == y)
     return where(none, 0.0, x * log1p(outside(none, y, 0.0)))
 
 
-def _ratio(x: Any, y: Any) -> Any:
+def _ratio(x: Array, y: Array) -> Array:
     """x / y, which is 0 where both are 0."""
     return x / where((x == 0.0) & (y == 0.0), 1.0, y)
 
@@ -89,12 +88,12 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 # Entropies ---------------------------------------------------------------------------------------
 
-def _entr(tol: float, x: Any) -> Any:
+def _entr(tol: float, x: Array) -> Array:
     value = -x * log(where(x > 0.0, x, 1.0))
     return where(x > 0.0, value, where(x < 0.0, -math.inf, where(x == 0.0, 0.0, x)))
 
 
-def _rel_entr(tol: float, p: Any, q: Any) -> Any:
+def _rel_entr(tol: float, p: Array, q: Array) -> Array:
     both = (p > 0.0) & (q > 0.0)
     x, y = inside(both, p, 1.0), inside(both, q, 1.0)
     ratio = x / y
@@ -107,7 +106,7 @@ def _rel_entr(tol: float, p: Any, q: Any) -> Any:
     return where(both, value, where((p != p) | (q != q), math.nan, edge))
 
 
-def _kl_div(tol: float, p: Any, q: Any) -> Any:
+def _kl_div(tol: float, p: Array, q: Array) -> Array:
     both = (p > 0.0) & (q > 0.0)
     x, y = inside(both, p, 1.0), inside(both, q, 1.0)
     ratio = x / y
@@ -119,7 +118,7 @@ def _kl_div(tol: float, p: Any, q: Any) -> Any:
     return where(both, value, where((p != p) | (q != q), math.nan, edge))
 
 
-def _in_domain(p: Any, q: Any, slope: Any) -> Any:
+def _in_domain(p: Array, q: Array, slope: Array) -> Array:
     return where((p >= 0.0) & (q >= 0.0), slope, 0.0)
 
 
@@ -185,7 +184,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
 # Logits ------------------------------------------------------------------------------------------
 
-def _logit(tol: float, x: Any) -> Any:
+def _logit(tol: float, x: Array) -> Array:
     if dtypes.is_complex(x.dtype):
         return log(x / (1.0 - x))
     near = absolute(x - 0.5) < 0.25
@@ -281,7 +280,7 @@ def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 
 # Power transforms --------------------------------------------------------------------------------
 
-def _exprel(tol: float, x: Any, order: int = 0) -> Any:
+def _exprel(tol: float, x: Array, order: int = 0) -> Array:
     """∫ tᵏ exp(t x) dt over [0, 1] with k = `order`, of which `exprel` is the case 0.
 
     Its series Σ xⁿ / (n! (n+k+1)) near 0; the recurrence Eₖ = (eˣ - k Eₖ₋₁) / x elsewhere.
@@ -323,15 +322,15 @@ def exprel(x: ArrayLike) -> Array:
     return apply(exprel_p, x)
 
 
-def _boxcox(tol: float, x: Any, lmbda: Any) -> Any:
+def _boxcox(tol: float, x: Array, lmbda: Array) -> Array:
     return _of_logarithm(tol, log(x), lmbda)
 
 
-def _boxcox1p(tol: float, x: Any, lmbda: Any) -> Any:
+def _boxcox1p(tol: float, x: Array, lmbda: Array) -> Array:
     return _of_logarithm(tol, log1p(x), lmbda)
 
 
-def _of_logarithm(tol: float, y: Any, lmbda: Any) -> Any:
+def _of_logarithm(tol: float, y: Array, lmbda: Array) -> Array:
     """(exp(λ y) - 1) / λ."""
     part = lmbda * y
     none = (absolute(lmbda) < 1e-290) | (part == 0.0)
@@ -339,7 +338,7 @@ def _of_logarithm(tol: float, y: Any, lmbda: Any) -> Any:
     return where(none | (lmbda == 0.0), y, value)
 
 
-def _slope_in_lmbda(t: Any, y: Any, lmbda: Any) -> Any:
+def _slope_in_lmbda(t: Array, y: Array, lmbda: Array) -> Array:
     """Of (exp(λ y) - 1) / λ, where y may be -inf."""
     none = y == -math.inf
     finite = where(none, 0.0, y)
@@ -347,7 +346,7 @@ def _slope_in_lmbda(t: Any, y: Any, lmbda: Any) -> Any:
     return t * where(none, edge, finite * finite * exprel_p.bind(lmbda * finite, order=1))
 
 
-def _power(x: Any, lmbda: Any) -> Any:
+def _power(x: Array, lmbda: Array) -> Array:
     """x to the λ - 1, of x >= 0."""
     return where(x < 0.0, math.nan, maximum(x, 0.0) ** (lmbda - 1.0))
 
@@ -415,7 +414,7 @@ def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
     return expm1(apply(inverse_p, y, lmbda))
 
 
-def _inverse(tol: float, y: Any, lmbda: Any, order: int = 0) -> Any:
+def _inverse(tol: float, y: Array, lmbda: Array, order: int = 0) -> Array:
     """∂ᵏ/∂λᵏ of log(1 + λ y) / λ: its series near 0, closed forms elsewhere."""
     part = lmbda * y
     if not order:
@@ -442,14 +441,14 @@ inverse_p = Special("inv_boxcox_log", _inverse,
                     lambda t, z, y, a, order=0: t * inverse_p.bind(y, a, order=order + 1))
 
 
-def _inverse_in_y(y: Any, lmbda: Any, order: int) -> Any:
+def _inverse_in_y(y: Array, lmbda: Array, order: int) -> Array:
     """∂ᵏ/∂λᵏ of 1 / (1 + λ y)."""
     return math.factorial(order) * (-y) ** order / (1.0 + lmbda * y) ** (order + 1)
 
 
 # Losses ------------------------------------------------------------------------------------------
 
-def _huber(tol: float, delta: Any, r: Any) -> Any:
+def _huber(tol: float, delta: Array, r: Array) -> Array:
     size = absolute(r)
     value = where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
     return where(delta < 0.0, math.inf, value)
@@ -475,7 +474,7 @@ def huber(delta: ArrayLike, r: ArrayLike) -> Array:
     return apply(huber_p, delta, r)
 
 
-def _pseudo_huber(tol: float, delta: Any, r: Any) -> Any:
+def _pseudo_huber(tol: float, delta: Array, r: Array) -> Array:
     none = (delta == 0.0) | (r == 0.0)
     d, size = outside(none, delta, 1.0), absolute(outside(none, r, 1.0))
     # δ² (sqrt(1 + u²) - 1) = r u / (sqrt(1 + u²) + 1) δ, by the ratio that is at most 1.
@@ -486,7 +485,7 @@ def _pseudo_huber(tol: float, delta: Any, r: Any) -> Any:
     return where(delta < 0.0, math.inf, value)
 
 
-def _pseudo_in_delta(delta: Any, r: Any) -> Any:
+def _pseudo_in_delta(delta: Array, r: Array) -> Array:
     u = _ratio(r, delta)
     root = (1.0 + u * u) ** 0.5
     return delta * (2.0 * (u * u / (root + 1.0)) - u * u / root)

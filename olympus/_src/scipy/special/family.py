@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.ir import Literal
 from ...core.primitive import Primitive, Zero
 from ...core.trace import typeof
@@ -26,11 +27,11 @@ __all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", 
            "normal", "operands", "outside", "whole"]
 
 
-def flat(t: Any, y: Any, *xs: Any, **params: Any) -> None:
+def flat(t: ArrayLike, y: ArrayLike, *xs: ArrayLike, **params: Any) -> None:
     """The tangent of an operand on which the value does not depend smoothly: none."""
 
 
-def nowhere(t: Any, y: Any, *xs: Any, **params: Any) -> Any:
+def nowhere(t: ArrayLike, y: ArrayLike, *xs: Array, **params: Any) -> Any:
     """The tangent of an operand by which there is no derivative: NaN."""
     return t * math.nan
 
@@ -42,18 +43,18 @@ class Special(Computed):
                  kinds: str = FLOATING, wide: str = "float64") -> None:
         super().__init__(name, fun, partials, kinds, wide)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         shape = next((typeof(t).shape for t in tangents if type(t) is not Zero), ())
         primals = [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in primals]
         return super().jvp(primals, tangents, **params)
 
 
-def apply(prim: Primitive, *xs: Any, **params: Any) -> Any:
+def apply(prim: Primitive, *xs: ArrayLike, **params: Any) -> Array:
     """The primitive of operands promoted to one inexact dtype and one shape."""
     return prim.bind(*promote(prim.name, *xs, inexact=True), **params)
 
 
-def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
+def operands(name: str, *xs: ArrayLike, inexact: bool = True) -> Sequence[Array]:
     """Operands promoted to one dtype and one shape, as arrays: numbers, too."""
     found = promote(name, *xs, inexact=inexact)
     for x in found:
@@ -63,32 +64,32 @@ def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
     return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
 
 
-def normal(x: Any) -> Any:
+def normal(x: Any) -> Array:
     """Whether numbers are neither 0 nor subnormal, which arithmetic on CPU takes for 0."""
     return absolute(x) >= float(dtypes.finfo(x.dtype).tiny)
 
 
-def whole(x: Any) -> Any:
+def whole(x: ArrayLike) -> Any:
     """Whether numbers are integers."""
     return x == floor(x)
 
 
-def even(x: Any) -> Any:
+def even(x: ArrayLike) -> Array:
     """Whether numbers are twice integers."""
     return whole(0.5 * x)
 
 
-def inside(mask: Any, x: Any, safe: float) -> Any:
+def inside(mask: Any, x: ArrayLike, safe: float) -> Array:
     """`x` where the formula is for it, elsewhere a number that does the formula no harm."""
     return where(mask, x, safe)
 
 
-def outside(mask: Any, x: Any, safe: float) -> Any:
+def outside(mask: ArrayLike, x: ArrayLike, safe: float) -> Array:
     """`inside` of the rest."""
     return where(mask, safe, x)
 
 
-def horner(x: Any, coefficients: Sequence[float]) -> Any:
+def horner(x: ArrayLike, coefficients: Sequence[float]) -> Any:
     """Sum of coefficients[k] x**k."""
     total = x * 0.0 + coefficients[-1]
     for c in coefficients[-2::-1]:
@@ -96,7 +97,7 @@ def horner(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def chebyshev(y: Any, coefficients: Sequence[float]) -> Any:
+def chebyshev(y: ArrayLike, coefficients: Sequence[float]) -> Any:
     """Sum of coefficients[k] T_k(y) for |y| <= 1, by Clenshaw's recurrence (DLMF 3.11.15)."""
     first = second = y * 0.0
     for c in coefficients[:0:-1]:
@@ -104,7 +105,7 @@ def chebyshev(y: Any, coefficients: Sequence[float]) -> Any:
     return y * first - second + coefficients[0]
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Any) -> Array:
     """ln(1+x): XLA's own errs by 100 ULP in float64."""
     near = (x > -0.5) & (x < 1.0)
     return where(near, x + log1p_minus(inside(near, x, 0.0)), log(outside(near, 1.0 + x, 2.0)))

@@ -73,7 +73,7 @@ _PSI_FAR = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 
 # Pieces, of float64 arrays -----------------------------------------------------------------------
 
-def sin_pi(x: Any) -> Any:
+def sin_pi(x: Array) -> Array:
     """sin(πx), of which the argument is reduced exactly."""
     nearest = rint(x)
     even = nearest - 2.0 * floor(0.5 * nearest) == 0.0
@@ -81,12 +81,12 @@ def sin_pi(x: Any) -> Any:
     return where(even, part, -part)
 
 
-def cos_pi(x: Any) -> Any:
+def cos_pi(x: Array) -> Array:
     """cos(πx), 0 at every half of an odd number."""
     return sin_pi(0.5 - absolute(x - 2.0 * rint(0.5 * x)))
 
 
-def gamma_above(x: Any) -> Any:
+def gamma_above(x: Array) -> Array:
     """Γ(x) for x > 0."""
     big = x >= _LARGE
     low, high = outside(big, x, 1.0), minimum(inside(big, x, _LARGE), 172.0)
@@ -96,7 +96,7 @@ def gamma_above(x: Any) -> Any:
     return where(x < 171.7, value, where(x == x, math.inf, x))
 
 
-def _gamma(tol: float, x: Any) -> Any:
+def _gamma(tol: float, x: Array) -> Array:
     positive = x > 0.0
     above = gamma_above(inside(positive, x, 1.0))
     # Γ(x) = -π / (x sin(πx) Γ(-x))
@@ -111,7 +111,7 @@ def _gamma(tol: float, x: Any) -> Any:
     return where(x == 0.0, copysign(math.inf, x), value)
 
 
-def _rgamma(tol: float, x: Any) -> Any:
+def _rgamma(tol: float, x: Array) -> Array:
     """1 / Γ(x), entire: 0 at the poles of Γ."""
     pole = (x <= 0.0) & whole(x)
     small = absolute(x) < 0.5
@@ -120,7 +120,7 @@ def _rgamma(tol: float, x: Any) -> Any:
                  where(pole, 0.0, 1.0 / _gamma(tol, outside(pole, x, 1.0))))
 
 
-def gammaln_above(x: Any) -> Any:
+def gammaln_above(x: Array) -> Array:
     """ln Γ(x) for x > 0, with its relative precision at the zeros 1 and 2."""
     big = x >= _LARGE
     low, high = outside(big, x, 3.0), inside(big, x, _LARGE)
@@ -139,12 +139,12 @@ def gammaln_above(x: Any) -> Any:
     return where(big, far, where(around & ~tiny, close, middle))
 
 
-def _rgamma_rest(a: Any) -> Any:
+def _rgamma_rest(a: Array) -> Array:
     """1/Γ(1+a) - 1 for |a| <= 1/2."""
     return a * horner(a, RGAMMA[1:])
 
 
-def _gammaln(tol: float, x: Any) -> Any:
+def _gammaln(tol: float, x: Array) -> Array:
     positive = x > 0.0
     pole = (x <= 0.0) & whole(x)
     above = gammaln_above(inside(positive, x, 1.0))
@@ -154,7 +154,7 @@ def _gammaln(tol: float, x: Any) -> Any:
     return where(x == 1.0, 0.0, value)
 
 
-def _psi_above(x: Any) -> Any:
+def _psi_above(x: Array) -> Array:
     """ψ(x) for x > 0."""
     big = x >= _LARGE
     low, high = outside(big, x, 1.5), inside(big, x, _LARGE)
@@ -175,7 +175,7 @@ def _psi_above(x: Any) -> Any:
     return where(big, far, near)
 
 
-def digamma_of(tol: float, x: Any) -> Any:
+def digamma_of(tol: float, x: Any) -> Array:
     positive = x > 0.0
     pole = (x <= 0.0) & whole(x)
     size = where(positive, x, outside(pole, -x, 0.5))
@@ -187,14 +187,14 @@ def digamma_of(tol: float, x: Any) -> Any:
     return where(x == 0.0, -copysign(math.inf, x), value)
 
 
-def gamma_sign(tol: float, x: Any) -> Any:
+def gamma_sign(tol: float, x: Any) -> Array:
     odd = floor(x) - 2.0 * floor(0.5 * floor(x)) != 0.0
     value = where(x > 0.0, 1.0, where(odd, -1.0, 1.0))
     value = where((x < 0.0) & whole(x), math.nan, where(x == x, value, x))
     return where(x == 0.0, copysign(1.0, x), value)
 
 
-def _log_gamma_rest(x: Any, inverse: Any) -> Any:
+def _log_gamma_rest(x: Array, inverse: Array) -> Array:
     """ln Γ(x) - (x - 1/2) ln x + x - ln √2π for x > 0; `inverse` is 1 / Γ(1+x) below 16."""
     big = x >= _LARGE
     low = outside(big, x, 1.0)
@@ -202,7 +202,7 @@ def _log_gamma_rest(x: Any, inverse: Any) -> Any:
     return where(big, stirling(inside(big, x, _LARGE)), below)
 
 
-def _at_pole(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+def _at_pole(a: Any, b: Any) -> tuple[Array, Array, Array, Array]:
     """Where a or b is a pole of Γ: (there, whether the limit is finite, operands of that).
 
     B(-n, b) for a whole b <= n is (-1)ᵇ B(1 + n - b, b), as SciPy takes it, else infinite.
@@ -224,7 +224,7 @@ class Gammas(NamedTuple):
     signs: Any
 
 
-def gammas(*xs: Any) -> Gammas:
+def gammas(*xs: ArrayLike) -> Gammas:
     """Of arrays together, since Γ is most of what there is to compile; none may be a pole."""
     every = stack(xs)
     size = absolute(every)
@@ -237,7 +237,7 @@ def gammas(*xs: Any) -> Gammas:
     return Gammas(size, inverse, rest, logs, gamma_sign(0.0, every))
 
 
-def turned(x: Any) -> Any:
+def turned(x: Array) -> Array:
     """x less the nearest even number: exact, and all that sin(πx) reads of it."""
     return x - 2.0 * rint(0.5 * x)
 
@@ -249,16 +249,16 @@ class PositiveBeta(NamedTuple):
     close: Any
     log: Any
 
-    def power(self, sign: Any) -> Any:
+    def power(self, sign: Array) -> Array:
         """The value to the power 1 or -1."""
         return where(self.near, where(sign > 0.0, self.close, 1.0 / self.close),
                      exp(sign * self.log))
 
-    def logarithm(self) -> Any:
+    def logarithm(self) -> Array:
         return where(self.near, log(self.close), self.log)
 
 
-def positive_beta(p: Any, q: Any) -> PositiveBeta:
+def positive_beta(p: Array, q: Array) -> PositiveBeta:
     """B(p, q), without the cancellation of what is large."""
     g = gammas(p, q, p + q)
     x, y, z = g.size
@@ -273,7 +273,7 @@ def positive_beta(p: Any, q: Any) -> PositiveBeta:
     return PositiveBeta(near, where(near, close, 1.0), above)
 
 
-def beta_of(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
+def beta_of(tol: float, a: ArrayLike, b: ArrayLike, log_of: bool = False) -> Array:
     """B(a, b), or the logarithm of its size.
 
     For the numbers below 0 among a, b and their sum, Γ is reflected; what comes out is B or 1/B of
@@ -304,7 +304,7 @@ def beta_of(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _polygamma(tol: float, x: Any, order: int) -> Any:
+def _polygamma(tol: float, x: Array, order: int) -> Array:
     """ψ⁽ᵐ⁾ for m = order >= 1, for x < 0 by m derivatives of ψ(x) = ψ(-x) - 1/x - π cot(πx)."""
     below = x < 0.0
     size = absolute(x)
@@ -324,7 +324,7 @@ def _polygamma(tol: float, x: Any, order: int) -> Any:
     return where((x <= 0.0) & whole(x), infinite, value)
 
 
-def _polygamma_any(tol: float, n: Any, x: Any) -> Any:
+def _polygamma_any(tol: float, n: Any, x: Array) -> Array:
     """(-1)ⁿ⁺¹ n! ζ(n+1, x), by logarithms where one of both over- or underflows."""
     legal = (n > 0.0) & whole(n)
     order = inside(legal, n, 1.0)
@@ -358,7 +358,7 @@ betaln_p = Special("betaln", functools.partial(beta_of, log_of=True),
                    lambda t, y, a, b: t * _beta_slope(b, a))
 
 
-def _rgamma_in(y: Any, x: Any) -> Any:
+def _rgamma_in(y: Array, x: Array) -> Array:
     """-ψ(x) / Γ(x), of which the limit at the pole -n is (-1)ⁿ n!."""
     pole = (x <= 0.0) & whole(x)
     odd = x - 2.0 * floor(0.5 * x) != 0.0
@@ -366,11 +366,11 @@ def _rgamma_in(y: Any, x: Any) -> Any:
     return where(pole, where(odd, -limit, limit), -y * digamma_p.bind(where(pole, 1.0, x)))
 
 
-def _beta_slope(a: Any, b: Any) -> Any:
+def _beta_slope(a: Array, b: Array) -> Array:
     return digamma_p.bind(a) - digamma_p.bind(a + b)
 
 
-def _loggamma_complex(z: Any) -> Any:
+def _loggamma_complex(z: Array) -> Array:
     """By Stirling's formula (DLMF 5.11.1) at z + 8, and the reflection formula for Re z < 1/2.
 
     ln sin(πz) = -iπz + iπ/2 - ln 2 + ln(1 - exp(2πiz)) for Im z >= 0 is the branch that makes the

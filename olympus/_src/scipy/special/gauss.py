@@ -10,6 +10,7 @@ those are too few, Taylor's series lead there, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ _HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has ex
 
 # Twice the digits: sums of a number and what it leaves out ---------------------------------------
 
-def _sum(x: Any, y: Any) -> tuple[Any, Any]:
+def _sum(x: Array, y: Array) -> tuple[Array, Array]:
     s = x + y
     t = s - x
     return s, (x - (s - t)) + (y - t)
@@ -45,17 +46,17 @@ def _halves(x: Any) -> tuple[Any, Any]:
     return high, x - high
 
 
-def _product(x: Any, y: Any) -> tuple[Any, Any]:
+def _product(x: Array, y: Array) -> tuple[Array, Array]:
     p, (a, b), (c, d) = x * y, _halves(x), _halves(y)
     return p, ((a * c - p) + a * d + b * c) + b * d
 
 
-def _times(x: Any, y: Any) -> tuple[Any, Any]:
+def _times(x: Sequence[Array], y: tuple[Array, ArrayLike]) -> tuple[Array, Array]:
     p, e = _product(x[0], y[0])
     return _sum(p, e + (x[0] * y[1] + x[1] * y[0]))
 
 
-def _over(x: Any, y: Any) -> tuple[Any, Any]:
+def _over(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
     q = x[0] / y[0]
     p, e = _product(q, y[0])
     return _sum(q, ((x[0] - p) - e + x[1] - q * y[1]) / y[0])
@@ -63,7 +64,8 @@ def _over(x: Any, y: Any) -> tuple[Any, Any]:
 
 # The power series --------------------------------------------------------------------------------
 
-def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+def _again(tol: float, i: Array, term: Array, total: Array, a: Array, b: Array, c: Array, x: Array
+           ) -> Array:
     p, q, r = a + i, b + i, c + i
     # Behind c + i < 0 terms grow once more.
     turned = (p < 0.0) | (q < 0.0) | (r < 0.0) | (absolute(p * q * x) > r * (i + 1.0))
@@ -71,7 +73,8 @@ def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any, x:
 
 
 def _series(tol: float) -> Any:
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array]]:
         (term, total, most), (a, b, c, x) = state, constants
         below = where(c + i == 0.0, 1.0, c + i)      # the sum has ended there
         term = term * ((a + i) * (b + i) / (below * (i + 1.0)) * x)
@@ -81,7 +84,8 @@ def _series(tol: float) -> Any:
 
 
 def _exact_series(tol: float) -> Any:
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
         (term, rest, total, left), (a, b, c, x) = state, constants
         above = _times(_sum(a, i), _sum(b, i))
         above = _times(above, (x, 0.0))
@@ -95,7 +99,8 @@ def _exact_series(tol: float) -> Any:
     return step
 
 
-def _gauss(tol: float, where_to: Any, a: Any, b: Any, c: Any, x: Any) -> tuple[Any, Any]:
+def _gauss(tol: float, where_to: Array, a: Array, b: Array, c: Array, x: Array
+           ) -> tuple[Array, Array]:
     """(value, whether digits of it are lost)."""
     one, zero = x * 0.0 + 1.0, x * 0.0
     _, total, most = iterate(_series(tol * 0.25), where_to, (one, one, one), (a, b, c, x), _STEPS)
@@ -109,7 +114,8 @@ def _gauss(tol: float, where_to: Any, a: Any, b: Any, c: Any, x: Any) -> tuple[A
 
 def _slope_series(tol: float) -> Any:
     """The series and its derivative along (da, db, dc)."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
         (term, total, moved, by), (a, b, c, x, da, db, dc) = state, constants
         p, q, r = a + i, b + i, c + i
         scale = x / (r * (i + 1.0))
@@ -123,7 +129,8 @@ def _slope_series(tol: float) -> Any:
     return step
 
 
-def _gauss_slope(tol: float, where_to: Any, abc: Any, x: Any, direction: Any) -> tuple[Any, Any]:
+def _gauss_slope(tol: float, where_to: Array, abc: Sequence[Array], x: Array,
+                 direction: Sequence[Array]) -> tuple[Array, Array]:
     one, zero = x * 0.0 + 1.0, x * 0.0
     out = iterate(_slope_series(tol * 0.25), where_to, (one, one, zero, zero),
                   (*abc, x, *direction), _STEPS)
@@ -145,7 +152,7 @@ class _Road(NamedTuple):
     end: Any
     rest: Any
 
-    def step(self, x: Any, d: Any) -> tuple[Any, Any]:
+    def step(self, x: Array, d: Array) -> tuple[Array, Array]:
         """(the step from x = 1 - d, whether it is the last).
 
         At most half of the way to 0 and to 1, where the series converge, and a few radians, within
@@ -157,7 +164,7 @@ class _Road(NamedTuple):
         most = minimum(0.5 * minimum(x, d), 3.0 / rate)
         return minimum(left, most), left <= most
 
-    def drift(self, x: Any, d: Any) -> Any:
+    def drift(self, x: Array, d: Array) -> Array:
         """c - (a+b+1) x, without cancellation near 1."""
         rise = self.a + self.b + 1.0
         return where(x < 0.5, self.c - rise * x, self.s - 1.0 + rise * d)
@@ -169,7 +176,8 @@ def _taylor_step(tol: float) -> Any:
     Of x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is in the distance δ from x
     x d + (d - x) δ - δ².
     """
-    def step(_: Any, state: Any, constants: Any) -> Any:
+    def step(_: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         x, d, n, u, v, y, slope, du, dv, dy, dslope = state
         da, db, ds = constants[:3]
         road = _Road(*constants[3:])
@@ -182,7 +190,7 @@ def _taylor_step(tol: float) -> Any:
               + (da * q + db * p) * h * u) * scale
         y, slope, dy, dslope = y + w, slope + (k + 1.0) * w, dy + dw, dslope + (k + 1.0) * dw
 
-        def small(new: Any, old: Any, total: Any, rise: Any) -> Any:
+        def small(new: Array, old: Array, total: Array, rise: Array) -> Array:
             least = tol * minimum(absolute(total), absolute(rise))
             return (k + 1.0) * (absolute(new) + absolute(old)) <= least
 
@@ -198,7 +206,8 @@ def _taylor_step(tol: float) -> Any:
     return step
 
 
-def _led(tol: float, where_to: Any, road: _Road, direction: Any) -> tuple[Any, Any]:
+def _led(tol: float, where_to: Array, road: _Road, direction: Sequence[Array]
+         ) -> tuple[Array, Array]:
     """The function at the end of a road and its derivative along (da, db, dc).
 
     From where the power series does not cancel. NaN where the way is too long.
@@ -224,12 +233,12 @@ def _led(tol: float, where_to: Any, road: _Road, direction: Any) -> tuple[Any, A
 
 # The function ------------------------------------------------------------------------------------
 
-def early(a: Any, b: Any, c: Any) -> Any:
+def early(a: Any, b: Any, c: Any) -> Array:
     """Whether the sum ends before its terms have the pole c as a divisor."""
     return pole(c) & ((pole(a) & (a >= c)) | (pole(b) & (b >= c)))
 
 
-def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
+def _reduced(a: Any, b: Any, c: ArrayLike, x: Any, slope: bool = False) -> tuple:
     """Masks and operands of the series, u and 1 - u; slopes of a polynomial are no polynomials."""
     fine = (a == a) & (b == b) & (c == c) & (x == x) & (x > -math.inf)
     finite = (pole(a) & (a > -1e4)) | (pole(b) & (b > -1e4))
@@ -251,7 +260,7 @@ def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
     return fine, legal, one, turned, swap, p, q, r, u, rest, base, pole(p) | pole(q)
 
 
-def _flipped(p: Any, q: Any, r: Any, s: Any, u: Any) -> Any:
+def _flipped(p: Array, q: Array, r: Array, s: Array, u: Array) -> Array:
     """Whether a polynomial is computed in 1 - u (DLMF 15.8.7): beyond the middle of its zeros.
 
     There it is what is left of solutions that grow.
@@ -261,7 +270,7 @@ def _flipped(p: Any, q: Any, r: Any, s: Any, u: Any) -> Any:
     return long & (r > 0.0) & (s < 1.0) & (u > maximum(middle, 0.0))
 
 
-def hyp2f1_of(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
+def hyp2f1_of(tol: float, a: ArrayLike, b: ArrayLike, c: ArrayLike, x: Any) -> Array:
     fine, legal, one, turned, _, p, q, r, u, rest, base, polynomial = _reduced(a, b, c, x)
     s = r - p - q
     flipped = _flipped(p, q, r, s, u) & legal & (rest > 0.0)
@@ -324,7 +333,7 @@ def _at_one(one: Any, a: Any, b: Any, c: Any) -> Any:
     return where(fit, value, where(s > 0.0, 0.0, sign * math.inf))
 
 
-def _hyp2f1_slope(tol: float, a: Any, b: Any, c: Any, x: Any, operand: str = "a") -> Any:
+def _hyp2f1_slope(tol: float, a: Array, b: Array, c: Array, x: Array, operand: str = "a") -> Array:
     """The derivative in a, b or c; NaN for x > 1, and at 1 where it is infinite or at a pole."""
     fine, legal, _, turned, swap, p, q, r, u, rest, base, _ = _reduced(a, b, c, x, slope=True)
     one, zero = p * 0.0 + 1.0, p * 0.0
@@ -347,7 +356,7 @@ def _hyp2f1_slope(tol: float, a: Any, b: Any, c: Any, x: Any, operand: str = "a"
     return where(near | far, slope, where(at_one, rise * _at_one(at_one, a, b, c), math.nan))
 
 
-def _moved(t: Any, y: Any, a: Any, b: Any, c: Any, x: Any, operand: str) -> Any:
+def _moved(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, operand: str) -> Array:
     """The derivative in x of one in a parameter: d/da (a b/c F(a+1, b+1; c+1; x))."""
     value = hyp2f1_p.bind(a + 1.0, b + 1.0, c + 1.0, x)
     slope = hyp2f1_slope_p.bind(a + 1.0, b + 1.0, c + 1.0, x, operand=operand)

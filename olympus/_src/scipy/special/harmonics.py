@@ -7,11 +7,11 @@ is stable and does not overflow.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -29,7 +29,7 @@ from .family import Special, apply, flat, inside, operands
 __all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
 
 
-def _legendre(tol: float, n: Any, m: Any, theta: Any) -> Any:
+def _legendre(tol: float, n: Array, m: Array, theta: Array) -> Array:
     """P̄ₙᵐ(cos θ) with the Condon-Shortley phase; 0 for |m| > n."""
     order = absolute(m)
     legal = (n >= order) & (n == floor(n)) & (order == floor(order)) & (n < 1e5)
@@ -37,7 +37,8 @@ def _legendre(tol: float, n: Any, m: Any, theta: Any) -> Any:
     x, y = cos(theta), sin(theta)
     start = x * 0.0 + 0.5 / math.sqrt(math.pi)
 
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
         (low, high), (degree, order, x, y) = state, constants
         d = i + 1.0
         diagonal = -sqrt((2.0 * d + 1.0) / (2.0 * d)) * y * high
@@ -56,7 +57,7 @@ def _legendre(tol: float, n: Any, m: Any, theta: Any) -> Any:
     return where(legal, value, where((n >= 0.0) & (n < order), 0.0, math.nan))
 
 
-def _legendre_slope(t: Any, y: Any, n: Any, m: Any, theta: Any) -> Any:
+def _legendre_slope(t: Array, y: Array, n: Array, m: Array, theta: Array) -> Array:
     """Of the orders beside, from which nothing is divided by sin θ."""
     above = (n - m) * (n + m + 1.0)
     below = (n + m) * (n - m + 1.0)
@@ -102,7 +103,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     return make_complex(size * cos(angle), size * sin(angle))
 
 
-def _grid(name: str, m: int, n: int, z: ArrayLike) -> tuple[int, Any, Any]:
+def _grid(name: str, m: int, n: int, z: ArrayLike) -> tuple[int, Array, Array]:
     """The largest degree, the points, and the normalised values [order, degree, point]."""
     m, n = static_int(m, name, "m"), static_int(n, name, "n")
     if m != n or m < 0:
@@ -120,7 +121,7 @@ def _grid(name: str, m: int, n: int, z: ArrayLike) -> tuple[int, Any, Any]:
     return n, z, apply(legendre_p, degrees, orders, arccos(z))
 
 
-def _norms(n: int, dtype: Any) -> Any:
+def _norms(n: int, dtype: DTypeLike) -> Array:
     """The factors [order, degree, 1] of the normalised functions over the plain ones."""
     table = np.zeros((n + 1, n + 1, 1))
     for m in range(n + 1):

@@ -8,6 +8,7 @@ recurrence.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
@@ -29,7 +30,8 @@ def pole(x: Any) -> Any:
 
 def _kummer_step(tol: float) -> Any:
     """Σ (a)ₖ xᵏ / ((b)ₖ k!), and its derivatives in a and b."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         (term, total, in_a, in_b, by_a, by_b), (a, b, x) = state, constants
         k = i + 1.0
         p, q = a + i, b + i
@@ -45,7 +47,8 @@ def _kummer_step(tol: float) -> Any:
     return step
 
 
-def _kummer(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
+def _kummer(tol: float, where_to: Array, a: Array, b: Array, x: Array
+            ) -> tuple[Array, Array, Array]:
     """(value, d/da, d/db) of the series for x >= 0 of at most some hundreds."""
     one, zero = a * 0.0 + 1.0, a * 0.0
     state = (one, one, zero, zero, zero, zero)
@@ -55,7 +58,8 @@ def _kummer(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
 
 def _value_step(tol: float) -> Any:
     """Σ (a)ₖ xᵏ / ((b)ₖ k!), and the largest term."""
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array]]:
         (term, total, most), (a, b, x) = state, constants
         p = a + i
         term = term * (p * x / ((b + i) * (i + 1.0)))
@@ -65,13 +69,13 @@ def _value_step(tol: float) -> Any:
     return step
 
 
-def _series(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> tuple[Any, Any]:
+def _series(tol: float, where_to: Array, a: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """(value, the largest term) of the series for x >= 0."""
     one = x * 0.0 + 1.0
     return tuple(iterate(_value_step(tol), where_to, (one, one, one), (a, b, x), 3000)[1:])
 
 
-def _stride(a: Any, b: Any, x: Any, end: Any) -> tuple[Any, Any]:
+def _stride(a: Array, b: Array, x: Array, end: Array) -> tuple[Array, Array]:
     """(the step of Taylor's series from x towards `end`, whether it is the last)."""
     rate = sqrt(absolute(0.5 * b - a) / x + 0.25) + absolute(b) / x
     most = minimum(0.5 * x, 3.0 / rate)
@@ -83,7 +87,8 @@ def _taylor_step(tol: float) -> Any:
 
     That is e to the -x/2 times Kummer's function, which keeps its size where it oscillates.
     """
-    def step(_: Any, state: Any, constants: Any) -> Any:
+    def step(_: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         (x, n, t, u, v, y, slope), (a, b, end) = state, constants
         h, last = _stride(a, b, x, end)
         k = n + 1.0
@@ -100,7 +105,7 @@ def _taylor_step(tol: float) -> Any:
     return step
 
 
-def _led(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
+def _led(tol: float, where_to: Array, a: Array, b: Array, x: Array) -> Array:
     """e to the -x/2 times the function at x > 0, from where its power series does not cancel.
 
     NaN where the way is too long.
@@ -117,7 +122,7 @@ def _led(tol: float, where_to: Any, a: Any, b: Any, x: Any) -> Any:
     return where((out[0] == x) | (absolute(out[5]) == math.inf), out[5], math.nan)
 
 
-def _split(a: Any, b: Any, x: Any) -> tuple:
+def _split(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> tuple:
     """Masks and operands of Kummer's transformation: where x < 0, M(a, b, x) = eˣ M(b-a, b, -x)."""
     fine = (x == x) & (a == a) & (b == b) & (absolute(x) < math.inf)
     legal = fine & ~pole(b)
@@ -126,9 +131,10 @@ def _split(a: Any, b: Any, x: Any) -> tuple:
     return fine, legal, negative, where(negative, q - p, p), q, absolute(z)
 
 
-def _polynomial(where_to: Any, a: Any, b: Any, x: Any) -> Any:
+def _polynomial(where_to: Array, a: Array, b: Array, x: Array) -> Array:
     """The function of a = -n by the recurrence of Laguerre's polynomials (DLMF 18.9.1)."""
-    def step(k: Any, state: Any, constants: Any) -> Any:
+    def step(k: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
         (low, high), (a, b, x) = state, constants
         n = k + 1.0
         return n + 1.0 < -a, (high, ((2.0 * n + b - x) * high - n * low) / (b + n))
@@ -137,7 +143,7 @@ def _polynomial(where_to: Any, a: Any, b: Any, x: Any) -> Any:
     return iterate(step, where_to, (one, 1.0 - x / b), (a, b, x), 1_000_000)[1]
 
 
-def hyp1f1_of(tol: float, a: Any, b: Any, x: Any) -> Any:
+def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     fine, legal, negative, c, q, size = _split(a, b, x)
     # Far out by Γ(b)/Γ(c) eˣ xᶜ⁻ᵇ Σ (b-c)ₖ (1-c)ₖ / (k! xᵏ) (DLMF 13.7.2), unless c is a pole.
     d = q - c
@@ -158,7 +164,8 @@ def hyp1f1_of(tol: float, a: Any, b: Any, x: Any) -> Any:
     value = where(long, where(negative, exp(-size) * ended, ended), value)
     w = inside(far, size, 1e3)
 
-    def asymptotic(i: Any, state: Any, constants: Any) -> Any:
+    def asymptotic(i: Array, state: Sequence[Array], constants: Sequence[Array]
+                   ) -> tuple[Array, tuple[Array, Array]]:
         (term, total), (d, e, w) = state, constants
         following = term * ((d + i) * (e + i) / ((i + 1.0) * w))
         again = (absolute(following) < absolute(term)) & (
@@ -174,7 +181,7 @@ def hyp1f1_of(tol: float, a: Any, b: Any, x: Any) -> Any:
     return where((a == 0.0) & fine, 1.0, value)
 
 
-def _hyp1f1_slope(tol: float, a: Any, b: Any, x: Any, operand: str) -> Any:
+def _hyp1f1_slope(tol: float, a: Array, b: Array, x: Array, operand: str) -> Array:
     """The derivative in a or b, for |x| < 700."""
     fine, legal, negative, c, q, size = _split(a, b, x)
     near = legal & (size < 700.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -89,7 +89,7 @@ _G = (
 
 # Exponential integrals ---------------------------------------------------------------------------
 
-def _exp1(tol: float, x: Any) -> Any:
+def _exp1(tol: float, x: Array) -> Array:
     """E₁: its power series (DLMF 6.6.2) up to 1, x eˣ E₁(x) by a Chebyshev series in 1/x beyond."""
     legal = x > 0.0
     near = legal & (x <= 1.0)
@@ -104,13 +104,14 @@ def _exp1(tol: float, x: Any) -> Any:
 _ROOT, _ROOT_REST = 0.3725074107813666, 1.3140183414386028e-17      # of Ei, in two parts
 
 
-def _expi(tol: float, x: Any) -> Any:
+def _expi(tol: float, x: Array) -> Array:
     """Ei: -E₁(-x) below 0, the power series (DLMF 6.6.1) up to 40, the asymptotic one beyond."""
     negative = x < 0.0
     below = -_exp1(tol, outside(~negative, -x, 1.0))
     middle = (x > 0.0) & (x < 40.0)
 
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
         (term, total), (u,) = state, constants
         k = i + 2.0
         term = term * (u / k)
@@ -134,7 +135,7 @@ def _expi(tol: float, x: Any) -> Any:
     return where(x == 0.0, -math.inf, where(x == x, value, x))
 
 
-def _slope_of_sum(d: Any) -> Any:
+def _slope_of_sum(d: Array) -> Array:
     """(S(r+d) - S(r)) / d of S(x) = Σ xᵏ / (k k!) at the zero r: Taylor's series of S."""
     r = _ROOT
     rates = [math.fsum(math.comb(k, n) * r ** (k - n) / (k * math.factorial(k))
@@ -142,14 +143,15 @@ def _slope_of_sum(d: Any) -> Any:
     return horner(d, rates)
 
 
-def _expn(tol: float, n: Any, x: Any) -> Any:
+def _expn(tol: float, n: Array, x: Array) -> Array:
     """Eₙ of whole n: Lentz's continued fraction (DLMF 8.19.17), up to 1 the series (8.19.8)."""
     legal = normal(x) & (x > 0.0) & (n >= 1.0) & (x < math.inf) & (n < 1e9)
     near = legal & (x <= 1.0)
     far = legal & ~near
     v, m = inside(far, x, 2.0), inside(far, n, 1.0)
 
-    def fraction(i: Any, state: Any, constants: Any) -> Any:
+    def fraction(i: Array, state: Sequence[Array], constants: Sequence[Array]
+                 ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
         (b, c, d, h), (order, _) = state, constants
         k = i + 1.0
         a = -k * (order - 1.0 + k)
@@ -164,7 +166,8 @@ def _expn(tol: float, n: Any, x: Any) -> Any:
     high = exp(-v) * iterate(fraction, far, (v + m, huge, first, first), (m, v), 400)[3]
     u, k = inside(near, x, 0.5), inside(near, n, 1.0)
 
-    def series(i: Any, state: Any, constants: Any) -> Any:
+    def series(i: Array, state: Sequence[Array], constants: Sequence[Array]
+               ) -> tuple[Array, tuple[Array, Array]]:
         (term, total), (order, z) = state, constants
         j = i + 1.0
         term = term * (-z / j)
@@ -193,7 +196,7 @@ def _expn(tol: float, n: Any, x: Any) -> Any:
     return where((n < 0.0) | (x < 0.0) | (n != floor(n)), math.nan, value)
 
 
-def _expn_slope(t: Any, y: Any, n: Any, x: Any) -> Any:
+def _expn_slope(t: Array, y: Array, n: Array, x: Array) -> Array:
     """-Eₙ₋₁, and of n = 0 that of e⁻ˣ / x."""
     zeroth = -exp(-x) * (x + 1.0) / (x * x)
     return t * where(n == 0.0, zeroth, -expn_p.bind(maximum(n - 1.0, 0.0), x))
@@ -249,14 +252,14 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
 # Sine and cosine integrals -----------------------------------------------------------------------
 
-def _sine_parts(x: Any) -> tuple[Any, Any, Any]:
+def _sine_parts(x: Array) -> tuple[Array, Array, Array]:
     """(f, g, x) of x >= 4 (DLMF 6.2.17, 6.2.18), by Chebyshev series in 16/x²."""
     inverse = 4.0 / x
     u = 2.0 * inverse * inverse - 1.0
     return chebyshev(u, _F) / x, chebyshev(u, _G) / x / x, x
 
 
-def _si(tol: float, x: Any) -> Any:
+def _si(tol: float, x: Array) -> Array:
     size = absolute(x)
     near = size <= 4.0
     small = inside(near, size, 1.0)
@@ -267,7 +270,7 @@ def _si(tol: float, x: Any) -> Any:
     return copysign(where(size == math.inf, 0.5 * math.pi, value), x)
 
 
-def _ci(tol: float, x: Any) -> Any:
+def _ci(tol: float, x: Array) -> Array:
     x = where(x == -math.inf, math.nan, absolute(x))
     legal = x > 0.0
     near = legal & (x <= 4.0)
@@ -281,12 +284,12 @@ def _ci(tol: float, x: Any) -> Any:
     return where(legal, value, where(x == 0.0, -math.inf, math.nan))
 
 
-def _sinc(tol: float, x: Any) -> Any:
+def _sinc(tol: float, x: Array) -> Array:
     safe = where(x == 0.0, 1.0, x)
     return where(x == 0.0, 1.0, sin(safe) / safe)
 
 
-def _cosc(tol: float, x: Any) -> Any:
+def _cosc(tol: float, x: Array) -> Array:
     """(cos x - sin(x)/x) / x, the derivative of sin(x) / x."""
     near = absolute(x) < 0.5
     u = inside(near, x, 0.0)
@@ -295,7 +298,7 @@ def _cosc(tol: float, x: Any) -> Any:
     return where(near, u * horner(u * u, terms), (cos(safe) - sin(safe) / safe) / safe)
 
 
-def _cosc_slope(x: Any, y: Any) -> Any:
+def _cosc_slope(x: Array, y: Array) -> Array:
     """The second derivative of sin(x)/x: -sin(x)/x - 2 y/x."""
     none = x == 0.0
     return where(none, -1.0 / 3.0, -sinc_p.bind(x) - 2.0 * y / where(none, 1.0, x))
@@ -323,7 +326,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return si_p.bind(x), ci_p.bind(x)
 
 
-def _shi(tol: float, x: Any) -> Any:
+def _shi(tol: float, x: Array) -> Array:
     size = absolute(x)
     near = size < 2.0
     small, large = inside(near, size, 1.0), outside(near, size, 3.0)
@@ -332,7 +335,7 @@ def _shi(tol: float, x: Any) -> Any:
     return copysign(where(near, small * horner(small * small, terms), far), x)
 
 
-def _chi(tol: float, x: Any) -> Any:
+def _chi(tol: float, x: Array) -> Array:
     x = absolute(x)
     legal = x > 0.0
     near = legal & (x < 2.0)
@@ -344,7 +347,7 @@ def _chi(tol: float, x: Any) -> Any:
     return where(legal, value, where(x == 0.0, -math.inf, math.nan))
 
 
-def _exp_difference(x: Any, sign: float) -> Any:
+def _exp_difference(x: Array, sign: float) -> Array:
     """(eˣ + sign e⁻ˣ) / 2x."""
     none = x == 0.0
     safe = where(none, 1.0, x)
@@ -383,7 +386,7 @@ _DEBYE = (
     -174611 / 16860010916664115200000, 77683 / 324325202310473932800000)
 
 
-def _spence(tol: float, x: Any) -> Any:
+def _spence(tol: float, x: Array) -> Array:
     """Li₂(1-x): the series on [1/2, 2], reflections (DLMF 25.12.4, 25.12.6) elsewhere."""
     legal = (x >= 0.0) & (x < math.inf)
     v = inside(legal, x, 1.0)
@@ -400,13 +403,13 @@ def _spence(tol: float, x: Any) -> Any:
     return where(legal, value, where(x == math.inf, -math.inf, math.nan))
 
 
-def _spence_slope(tol: float, x: Any) -> Any:
+def _spence_slope(tol: float, x: Array) -> Array:
     """ln(x) / (1 - x), which is -1 at 1."""
     one = x == 1.0
     return where(one, -1.0, log1p(x - 1.0) / where(one, 1.0, 1.0 - x))
 
 
-def _spence_second(x: Any, y: Any) -> Any:
+def _spence_second(x: Array, y: Array) -> Array:
     near = absolute(x - 1.0) < 0.05
     d = inside(near, x - 1.0, 0.0)
     series = horner(d, [(-1.0) ** k * (k + 1.0) / (k + 2.0) for k in range(14)])
@@ -437,7 +440,7 @@ def spence(x: ArrayLike) -> Array:
 
 # Fresnel integrals -------------------------------------------------------------------------------
 
-def _fresnel(x: Any, sine: bool) -> Any:
+def _fresnel(x: Array, sine: bool) -> Array:
     """C + iS = (1+i)/2 (1 - exp(iπx²/2) w((1+i) √π x/2)) (DLMF 7.5.8), or power series near 0."""
     size = absolute(x)
     near = size < 1.5
@@ -466,7 +469,7 @@ def _fresnel(x: Any, sine: bool) -> Any:
     return where(x == x, copysign(value, x), x)
 
 
-def _fresnel_phase(x: Any, sine: bool) -> Any:
+def _fresnel_phase(x: Array, sine: bool) -> Array:
     """sin or cos of πx²/2, of which x² modulo 4 is exact."""
     n = rint(x)
     r = x - n
@@ -506,7 +509,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 
 
-def _owens_t(tol: float, h: Any, a: Any) -> Any:
+def _owens_t(tol: float, h: Array, a: Array) -> Array:
     """Gauss-Legendre quadrature (DLMF 3.5.19) up to |a| = 1; T(ah, 1/a) beyond (DLMF 7.20(iii)).
 
     For large h the integrand is a Gaussian of width 1/h, of which 9 widths are integrated.
@@ -534,11 +537,11 @@ def _owens_t(tol: float, h: Any, a: Any) -> Any:
 _SLOPE = -0.5 / math.sqrt(2.0 * math.pi)
 
 
-def _owens_in_h(t: Any, y: Any, h: Any, a: Any) -> Any:
+def _owens_in_h(t: Array, y: Array, h: Array, a: Array) -> Array:
     return t * (_SLOPE * gauss_p.bind(h, factor=-0.5) * erf_p.bind(a * h * math.sqrt(0.5)))
 
 
-def _owens_in_a(t: Any, y: Any, h: Any, a: Any) -> Any:
+def _owens_in_a(t: Array, y: Array, h: Array, a: Array) -> Array:
     square = 1.0 + a * a
     return t * (0.5 / math.pi) * exp(-0.5 * h * h * square) / square
 

@@ -8,6 +8,7 @@ from the side of small probabilities, and so converges from anywhere. Derivative
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike
@@ -39,13 +40,14 @@ _STEPS = 60
 _LEAST = 1e-305
 
 
-def rough_quantile(p: Any) -> Any:
+def rough_quantile(p: ArrayLike) -> Array:
     """About that of the normal distribution for p <= 1/2 (Abramowitz and Stegun 26.2.22)."""
     t = sqrt(-2.0 * log(p))
     return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
 
 
-def _newton(value: Any, slope: Any, p: Any, sign: float, u: Any, old: Any) -> tuple[Any, Any]:
+def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Array
+            ) -> tuple[Array, Array]:
     """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u."""
     safe = maximum(value, _LEAST)
     step = sign * log(safe / p) * safe / maximum(slope, _LEAST)
@@ -57,7 +59,7 @@ def _newton(value: Any, slope: Any, p: Any, sign: float, u: Any, old: Any) -> tu
     return lost | (absolute(step) > 1e-15 * (1.0 + absolute(u))) & (moved != old), moved
 
 
-def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
+def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
     """The x with P(a, x) = p = 1 - q, from the smaller of p and q."""
     legal = (a > 0.0) & (a < math.inf) & (p > 0.0) & (q > 0.0)
     edge = where((a >= 0.0) & (p >= 0.0) & (q >= 0.0), where(
@@ -73,8 +75,9 @@ def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     u = where((a >= 1.0) & (cube > 0.2), normal, where(lower, bound, far))
     u = where(lower, maximum(u, bound), u)
 
-    def solve(side: Any, function: Any, sign: float, start: Any) -> Any:
-        def step(i: Any, state: Any, constants: Any) -> Any:
+    def solve(side: Array, function: Any, sign: float, start: Array) -> Any:
+        def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+                 ) -> tuple[Array, tuple[Array, Array]]:
             (u, old), (a, target) = state, constants
             x = exp(u)
             again, moved = _newton(function(tol, a, x), a * power_density(a, a, x), target, sign, u,
@@ -90,7 +93,7 @@ def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     return where(legal, where(a > 1e22, a + z * sqrt(a), x), edge)
 
 
-def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
+def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
     """The logit ln(x / (1-x)) of the x with I(a, b; x) = p = 1 - q."""
     legal = (a > 0.0) & (a < math.inf) & (b > 0.0) & (b < math.inf) & (p > 0.0) & (q > 0.0)
     swap = p > q
@@ -108,7 +111,8 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     end = log(k / maximum(log(l / target), 1.0))
     u = where((l < 1.0) & (k > 100.0), maximum(u, end), u)
 
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
         (u, old), (k, l, target) = state, constants
         x = 1.0 / (1.0 + exp(-u))
         y = 1.0 / (1.0 + exp(u))
@@ -131,7 +135,7 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     return where(legal, where(swap, -u, u), edge)
 
 
-def _beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
+def _beta_inverse(tol: float, a: Array, b: Array, p: Array, q: Array) -> Array:
     return 1.0 / (1.0 + exp(-beta_logit(tol, a, b, p, q)))
 
 
@@ -230,7 +234,7 @@ def betainccinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
 
 # Lambert's W -------------------------------------------------------------------------------------
 
-def _lambertw(tol: float, z: Any, k: int) -> Any:
+def _lambertw(tol: float, z: Array, k: int) -> Array:
     """Halley's method (Corless et al. 1996, Adv. Comput. Math. 5, 329, 5.9) from the asymptotic
     form, or around the branch point from the series in p = √(2(ez + 1)).
     """
@@ -252,7 +256,8 @@ def _lambertw(tol: float, z: Any, k: int) -> Any:
         near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)))
         start = where((size < 0.3) & side, near, start)
 
-    def step(i: Any, state: Any, constants: Any) -> Any:
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, ...]]:
         (w,), (z,) = state, constants
         # w - z e⁻ʷ, which neither overflows where eʷ does.
         rest = w - z * exp(-w)

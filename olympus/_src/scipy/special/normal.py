@@ -45,7 +45,7 @@ _TO_ERF = 2.0 / _ROOT_PI
 
 # Pieces ------------------------------------------------------------------------------------------
 
-def _square_exp(x: Any, factor: float) -> Any:
+def _square_exp(x: Array, factor: float) -> Array:
     """exp(factor x²), where x² is the sum of two parts of which the large one is exact."""
     x = where(absolute(x) < 50.0, x, 50.0 * sign(x))
     high = floor(x * 16.0) / 16.0
@@ -54,7 +54,7 @@ def _square_exp(x: Any, factor: float) -> Any:
     return where(power == math.inf, power, power + power * expm1(factor * (x - high) * (x + high)))
 
 
-def _erfcx(x: Any, slope: bool = False) -> Any:
+def _erfcx(x: Array, slope: bool = False) -> Array:
     """exp(x²) erfc(x) for x >= 0, or its derivative, 2x times that less 2/√π.
 
     2/√π is the same sum of h exp(-t²) over the points t, so that nothing cancels.
@@ -73,20 +73,20 @@ def _erfcx(x: Any, slope: bool = False) -> Any:
     return where(x > 1e150, 1.0 / (_ROOT_PI * x), value)
 
 
-def _erfc(x: Any) -> Any:
+def _erfc(x: Array) -> Array:
     size = absolute(x)
     near = size < 0.5
     far = _square_exp(size, -1.0) * _erfcx(size)
     return where(near, 1.0 - lax_erf(inside(near, x, 0.0)), where(x < 0.0, 2.0 - far, far))
 
 
-def _erfcx_anywhere(tol: float, x: Any) -> Any:
+def _erfcx_anywhere(tol: float, x: Array) -> Array:
     value = _erfcx(absolute(x))
     # Below -26.7 it is above the largest double.
     return where(x < 0.0, 2.0 * _square_exp(x, 1.0) - value, value)
 
 
-def _dawsn(tol: float, x: Any, slope: bool = False) -> Any:
+def _dawsn(tol: float, x: Array, slope: bool = False) -> Array:
     """Im w √π/2 on the real line, by the rule whose points are farther from x; or its derivative.
 
     That is 1 - 2x times the value, where 1 is the same sum of h exp(-t²) over the points t.
@@ -124,7 +124,7 @@ def _dawsn(tol: float, x: Any, slope: bool = False) -> Any:
 _DAWSON = [(-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(25)]
 
 
-def faddeeva(z: Any) -> Any:
+def faddeeva(z: ArrayLike) -> Array:
     """w(z) for Im z >= 0."""
     x, y = real(z), imag(z)
     size = absolute(x)
@@ -167,7 +167,7 @@ def faddeeva(z: Any) -> Any:
     return where(far, limit, value)
 
 
-def _wofz(tol: float, z: Any) -> Any:
+def _wofz(tol: float, z: Array) -> Array:
     x, y = real(z), imag(z)
     below = y < 0.0
     upper = faddeeva(make_complex(where(below, -x, x), absolute(y)))
@@ -180,7 +180,7 @@ def _wofz(tol: float, z: Any) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _gauss(x: Any, factor: float, scale: float) -> Any:
+def _gauss(x: Array, factor: float, scale: float) -> Array:
     return gauss_p.bind(x, factor=factor) * scale
 
 
@@ -194,7 +194,7 @@ dawsn_p = Special("dawsn", _dawsn, lambda t, y, x: t * dawsn_slope_p.bind(x))
 wofz_p = Special("wofz", _wofz, lambda t, w, z: t * (2j / _ROOT_PI - 2.0 * z * w), kinds=COMPLEX)
 
 
-def _erfcx_slope(tol: float, x: Any) -> Any:
+def _erfcx_slope(tol: float, x: Array) -> Array:
     """2x erfcx(x) - 2/√π."""
     below = where(x < 0.0, x, 0.0)
     return where(x < 0.0, 2.0 * below * _erfcx_anywhere(tol, below) - _TO_ERF,
@@ -207,7 +207,7 @@ dawsn_slope_p = Special("dawsn_slope", functools.partial(_dawsn, slope=True),
                         lambda t, y, x: t * -2.0 * (dawsn_p.bind(x) + x * y))
 
 
-def _erfi(tol: float, x: Any) -> Any:
+def _erfi(tol: float, x: Array) -> Array:
     size = absolute(x)
     grown = _square_exp(x, 1.0) * _dawsn(tol, x) * _TO_ERF
     return where((size < 27.0) | (x != x), grown, math.inf * sign(x))
@@ -216,7 +216,7 @@ def _erfi(tol: float, x: Any) -> Any:
 erfi_p = Special("erfi", _erfi, lambda t, y, x: t * _gauss(x, 1.0, _TO_ERF))
 
 
-def _erfcinv(tol: float, q: Any) -> Any:
+def _erfcinv(tol: float, q: Array) -> Array:
     """Newton's method on log erfc from the asymptotic form, or on erf from XLA's inverse."""
     upper = q > 1.0
     p = where(upper, 2.0 - q, q)        # exact for q > 1
@@ -244,7 +244,7 @@ def _erfcinv(tol: float, q: Any) -> Any:
     return where(legal & (q < 2.0) & (q > 0.0), x, edge)
 
 
-def _erfinv(tol: float, y: Any) -> Any:
+def _erfinv(tol: float, y: Array) -> Array:
     size = absolute(y)
     near = size < 0.5
     x = erf_inv_p.bind(inside(near, y, 0.0))
@@ -262,14 +262,14 @@ erfinv_p = Special("erfinv", _erfinv, lambda t, x, y: t * _gauss(x, 1.0, 0.5 * _
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-def ndtr_of(x: Any) -> Any:
+def ndtr_of(x: Any) -> Array:
     size = absolute(x)
     tail = 0.5 * _square_exp(size, -0.5) * _erfcx(size / _ROOT_TWO)
     near = 0.5 + 0.5 * lax_erf(inside(size < 0.6, x, 0.0) / _ROOT_TWO)
     return where(size < 0.6, near, where(x < 0.0, tail, 1.0 - tail))
 
 
-def _log_ndtr(tol: float, x: Any) -> Any:
+def _log_ndtr(tol: float, x: Array) -> Array:
     low = x < -1.0
     size = inside(low, -x, 1.0)
     below = log(0.5 * _erfcx(size / _ROOT_TWO)) - 0.5 * size * size
@@ -278,7 +278,7 @@ def _log_ndtr(tol: float, x: Any) -> Any:
     return where(low, below, above)
 
 
-def _mills(tol: float, x: Any) -> Any:
+def _mills(tol: float, x: Array) -> Array:
     """The density over the distribution function, exp(-x²/2) / (√2π Φ(x))."""
     low = x < 0.0
     below = math.sqrt(2.0 / math.pi) / _erfcx(inside(low, -x, 0.0) / _ROOT_TWO)
@@ -291,7 +291,7 @@ mills_p = Special("mills", _mills, lambda t, y, x: t * -y * (x + y))
 log_ndtr_p = Special("log_ndtr", _log_ndtr, lambda t, y, x: t * mills_p.bind(x))
 
 
-def _ndtri(tol: float, p: Any) -> Any:
+def _ndtri(tol: float, p: Array) -> Array:
     near = absolute(p - 0.5) < 0.25
     middle = _erfinv(tol, 2.0 * inside(near, p, 0.5) - 1.0)
     tail = _erfcinv(tol, outside(near, 2.0 * where(p < 0.5, p, 1.0 - p), 0.5))
@@ -299,7 +299,7 @@ def _ndtri(tol: float, p: Any) -> Any:
     return _ROOT_TWO * where(near, middle, tail)
 
 
-def _ndtri_exp(tol: float, y: Any) -> Any:
+def _ndtri_exp(tol: float, y: Array) -> Array:
     """Of y = log p: Newton's method on log Φ where p is small."""
     far = y < -6.0
     level = inside(far, -y, 10.0)

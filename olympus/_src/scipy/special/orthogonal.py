@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.docstrings import complete_docstrings
@@ -36,14 +36,14 @@ __all__ = ["eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", 
 _LARGE = 1e250
 
 
-def _upwards(n: Any, x: Any, parameter: Any, second: Any,
-             step: Callable[[Any, Any, Any, Any, Any], Any]) -> Any:
+def _upwards(n: Array, x: Array, parameter: Array, second: Array,
+             step: Callable[[Any, Any, Any, Any, Any], Any]) -> Array:
     """The value of degree n: 1, `second`, then step(k, x, parameter, value k-1, value k)."""
     legal = whole(n) & (n >= 0.0) & (n < 1e6)
     degree = inside(legal, n, 0.0)
     first = where(x == x, 1.0, x)
 
-    def body(i: Any, state: Any, constants: Any) -> Any:
+    def body(i: Array, state: Sequence[Array], constants: Sequence[Array]) -> Any:
         (low, high, shifts), (degree, x, parameter) = state, constants
         k = i + 1.0
         low, high = high, step(k, x, parameter, low, high)
@@ -62,30 +62,30 @@ def _upwards(n: Any, x: Any, parameter: Any, second: Any,
     return where(legal, where(degree == 0.0, first, high), math.nan)
 
 
-def _chebyt(tol: float, n: Any, x: Any) -> Any:
+def _chebyt(tol: float, n: Array, x: Array) -> Array:
     return _upwards(absolute(n), x, x, x, lambda k, x, _, low, high: 2.0 * x * high - low)
 
 
-def _hermite(tol: float, n: Any, x: Any) -> Any:
+def _hermite(tol: float, n: Array, x: Array) -> Array:
     return _upwards(n, x, x, 2.0 * x, lambda k, x, _, low, high: 2.0 * (x * high - k * low))
 
 
-def _hermitenorm(tol: float, n: Any, x: Any) -> Any:
+def _hermitenorm(tol: float, n: Array, x: Array) -> Array:
     return _upwards(n, x, x, x, lambda k, x, _, low, high: x * high - k * low)
 
 
-def _gegenbauer(tol: float, n: Any, a: Any, x: Any) -> Any:
+def _gegenbauer(tol: float, n: Array, a: Array, x: Array) -> Array:
     value = _upwards(n, x, a, 2.0 * a * x, lambda k, x, a, low, high: (
         2.0 * (k + a) * x * high - (2.0 * a + (k - 1.0)) * low) / (k + 1.0))
     return where(whole(n) & (n < 0.0), 0.0, value)
 
 
-def _legendre(tol: float, n: Any, x: Any) -> Any:
+def _legendre(tol: float, n: Array, x: Array) -> Array:
     """P₋ₙ = Pₙ₋₁."""
     return _gegenbauer(tol, where(n < 0.0, -1.0 - n, n), 0.0 * x + 0.5, x)
 
 
-def _genlaguerre(tol: float, n: Any, a: Any, x: Any) -> Any:
+def _genlaguerre(tol: float, n: Array, a: Array, x: Array) -> Array:
     value = _upwards(n, x, a, 1.0 + a - x, lambda k, x, a, low, high: (
         (2.0 * k + 1.0 + a - x) * high - (k + a) * low) / (k + 1.0))
     return where(whole(n) & (n < 0.0), 0.0, value)
@@ -93,50 +93,50 @@ def _genlaguerre(tol: float, n: Any, a: Any, x: Any) -> Any:
 
 def _real(polynomial: Callable[..., Any], continued: Callable[..., Any]) -> Callable[..., Any]:
     """The function of all real degrees: `continued` where they are not whole."""
-    def of_real(tol: float, n: Any, *xs: Any) -> Any:
+    def of_real(tol: float, n: Any, *xs: Array) -> Array:
         between = ~whole(n) & (absolute(n) < math.inf)
         value = continued(tol, between, inside(between, n, 0.5), *xs)
         return where(between, value, polynomial(tol, outside(between, n, 0.0), *xs))
     return of_real
 
 
-def _coefficient(tol: float, n: Any, a: Any) -> Any:
+def _coefficient(tol: float, n: Any, a: ArrayLike) -> Array:
     """Γ(n+a) / (Γ(n+1) Γ(a))."""
     return 1.0 / ((n + a) * beta_of(tol, n + 1.0, a))
 
 
-def _ultraspherical(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+def _ultraspherical(tol: float, between: object, n: Any, a: ArrayLike, x: Array) -> Array:
     """The Gegenbauer function over its value at 1."""
     value = hyp2f1_of(tol, -n, n + 2.0 * a, a + 0.5, 0.5 * (1.0 - inside(between, x, 0.0)))
     return where(x < -1.0, math.nan, value)
 
 
-def _gegenbauer_between(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+def _gegenbauer_between(tol: float, between: object, n: object, a: Array, x: Array) -> Array:
     return _coefficient(tol, n, 2.0 * a) * _ultraspherical(tol, between, n, a, x)
 
 
-def _legendre_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+def _legendre_between(tol: float, between: object, n: Any, x: Array) -> Array:
     return _ultraspherical(tol, between, where(n < 0.0, -1.0 - n, n), 0.0 * x + 0.5, x)
 
 
-def _genlaguerre_between(tol: float, between: Any, n: Any, a: Any, x: Any) -> Any:
+def _genlaguerre_between(tol: float, between: object, n: Any, a: Array, x: Array) -> Array:
     value = hyp1f1_of(tol, -n, a + 1.0, inside(between, x, 0.0))
     return _coefficient(tol, n, a + 1.0) * value
 
 
-def _chebyt_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+def _chebyt_between(tol: float, between: object, n: Any, x: Array) -> Array:
     beyond = x > 1.0
     return where(beyond, cosh(n * arccosh(inside(beyond, x, 1.0))),
                  cos(n * arccos(outside(beyond, x, 0.0))))
 
 
-def _chebyu(tol: float, n: Any, x: Any) -> Any:
+def _chebyu(tol: float, n: Array, x: Array) -> Array:
     """U₋ₙ = -Uₙ₋₂."""
     value = _gegenbauer(tol, where(n < 0.0, maximum(-2.0 - n, 0.0), n), 0.0 * x + 1.0, x)
     return where(n == -1.0, 0.0, where(n < 0.0, -value, value))
 
 
-def _chebyu_between(tol: float, between: Any, n: Any, x: Any) -> Any:
+def _chebyu_between(tol: float, between: object, n: Any, x: Array) -> Array:
     """sin((n+1) θ) / sin θ for x = cos θ."""
     beyond, m = x > 1.0, n + 1.0
     size = sqrt(absolute((1.0 - x) * (1.0 + x)))
@@ -145,7 +145,7 @@ def _chebyu_between(tol: float, between: Any, n: Any, x: Any) -> Any:
     return where(x == 1.0, m, above / size)
 
 
-def _slope(t: Any, n: Any, below: Callable[[Any], Any]) -> Any:
+def _slope(t: Array, n: Array, below: Callable[[Any], Any]) -> Array:
     """t times `below` of the degree n - 1, or 0 of the degree 0."""
     return t * where(n == 0.0, 0.0, below(where(n == 0.0, 0.0, n - 1.0)))
 
@@ -176,7 +176,7 @@ chebyts = _pair("eval_chebyt", _chebyt, _chebyt_between, lambda i, t, y, n, x: _
     t, n, lambda m: n * chebyus[i].bind(m, x)))
 
 
-def _of_degree(pair: tuple[Special, Special], n: Any, *xs: Any) -> Any:
+def _of_degree(pair: tuple[Special, Special], n: ArrayLike, *xs: ArrayLike) -> Array:
     """The primitive for the dtype of n, of promoted operands."""
     promoted = promote(pair[0].name, n, *xs, inexact=True)
     return pair[dtypes.is_inexact(typeof(n).dtype)].bind(*promoted)

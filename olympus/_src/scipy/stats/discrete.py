@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
@@ -23,7 +24,7 @@ from .kernels import log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_de
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "hypergeom", "nbinom", "poisson", "randint"]
 
 
-def _is_probability(p: Any) -> Any:
+def _is_probability(p: Array) -> Array:
     return (p >= 0) & (p <= 1)
 
 
@@ -34,37 +35,37 @@ class Bernoulli(Discrete):
     shown = "0.300 -1.204 1.000 0.000 0.000 -inf 0.000 1.000 0.300 0.210 0.458 0.611"
     drawn = "[0 0 0]"
 
-    def legal(self, p: Any) -> Any:
+    def legal(self, p: Array) -> Array:
         return _is_probability(p)
 
-    def logpmf(self, k: Any, p: Any) -> Any:
+    def logpmf(self, k: Array, p: Array) -> Array:
         return xlogy(k, p) + xlog1py(1.0 - k, -p)
 
-    def pmf(self, k: Any, p: Any) -> Any:
+    def pmf(self, k: Array, p: Array) -> Array:
         return where(k == 1, p, 1.0 - p)
 
-    def cdf(self, k: Any, p: Any) -> Any:
+    def cdf(self, k: Array, p: Array) -> Array:
         return 1.0 - p
 
-    def sf(self, k: Any, p: Any) -> Any:
+    def sf(self, k: Array, p: Array) -> Array:
         return p
 
-    def ppf(self, q: Any, p: Any) -> Any:
+    def ppf(self, q: Array, p: Array) -> Array:
         return where(q <= 1.0 - p, 0.0, 1.0)
 
-    def isf(self, q: Any, p: Any) -> Any:
+    def isf(self, q: Array, p: Array) -> Array:
         return where(q >= p, 0.0, 1.0)
 
-    def mean(self, p: Any) -> Any:
+    def mean(self, p: Array) -> Array:
         return p
 
-    def var(self, p: Any) -> Any:
+    def var(self, p: Array) -> Any:
         return p * (1.0 - p)
 
-    def entropy(self, p: Any) -> Any:
+    def entropy(self, p: Array) -> Array:
         return -xlogy(p, p) - xlog1py(1.0 - p, -p)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, p: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
         return discrete.bernoulli(key, p, shape)
 
 
@@ -77,34 +78,34 @@ class Binom(Discrete):
     shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449 1.779"
     drawn = "[2 2 1]"
 
-    def support(self, n: Any, p: Any) -> tuple[Any, Any]:
+    def support(self, n: Array, p: Array) -> tuple[ArrayLike, ArrayLike]:
         return 0.0, n
 
-    def inner(self, n: Any, p: Any) -> Any:
+    def inner(self, n: Array, p: Array) -> ArrayLike:
         return 0.0
 
-    def legal(self, n: Any, p: Any) -> Any:
+    def legal(self, n: Array, p: Array) -> Array:
         return (n >= 0) & (n == floor(n)) & _is_probability(p)
 
-    def logpmf(self, k: Any, n: Any, p: Any) -> Any:
+    def logpmf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_density(p, 1.0 - p, k + 1.0, n - k + 1.0) - log1p(n)
 
-    def cdf(self, k: Any, n: Any, p: Any) -> Any:
+    def cdf(self, k: Array, n: Array, p: Array) -> Array:
         return betainc(n - k, k + 1.0, 1.0 - p)
 
-    def sf(self, k: Any, n: Any, p: Any) -> Any:
+    def sf(self, k: Array, n: Array, p: Array) -> Array:
         return betainc(k + 1.0, n - k, p)
 
-    def logcdf(self, k: Any, n: Any, p: Any) -> Any:
+    def logcdf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_cdf(1.0 - p, p, n - k, k + 1.0)
 
-    def logsf(self, k: Any, n: Any, p: Any) -> Any:
+    def logsf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_cdf(p, 1.0 - p, k + 1.0, n - k)
 
-    def mean(self, n: Any, p: Any) -> Any:
+    def mean(self, n: Array, p: Array) -> Array:
         return n * p
 
-    def var(self, n: Any, p: Any) -> Any:
+    def var(self, n: Array, p: Array) -> Any:
         return n * p * (1.0 - p)
 
     def draw(self, key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
@@ -119,26 +120,27 @@ class Betabinom(Summed):
     shown = "0.140 -1.967 0.594 -0.520 0.406 -0.902 2.000 6.000 4.000 6.000 2.449 2.258"
     drawn = "[7 1 0]"
 
-    def support(self, n: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    def support(self, n: Array, a: Array, b: Array) -> tuple[ArrayLike, ArrayLike]:
         return 0.0, n
 
-    def inner(self, n: Any, a: Any, b: Any) -> Any:
+    def inner(self, n: Array, a: Array, b: Array) -> ArrayLike:
         return 0.0
 
-    def legal(self, n: Any, a: Any, b: Any) -> Any:
+    def legal(self, n: Array, a: Array, b: Array) -> Array:
         return (n >= 0) & (n == floor(n)) & (a > 0) & (b > 0)
 
-    def logpmf(self, k: Any, n: Any, a: Any, b: Any) -> Any:
+    def logpmf(self, k: Array, n: Array, a: Array, b: Array) -> Array:
         return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
 
-    def draw(self, key: Any, shape: Any, dtype: Any, n: Any, a: Any, b: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, a: Array, b: Array
+             ) -> Array:
         first, second = subkeys(typed(key))
         return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
 
-    def mean(self, n: Any, a: Any, b: Any) -> Any:
+    def mean(self, n: Array, a: Array, b: Array) -> Array:
         return n * (a / (a + b))
 
-    def var(self, n: Any, a: Any, b: Any) -> Any:
+    def var(self, n: Array, a: Array, b: Array) -> Any:
         s = a + b
         return n * (a / s) * (b / s) * ((s + n) / (s + 1.0))
 
@@ -150,43 +152,43 @@ class Geom(Discrete):
     shown = "0.210 -1.561 0.510 -0.673 0.490 -0.713 1.000 4.000 3.333 7.778 2.789 2.036"
     drawn = "[1 1 4]"
 
-    def legal(self, p: Any) -> Any:
+    def legal(self, p: Array) -> Array:
         return (p > 0) & (p <= 1)
 
-    def logpmf(self, k: Any, p: Any) -> Any:
+    def logpmf(self, k: Array, p: Array) -> Array:
         return xlog1py(k - 1.0, -p) + log(p)
 
-    def sf(self, k: Any, p: Any) -> Any:
+    def sf(self, k: Array, p: Array) -> Array:
         return exp(self.logsf(k, p))
 
-    def cdf(self, k: Any, p: Any) -> Any:
+    def cdf(self, k: Array, p: Array) -> Array:
         return -expm1(self.logsf(k, p))
 
-    def logsf(self, k: Any, p: Any) -> Any:
+    def logsf(self, k: Array, p: Array) -> Array:
         return k * log1p(-p)
 
-    def ppf(self, q: Any, p: Any) -> Any:
+    def ppf(self, q: Array, p: Array) -> Array:
         return self._first(log1p(-q) / log1p(-p), lambda k: self.cdf(k, p) >= q)
 
-    def isf(self, q: Any, p: Any) -> Any:
+    def isf(self, q: Array, p: Array) -> Array:
         return self._first(log(q) / log1p(-p), lambda k: self.sf(k, p) <= q)
 
-    def _first(self, near: Any, reached: Any) -> Any:
+    def _first(self, near: Array, reached: Any) -> Array:
         """The first number that reaches a probability, which rounding may put one beside `near`."""
         k = maximum(ceil(near), 1.0)
         k = where((k > 1.0) & reached(k - 1.0), k - 1.0, k)
         return where(reached(k), k, k + 1.0)
 
-    def mean(self, p: Any) -> Any:
+    def mean(self, p: Array) -> Array:
         return 1.0 / p
 
-    def var(self, p: Any) -> Any:
+    def var(self, p: Array) -> Any:
         return (1.0 - p) / (p * p)
 
-    def entropy(self, p: Any) -> Any:
+    def entropy(self, p: Array) -> Array:
         return -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p
 
-    def draw(self, key: Any, shape: Any, dtype: Any, p: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
         return discrete.geometric(key, p, shape)
 
 
@@ -200,28 +202,28 @@ class Nbinom(Discrete):
     shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873 2.672"
     drawn = "[13 16  4]"
 
-    def legal(self, n: Any, p: Any) -> Any:
+    def legal(self, n: Array, p: Array) -> Array:
         return (n > 0) & (p > 0) & (p <= 1)
 
-    def logpmf(self, k: Any, n: Any, p: Any) -> Any:
+    def logpmf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_density(p, 1.0 - p, n, k + 1.0) + log(p) - log(n + k)
 
-    def cdf(self, k: Any, n: Any, p: Any) -> Any:
+    def cdf(self, k: Array, n: Array, p: Array) -> Array:
         return betainc(n, k + 1.0, p)
 
-    def sf(self, k: Any, n: Any, p: Any) -> Any:
+    def sf(self, k: Array, n: Array, p: Array) -> Array:
         return betainc(k + 1.0, n, 1.0 - p)
 
-    def logcdf(self, k: Any, n: Any, p: Any) -> Any:
+    def logcdf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_cdf(p, 1.0 - p, n, k + 1.0)
 
-    def logsf(self, k: Any, n: Any, p: Any) -> Any:
+    def logsf(self, k: Array, n: Array, p: Array) -> Array:
         return log_beta_cdf(1.0 - p, p, k + 1.0, n)
 
-    def mean(self, n: Any, p: Any) -> Any:
+    def mean(self, n: Array, p: Array) -> Array:
         return n * (1.0 - p) / p
 
-    def var(self, n: Any, p: Any) -> Any:
+    def var(self, n: Array, p: Array) -> Any:
         return n * (1.0 - p) / (p * p)
 
 
@@ -233,35 +235,35 @@ class Poisson(Discrete):
     shown = "0.189 -1.667 0.725 -0.321 0.275 -1.293 2.000 5.000 3.500 3.500 1.871 2.015"
     drawn = "[0 0 5]"
 
-    def legal(self, mu: Any) -> Any:
+    def legal(self, mu: Array) -> Array:
         return mu >= 0
 
-    def logpmf(self, k: Any, mu: Any) -> Any:
+    def logpmf(self, k: Array, mu: Array) -> Array:
         return log_gamma_density(mu, k + 1.0)
 
-    def cdf(self, k: Any, mu: Any) -> Any:
+    def cdf(self, k: Array, mu: Array) -> Array:
         return gammaincc(k + 1.0, mu)
 
-    def sf(self, k: Any, mu: Any) -> Any:
+    def sf(self, k: Array, mu: Array) -> Array:
         return gammainc(k + 1.0, mu)
 
-    def logcdf(self, k: Any, mu: Any) -> Any:
+    def logcdf(self, k: Array, mu: Array) -> Array:
         return log_gamma_sf(mu, k + 1.0)
 
-    def logsf(self, k: Any, mu: Any) -> Any:
+    def logsf(self, k: Array, mu: Array) -> Array:
         return log_gamma_cdf(mu, k + 1.0)
 
-    def mean(self, mu: Any) -> Any:
+    def mean(self, mu: Array) -> Array:
         return mu
 
-    def var(self, mu: Any) -> Any:
+    def var(self, mu: Array) -> Any:
         return mu
 
-    def entropy(self, mu: Any) -> Any:
+    def entropy(self, mu: Array) -> Array:
         large = mu > _FAR
         low, high = where(large, 1.0, mu), where(large, mu, 2.0 * _FAR)
 
-        def added(k: Any, state: tuple) -> tuple:
+        def added(k: Array, state: tuple) -> tuple:
             total, p, log_factorial = state
             p, log_factorial = p * (low / k), log_factorial + log(k)
             return total + p * log_factorial, p, log_factorial
@@ -291,24 +293,24 @@ class Hypergeom(Summed):
     shown = "0.358 -1.028 0.608 -0.497 0.392 -0.937 3.000 5.000 4.200 1.149 1.072 1.487"
     drawn = "[3 3 5]"
 
-    def support(self, M: Any, n: Any, N: Any) -> tuple[Any, Any]:
+    def support(self, M: Array, n: Array, N: Array) -> tuple[Array, Array]:
         return maximum(N + n - M, 0.0), minimum(n, N)
 
-    def inner(self, M: Any, n: Any, N: Any) -> Any:
+    def inner(self, M: Array, n: Array, N: Array) -> Array:
         return minimum(n, N)
 
-    def legal(self, M: Any, n: Any, N: Any) -> Any:
+    def legal(self, M: Array, n: Array, N: Array) -> Array:
         whole = (floor(M) == M) & (n == floor(n)) & (floor(N) == N)
         return whole & (M > 0) & (n >= 0) & (N >= 0) & (n <= M) & (N <= M)
 
-    def logpmf(self, k: Any, M: Any, n: Any, N: Any) -> Any:
+    def logpmf(self, k: Array, M: Array, n: Array, N: Array) -> Array:
         rest = M - n
         return (_log_choose(n, k) + _log_choose(rest, N - k)) - _log_choose(M, N)
 
-    def mean(self, M: Any, n: Any, N: Any) -> Any:
+    def mean(self, M: Array, n: Array, N: Array) -> Array:
         return N * (n / M)
 
-    def var(self, M: Any, n: Any, N: Any) -> Any:
+    def var(self, M: Array, n: Array, N: Array) -> Any:
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
@@ -316,7 +318,7 @@ class Hypergeom(Summed):
         return hypergeometric(key, n, M - n, N, shape)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: Any, k: ArrayLike) -> Array:
     """log of the number of ways to choose k of n."""
     return -betaln(k + 1.0, n - k + 1.0) - log1p(n)
 
@@ -329,35 +331,35 @@ class Randint(Discrete):
     shown = "0.167 -1.792 0.500 -0.693 0.500 -0.693 3.000 6.000 4.500 2.917 1.708 1.792"
     drawn = "[3 2 4]"
 
-    def support(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def support(self, low: Array, high: Array) -> tuple[Array, Array]:
         return low, high - 1.0
 
-    def inner(self, low: Any, high: Any) -> Any:
+    def inner(self, low: Array, high: Array) -> Array:
         return low
 
-    def legal(self, low: Any, high: Any) -> Any:
+    def legal(self, low: Array, high: Array) -> Array:
         return (low < high) & (low == floor(low)) & (high == floor(high))
 
-    def logpmf(self, k: Any, low: Any, high: Any) -> Any:
+    def logpmf(self, k: Array, low: Array, high: Array) -> Array:
         return -log(high - low) + 0.0 * k
 
-    def cdf(self, k: Any, low: Any, high: Any) -> Any:
+    def cdf(self, k: Array, low: Array, high: Array) -> Array:
         return (k - low + 1.0) / (high - low)
 
-    def sf(self, k: Any, low: Any, high: Any) -> Any:
+    def sf(self, k: Array, low: Array, high: Array) -> Array:
         return (high - 1.0 - k) / (high - low)
 
-    def mean(self, low: Any, high: Any) -> Any:
+    def mean(self, low: Array, high: Array) -> Array:
         return 0.5 * (low + high - 1.0)
 
-    def var(self, low: Any, high: Any) -> Any:
+    def var(self, low: Array, high: Array) -> Any:
         width = high - low
         return (width - 1.0) * (width + 1.0) / 12.0
 
-    def entropy(self, low: Any, high: Any) -> Any:
+    def entropy(self, low: Array, high: Array) -> Array:
         return log(high - low)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, low: Any, high: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, low: Array, high: Array) -> Array:
         return discrete.randint(key, shape, low.astype(int), high.astype(int))
 
 

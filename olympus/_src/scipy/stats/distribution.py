@@ -18,7 +18,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...base.typing import Array
+import numpy as np
+
+from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...jit.fused import fused
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
@@ -52,25 +54,25 @@ class Distribution:
     shown = ""                      # what the examples print, in the order of `_KINDS`
     drawn = ""                      # what the example of `rvs` prints
 
-    def support(self, *params: Any) -> tuple[Any, Any]:
+    def support(self, *params: Array) -> tuple[float, float]:
         """The smallest and the largest number that has a density, or is a limit of such."""
         return self.low, self.high
 
-    def inner(self, *params: Any) -> Any:
+    def inner(self, *params: Array) -> float:
         """A point within the support, where all formulas are finite."""
         low, high = self.support(*params)
         if low == -math.inf:
             return 0.0 if high == math.inf else high - 1.0
         return low + 1.0 if high == math.inf else 0.5 * (low + high)
 
-    def legal(self, *params: Any) -> Any:
+    def legal(self, *params: Array) -> ArrayLike:
         """Where there is such a distribution: all shape parameters are positive."""
         found: Any = True
         for p in params:
             found = (p > 0) & found
         return found
 
-    def std(self, *params: Any) -> Any:
+    def std(self, *params: Array) -> Any:
         return sqrt(self.var(*params))      # type: ignore[attr-defined]
 
     def kinds(self) -> list[str]:
@@ -95,7 +97,7 @@ class Distribution:
                 f"print(f'{{{self.name}.{kind}({given}):.3f}}')\n    "
                 f"{self.shown.split()[self.kinds().index(kind)]}")
 
-    def draw(self, key: Any, shape: Any, dtype: Any, *params: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, *params: Array) -> Array:
         """Random numbers: quantiles of uniform ones that are neither 0 nor 1."""
         tiny = dtypes.finfo(dtype).tiny
         u = uniform(key, shape, dtype)
@@ -107,41 +109,41 @@ class Continuous(Distribution):
 
     near: Any = None        # near(rising, q, *params): about where the quantile is
 
-    def pdf(self, x: Any, *params: Any) -> Any:
+    def pdf(self, x: Array, *params: Array) -> Array:
         return exp(self.logpdf(x, *params))
 
-    def logpdf(self, x: Any, *params: Any) -> Any:
+    def logpdf(self, x: Array, *params: Array) -> Array:
         raise AssertionError
 
-    def cdf(self, x: Any, *params: Any) -> Any:
+    def cdf(self, x: Array, *params: Array) -> Array:
         raise AssertionError
 
-    def sf(self, x: Any, *params: Any) -> Any:
+    def sf(self, x: Array, *params: Array) -> Array:
         return 1.0 - self.cdf(x, *params)
 
-    def logcdf(self, x: Any, *params: Any) -> Any:
+    def logcdf(self, x: Array, *params: Array) -> Array:
         return log_of(self.cdf(x, *params), self.sf(x, *params))
 
-    def logsf(self, x: Any, *params: Any) -> Any:
+    def logsf(self, x: Array, *params: Array) -> Array:
         return log_of(self.sf(x, *params), self.cdf(x, *params))
 
-    def quantile(self, log_p: Any, log_q: Any, *params: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array, *params: Array) -> Array:
         """The number with probability p below and q above; both are given, as logarithms."""
         raise NotImplementedError
 
-    def ppf(self, q: Any, *params: Any) -> Any:
+    def ppf(self, q: Array, *params: Array) -> Array:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log(q), log1p(-q), *params)
         return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params,
                       partial(self.near, True) if self.near else None)
 
-    def isf(self, q: Any, *params: Any) -> Any:
+    def isf(self, q: Array, *params: Array) -> Array:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log1p(-q), log(q), *params)
         return invert(self.sf, self.pdf, False, q, self.bounds(*params), params,
                       partial(self.near, False) if self.near else None)
 
-    def bounds(self, *params: Any) -> tuple[Any, Any]:
+    def bounds(self, *params: Array) -> tuple[ArrayLike, ArrayLike]:
         """Between which numbers quantiles are looked for."""
         return self.support(*params)
 
@@ -149,50 +151,50 @@ class Continuous(Distribution):
 class ByLogSf(Continuous):
     """Given are `logpdf` and `logsf`, accurate in the relative sense."""
 
-    def sf(self, x: Any, *params: Any) -> Any:
+    def sf(self, x: Array, *params: Array) -> Array:
         return exp(self.logsf(x, *params))
 
-    def cdf(self, x: Any, *params: Any) -> Any:
+    def cdf(self, x: Array, *params: Array) -> Array:
         return -expm1(self.logsf(x, *params))
 
-    def logcdf(self, x: Any, *params: Any) -> Any:
+    def logcdf(self, x: Array, *params: Array) -> Array:
         return log1mexp(-self.logsf(x, *params))
 
 
 class ByLogCdf(Continuous):
     """Given are `logpdf` and `logcdf`, accurate in the relative sense."""
 
-    def cdf(self, x: Any, *params: Any) -> Any:
+    def cdf(self, x: Array, *params: Array) -> Array:
         return exp(self.logcdf(x, *params))
 
-    def sf(self, x: Any, *params: Any) -> Any:
+    def sf(self, x: Array, *params: Array) -> Array:
         return -expm1(self.logcdf(x, *params))
 
-    def logsf(self, x: Any, *params: Any) -> Any:
+    def logsf(self, x: Array, *params: Array) -> Array:
         return log1mexp(-self.logcdf(x, *params))
 
 
 class Mirrored(Continuous):
     """Symmetric about 0: given are `logpdf` and `cdf`, or `logcdf` too."""
 
-    def sf(self, x: Any, *params: Any) -> Any:
+    def sf(self, x: Array, *params: Array) -> Array:
         return self.cdf(-x, *params)
 
-    def logsf(self, x: Any, *params: Any) -> Any:
+    def logsf(self, x: Array, *params: Array) -> Array:
         return self.logcdf(-x, *params)
 
-    def ppf(self, q: Any, *params: Any) -> Any:
+    def ppf(self, q: Array, *params: Array) -> Array:
         """That of the smaller tail, with its sign: next to 1 the difference is exact."""
         high = q > 0.5
         return where(high, -1.0, 1.0) * super().ppf(where(high, 1.0 - q, q), *params)
 
-    def isf(self, q: Any, *params: Any) -> Any:
+    def isf(self, q: Array, *params: Array) -> Array:
         return -self.ppf(q, *params)
 
-    def bounds(self, *params: Any) -> tuple[Any, Any]:
+    def bounds(self, *params: Array) -> tuple[ArrayLike, ArrayLike]:
         return -math.inf, 0.0
 
-    def mean(self, *params: Any) -> Any:
+    def mean(self, *params: Array) -> float:
         return 0.0
 
 
@@ -201,29 +203,29 @@ class Discrete(Distribution):
 
     low = 0.0
 
-    def pmf(self, k: Any, *params: Any) -> Any:
+    def pmf(self, k: Array, *params: Array) -> Array:
         return exp(self.logpmf(k, *params))     # type: ignore[attr-defined]
 
-    def sf(self, k: Any, *params: Any) -> Any:
+    def sf(self, k: Array, *params: Array) -> Array:
         return 1.0 - self.cdf(k, *params)       # type: ignore[attr-defined]
 
-    def logcdf(self, k: Any, *params: Any) -> Any:
+    def logcdf(self, k: Array, *params: Array) -> Array:
         return log_of(self.cdf(k, *params), self.sf(k, *params))   # type: ignore
 
-    def logsf(self, k: Any, *params: Any) -> Any:
+    def logsf(self, k: Array, *params: Array) -> Array:
         return log_of(self.sf(k, *params), self.cdf(k, *params))   # type: ignore
 
-    def ppf(self, q: Any, *params: Any) -> Any:
+    def ppf(self, q: Array, *params: Array) -> Array:
         low, high = self.support(*params)
         return least(lambda k, q, *params: self.cdf(k, *params) >= q, q, low, high, params)
 
-    def isf(self, q: Any, *params: Any) -> Any:
+    def isf(self, q: Array, *params: Array) -> Array:
         low, high = self.support(*params)
         return least(lambda k, q, *params: self.sf(k, *params) <= q, q, low, high, params)
 
-    def entropy(self, *params: Any) -> Any:
+    def entropy(self, *params: Array) -> Array:
         """The sum of -p log p, from the mean outwards; the mean is inside of the support."""
-        def term(k: Any, *params: Any) -> Any:
+        def term(k: Array, *params: Array) -> Array:
             log_p = self.logpmf(k, *params)     # type: ignore[attr-defined]
             return where(log_p < _NOTHING, 0.0, -exp(log_p) * log_p)
 
@@ -237,29 +239,29 @@ class Summed(Discrete):
     """Given are `logpmf` and `mean`: probabilities are summed, from the nearer end of the support.
     """
 
-    def cdf(self, k: Any, *params: Any) -> Any:
+    def cdf(self, k: Array, *params: Array) -> Array:
         below, tail = self._tail(k, *params)
         return where(below, tail, 1.0 - tail)
 
-    def sf(self, k: Any, *params: Any) -> Any:
+    def sf(self, k: Array, *params: Array) -> Array:
         below, tail = self._tail(k, *params)
         return where(below, 1.0 - tail, tail)
 
-    def logcdf(self, k: Any, *params: Any) -> Any:
+    def logcdf(self, k: Array, *params: Array) -> Array:
         below, level = self._log_tail(k, *params)
         return where(below, level, log1p(-exp(level)))
 
-    def logsf(self, k: Any, *params: Any) -> Any:
+    def logsf(self, k: Array, *params: Array) -> Array:
         below, level = self._log_tail(k, *params)
         return where(below, log1p(-exp(level)), level)
 
-    def _tail(self, k: Any, *params: Any) -> tuple[Any, Any]:
+    def _tail(self, k: Array, *params: Array) -> tuple[Array, Array]:
         """Whether k is below the mean; the probability of at most k then, or of more than k."""
         below = k < self.mean(*params)          # type: ignore[attr-defined]
         return below, series(self.pmf, where(below, -1.0, 1.0), where(below, k, k + 1.0),
                              *self.support(*params), params)
 
-    def _log_tail(self, k: Any, *params: Any) -> tuple[Any, Any]:
+    def _log_tail(self, k: Array, *params: Array) -> tuple[Array, Array]:
         """`_tail` with its logarithm: a sum in units of its first term, which may underflow."""
         below = k < self.mean(*params)          # type: ignore[attr-defined]
         start = where(below, k, k + 1.0)
@@ -267,7 +269,7 @@ class Summed(Discrete):
         first = where((start >= low) & (start <= high), start, self.inner(*params))
         unit = self.logpmf(first, *params)      # type: ignore[attr-defined]
 
-        def term(k: Any, unit: Any, *params: Any) -> Any:
+        def term(k: Array, unit: Array, *params: Array) -> Array:
             return exp(self.logpmf(k, *params) - unit)  # type: ignore[attr-defined]
 
         return below, unit + log(series(term, where(below, -1.0, 1.0), start, low, high,
@@ -291,26 +293,26 @@ class Values(NamedTuple):
     moved: bool
     scaled: bool
 
-    def standard(self) -> Any:
+    def standard(self) -> Array:
         """The first argument as the standard form takes it."""
         x = self.x - self.loc if self.moved else self.x
         return x / self.scale if self.scaled else x
 
-    def legal(self, d: Distribution) -> Any:
+    def legal(self, d: Distribution) -> ArrayLike:
         legal = d.legal(*self.params)
         return (self.scale > 0) & legal if self.scaled else legal
 
-    def spread(self, y: Any) -> Any:
+    def spread(self, y: Array) -> Array:
         """A number of the standard form as one of this."""
         y = y * self.scale if self.scaled else y
         return y + self.loc if self.moved else y
 
 
-def _nan_unless(legal: Any, y: Any) -> Any:
+def _nan_unless(legal: ArrayLike, y: Array) -> Array:
     return y if legal is True else where(legal, y, math.nan)
 
 
-def _density(d: Any, kind: str, v: Values) -> Any:
+def _density(d: Any, kind: str, v: Values) -> Array:
     """pdf, logpdf, pmf, logpmf: nothing outside of the support, at infinities and NaN."""
     z = v.standard()
     low, high = d.support(*v.params)
@@ -328,7 +330,7 @@ def _density(d: Any, kind: str, v: Values) -> Any:
 _ENDS = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}
 
 
-def _probability(d: Any, kind: str, v: Values) -> Any:
+def _probability(d: Any, kind: str, v: Values) -> Array:
     """cdf, sf, logcdf, logsf: of floor(x) if discrete; constant outside of the support."""
     z = v.standard()
     z = floor(z) if isinstance(d, Discrete) else z
@@ -340,7 +342,7 @@ def _probability(d: Any, kind: str, v: Values) -> Any:
     return _nan_unless(v.legal(d) & ~isnan(z), where(below, least, where(above, most, y)))
 
 
-def _quantile(d: Any, kind: str, v: Values) -> Any:
+def _quantile(d: Any, kind: str, v: Values) -> Array:
     """ppf, isf: the ends of the support for probabilities 0 and 1, NaN for what is none."""
     low, high = d.support(*v.params)
     low = low - 1.0 if isinstance(d, Discrete) else low
@@ -351,11 +353,11 @@ def _quantile(d: Any, kind: str, v: Values) -> Any:
     return _nan_unless(v.legal(d) & (v.x >= 0) & (v.x <= 1), v.spread(y))
 
 
-def _mean(d: Any, kind: str, v: Values) -> Any:
+def _mean(d: Any, kind: str, v: Values) -> Array:
     return _nan_unless(v.legal(d), v.spread(d.mean(*v.params) + 0.0 * v.loc))
 
 
-def _width(d: Any, kind: str, v: Values) -> Any:
+def _width(d: Any, kind: str, v: Values) -> Array:
     """std, var: independent of the location."""
     y = getattr(d, kind)(*v.params) + 0.0 * v.loc
     if v.scaled:
@@ -363,7 +365,7 @@ def _width(d: Any, kind: str, v: Values) -> Any:
     return _nan_unless(v.legal(d), y)
 
 
-def _entropy(d: Any, kind: str, v: Values) -> Any:
+def _entropy(d: Any, kind: str, v: Values) -> Array:
     y = d.entropy(*v.params) + 0.0 * v.loc
     return _nan_unless(v.legal(d), y + log(v.scale) if v.scaled else y)
 
@@ -454,7 +456,7 @@ def _function(d: Distribution, kind: str) -> Callable[..., Array]:
     first = d.first.get(kind, how.first or ("k" if isinstance(d, Discrete) else "x"))
     signature = _signature(d, None if first == "-" else first)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: ArrayLike, **kwargs: object) -> Array:
         return how.made(d, kind, _values(d, name, _bound(name, signature, args, kwargs)))
 
     about = _FIRST["q" if how.made is _quantile else "k" if isinstance(d, Discrete) else "x"]
@@ -494,7 +496,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     name = f"{d.name}.rvs"
     signature = _signature(d, None, *_NEW)
 
-    def program(key: Any, *args: Any, shape: Any) -> Any:
+    def program(key: Array, *args: object, shape: Shape) -> Any:
         names = [p for p in signature.parameters if p not in ("size", "key")]
         v = _values(d, name, dict(zip(names, args)))
         drawn = d.draw(key, shape, v.loc.dtype, *(broadcast_to(p, shape) for p in v.params))
@@ -506,7 +508,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     program.__name__ = f"{d.name}_rvs"
     compiled = fused(program, static=("shape",))
 
-    def rvs(*args: Any, **kwargs: Any) -> Any:
+    def rvs(*args: np.ndarray, **kwargs: object) -> Array:
         given = _bound(name, signature, args, kwargs)
         key, size = given.pop("key"), given.pop("size")
         shape = draw_shape(name, size, *given.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
@@ -40,25 +41,25 @@ class Expon(ByLogSf):
     shown = "0.223 -1.500 0.777 -0.252 0.223 -1.500 0.288 1.386 1.000 1.000 1.000 1.000"
     drawn = "[2.95 3.84 0.4 ]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return -x
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         return -x
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         return -log_q
 
-    def mean(self) -> Any:
+    def mean(self) -> float:
         return 1.0
 
     def var(self) -> Any:
         return 1.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> float:
         return 1.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.exponential(key, shape, dtype)
 
 
@@ -71,22 +72,22 @@ class Gamma(Continuous):
     shown = "0.335 -1.095 0.442 -0.816 0.558 -0.584 0.961 2.693 2.000 2.000 1.414 1.577"
     drawn = "[1.59 1.76 1.13]"
 
-    def logpdf(self, x: Any, a: Any) -> Any:
+    def logpdf(self, x: Array, a: Array) -> Array:
         return log_gamma_density(x, a)
 
-    def cdf(self, x: Any, a: Any) -> Any:
+    def cdf(self, x: Array, a: Array) -> Array:
         return gammainc(a, x)
 
-    def sf(self, x: Any, a: Any) -> Any:
+    def sf(self, x: Array, a: Array) -> Array:
         return gammaincc(a, x)
 
-    def logcdf(self, x: Any, a: Any) -> Any:
+    def logcdf(self, x: Array, a: Array) -> Array:
         return log_gamma_cdf(x, a)
 
-    def logsf(self, x: Any, a: Any) -> Any:
+    def logsf(self, x: Array, a: Array) -> Array:
         return log_gamma_sf(x, a)
 
-    def near(self, rising: bool, q: Any, a: Any) -> Any:
+    def near(self, rising: bool, q: Array, a: Array) -> Array:
         z = rough_quantile(where(q > 0.5, 1.0 - q, q))
         z = where((q > 0.5) == rising, -z, z)
         cube = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * sqrt(a))
@@ -95,16 +96,16 @@ class Gamma(Continuous):
         power = exp((log(where(p > 0, p, 0.5)) + lgamma(a + 1.0)) / a)
         return where((cube > 0.3) | (a > 100.0) | (p > 0.5), a * maximum(cube, 0.01) ** 3, power)
 
-    def mean(self, a: Any) -> Any:
+    def mean(self, a: Array) -> Array:
         return a
 
-    def var(self, a: Any) -> Any:
+    def var(self, a: Array) -> Any:
         return a
 
-    def entropy(self, a: Any) -> Any:
+    def entropy(self, a: Array) -> Array:
         return a + gammaln(a) + (1.0 - a) * digamma(a)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, a: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
         return gamma_samplers.gamma(key, a, shape, dtype)
 
 
@@ -119,37 +120,37 @@ class Chi2(Continuous):
     shown = "0.231 -1.466 0.318 -1.147 0.682 -0.382 1.213 4.108 3.000 6.000 2.449 2.054"
     drawn = "[2.21 2.49 1.46]"
 
-    def logpdf(self, x: Any, df: Any) -> Any:
+    def logpdf(self, x: Array, df: Array) -> Array:
         return log_gamma_density(0.5 * x, 0.5 * df) - _LOG_2
 
-    def cdf(self, x: Any, df: Any) -> Any:
+    def cdf(self, x: Array, df: Array) -> Array:
         return gammainc(0.5 * df, 0.5 * x)
 
-    def sf(self, x: Any, df: Any) -> Any:
+    def sf(self, x: Array, df: Array) -> Array:
         return gammaincc(0.5 * df, 0.5 * x)
 
-    def logcdf(self, x: Any, df: Any) -> Any:
+    def logcdf(self, x: Array, df: Array) -> Array:
         return log_gamma_cdf(0.5 * x, 0.5 * df)
 
-    def logsf(self, x: Any, df: Any) -> Any:
+    def logsf(self, x: Array, df: Array) -> Array:
         return log_gamma_sf(0.5 * x, 0.5 * df)
 
-    def ppf(self, q: Any, df: Any) -> Any:
+    def ppf(self, q: Array, df: Array) -> Array:
         return 2.0 * _gamma.ppf(q, 0.5 * df)
 
-    def isf(self, q: Any, df: Any) -> Any:
+    def isf(self, q: Array, df: Array) -> Array:
         return 2.0 * _gamma.isf(q, 0.5 * df)
 
-    def mean(self, df: Any) -> Any:
+    def mean(self, df: Array) -> Array:
         return df
 
-    def var(self, df: Any) -> Any:
+    def var(self, df: Array) -> Any:
         return 2.0 * df
 
-    def entropy(self, df: Any) -> Any:
+    def entropy(self, df: Array) -> Array:
         return _gamma.entropy(0.5 * df) + _LOG_2
 
-    def draw(self, key: Any, shape: Any, dtype: Any, df: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
         return from_gamma.chisquare(key, df, shape, dtype)
 
 
@@ -160,48 +161,48 @@ class Invgamma(Continuous):
     shown = "0.025 -3.692 0.988 -0.013 0.012 -4.384 0.221 0.470 0.400 0.107 0.327 -0.263"
     drawn = "[0.33 0.3  0.42]"
 
-    def inner(self, a: Any) -> Any:
+    def inner(self, a: Array) -> ArrayLike:
         return 1.0
 
-    def logpdf(self, x: Any, a: Any) -> Any:
+    def logpdf(self, x: Array, a: Array) -> Array:
         none = x == 0
         y = 1.0 / where(none, 1.0, x)
         return where(none, -math.inf, log_gamma_density(y, a) + 2.0 * log(y))
 
-    def cdf(self, x: Any, a: Any) -> Any:
+    def cdf(self, x: Array, a: Array) -> Array:
         return _of_inverse(gammaincc, x, a, 0.0)
 
-    def sf(self, x: Any, a: Any) -> Any:
+    def sf(self, x: Array, a: Array) -> Array:
         return _of_inverse(gammainc, x, a, 1.0)
 
-    def logcdf(self, x: Any, a: Any) -> Any:
+    def logcdf(self, x: Array, a: Array) -> Array:
         return _of_inverse(lambda a, y: log_gamma_sf(y, a), x, a, -math.inf)
 
-    def logsf(self, x: Any, a: Any) -> Any:
+    def logsf(self, x: Array, a: Array) -> Array:
         return _of_inverse(lambda a, y: log_gamma_cdf(y, a), x, a, 0.0)
 
-    def ppf(self, q: Any, a: Any) -> Any:
+    def ppf(self, q: Array, a: Array) -> Array:
         return 1.0 / _gamma.isf(q, a)
 
-    def isf(self, q: Any, a: Any) -> Any:
+    def isf(self, q: Array, a: Array) -> Array:
         return 1.0 / _gamma.ppf(q, a)
 
-    def mean(self, a: Any) -> Any:
+    def mean(self, a: Array) -> Array:
         return where(a > 1, 1.0 / where(a > 1, a - 1.0, 1.0), math.inf)
 
-    def var(self, a: Any) -> Any:
+    def var(self, a: Array) -> Any:
         two = a > 2
         b = where(two, a, 4.0)
         return where(two, 1.0 / ((b - 1.0) ** 2 * (b - 2.0)), math.inf)
 
-    def entropy(self, a: Any) -> Any:
+    def entropy(self, a: Array) -> Array:
         return a + gammaln(a) - (1.0 + a) * digamma(a)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, a: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
         return exp(-gamma_samplers.loggamma(key, a, shape, dtype))
 
 
-def _of_inverse(fun: Any, x: Any, a: Any, at_zero: float) -> Any:
+def _of_inverse(fun: Any, x: ArrayLike, a: ArrayLike, at_zero: float) -> Array:
     none = x == 0
     return where(none, at_zero, fun(a, 1.0 / where(none, 1.0, x)))
 
@@ -215,51 +216,51 @@ class F(Continuous):
     shown = "0.234 -1.453 0.704 -0.351 0.296 -1.218 0.411 1.717 1.400 3.484 1.867 1.298"
     drawn = "[2.45 0.16 0.16]"
 
-    def _parts(self, x: Any, dfn: Any, dfd: Any) -> tuple[Any, Any, Any, Any]:
+    def _parts(self, x: Array, dfn: Array, dfd: Array) -> tuple[Any, Any, Any, Any]:
         r = x * (dfn / dfd)
         return r / (1.0 + r), 1.0 / (1.0 + r), 0.5 * dfn, 0.5 * dfd
 
-    def logpdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def logpdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)
         return log_beta_density(y, z, a, b) + 2.0 * log(z) + log(dfn / dfd)
 
-    def cdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def cdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)
         high = y > 0.5
         return where(high, 1.0 - betainc(b, a, where(high, z, 0.5)),
                      betainc(a, b, where(high, 0.5, y)))
 
-    def sf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def sf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)
         high = y > 0.5
         return where(high, betainc(b, a, where(high, z, 0.5)),
                      1.0 - betainc(a, b, where(high, 0.5, y)))
 
-    def logcdf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def logcdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)
         return log_beta_cdf(y, z, a, b)
 
-    def logsf(self, x: Any, dfn: Any, dfd: Any) -> Any:
+    def logsf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)
         return log_beta_cdf(z, y, b, a)
 
-    def mean(self, dfn: Any, dfd: Any) -> Any:
+    def mean(self, dfn: Array, dfd: Array) -> Array:
         two = dfd > 2
         b = where(two, dfd, 4.0)
         return where(two, b / (b - 2.0), math.inf)
 
-    def var(self, dfn: Any, dfd: Any) -> Any:
+    def var(self, dfn: Array, dfd: Array) -> Any:
         four = dfd > 4
         b = where(four, dfd, 6.0)
         return where(four, 2.0 * (b / (b - 2.0)) ** 2 * (dfn + b - 2.0) / (dfn * (b - 4.0)),
                      math.inf)
 
-    def entropy(self, dfn: Any, dfd: Any) -> Any:
+    def entropy(self, dfn: Array, dfd: Array) -> Array:
         a, b = 0.5 * dfn, 0.5 * dfd
         return (log(b) - log(a) + betaln(a, b) + (1.0 - a) * digamma(a) - (1.0 + b) * digamma(b)
                 + (a + b) * digamma(a + b))
 
-    def draw(self, key: Any, shape: Any, dtype: Any, dfn: Any, dfd: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, dfn: Array, dfd: Array) -> Array:
         return from_gamma.f(key, dfn, dfd, shape, dtype)
 
 
@@ -270,26 +271,26 @@ class Pareto(ByLogSf):
     shown = "0.605 -0.503 0.637 -0.451 0.363 -1.014 1.122 1.741 1.667 2.222 1.491 0.484"
     drawn = "[3.25 4.65 1.18]"
 
-    def logpdf(self, x: Any, b: Any) -> Any:
+    def logpdf(self, x: Array, b: Array) -> Array:
         return log(b) - (b + 1.0) * log(x)
 
-    def logsf(self, x: Any, b: Any) -> Any:
+    def logsf(self, x: Array, b: Array) -> Array:
         return -b * log(x)
 
-    def quantile(self, log_p: Any, log_q: Any, b: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array, b: Array) -> Array:
         return exp(-log_q / b)
 
-    def mean(self, b: Any) -> Any:
+    def mean(self, b: Array) -> Array:
         one = b > 1
         c = where(one, b, 2.0)
         return where(one, c / (c - 1.0), math.inf)
 
-    def var(self, b: Any) -> Any:
+    def var(self, b: Array) -> Any:
         two = b > 2
         c = where(two, b, 3.0)
         return where(two, c / ((c - 1.0) ** 2 * (c - 2.0)), math.inf)
 
-    def entropy(self, b: Any) -> Any:
+    def entropy(self, b: Array) -> Array:
         return 1.0 + 1.0 / b - log(b)
 
 
@@ -300,23 +301,23 @@ class WeibullMin(ByLogSf):
     shown = "0.308 -1.178 0.864 -0.147 0.136 -1.992 0.481 1.212 0.892 0.292 0.540 0.707"
     drawn = "[1.89 2.21 0.59]"
 
-    def logpdf(self, x: Any, c: Any) -> Any:
+    def logpdf(self, x: Array, c: Array) -> Array:
         return log(c) + xlogy(c - 1.0, x) - _power(x, c)
 
-    def logsf(self, x: Any, c: Any) -> Any:
+    def logsf(self, x: Array, c: Array) -> Array:
         return -_power(x, c)
 
-    def quantile(self, log_p: Any, log_q: Any, c: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array, c: Array) -> Array:
         return exp(log(-log_q) / c)
 
-    def mean(self, c: Any) -> Any:
+    def mean(self, c: Array) -> Array:
         return exp(gammaln(1.0 + 1.0 / c))
 
-    def var(self, c: Any) -> Any:
+    def var(self, c: Array) -> Any:
         first = 2.0 * gammaln(1.0 + 1.0 / c)
         return exp(first) * expm1(gammaln(1.0 + 2.0 / c) - first)
 
-    def entropy(self, c: Any) -> Any:
+    def entropy(self, c: Array) -> Array:
         return euler_gamma * (1.0 - 1.0 / c) - log(c) + 1.0
 
 
@@ -328,26 +329,26 @@ class WeibullMax(ByLogCdf):
     drawn = "[-0.18 -0.1  -1.06]"
     mirror = WeibullMin()
 
-    def logpdf(self, x: Any, c: Any) -> Any:
+    def logpdf(self, x: Array, c: Array) -> Array:
         return self.mirror.logpdf(-x, c)
 
-    def logcdf(self, x: Any, c: Any) -> Any:
+    def logcdf(self, x: Array, c: Array) -> Array:
         return self.mirror.logsf(-x, c)
 
-    def quantile(self, log_p: Any, log_q: Any, c: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array, c: Array) -> Array:
         return -self.mirror.quantile(log_q, log_p, c)
 
-    def mean(self, c: Any) -> Any:
+    def mean(self, c: Array) -> Array:
         return -self.mirror.mean(c)
 
-    def var(self, c: Any) -> Any:
+    def var(self, c: Array) -> Any:
         return self.mirror.var(c)
 
-    def entropy(self, c: Any) -> Any:
+    def entropy(self, c: Array) -> Array:
         return self.mirror.entropy(c)
 
 
-def _power(x: Any, c: Any) -> Any:
+def _power(x: Array, c: Array) -> Array:
     """x ** c for x >= 0, whose derivative in c at 0 is 0."""
     none = x == 0
     return where(none, 0.0 * x, where(none, 1.0, x) ** c)
@@ -359,22 +360,22 @@ class Rayleigh(ByLogSf):
     shown = "0.487 -0.720 0.675 -0.393 0.325 -1.125 0.759 1.665 1.253 0.429 0.655 0.942"
     drawn = "[2.43 2.77 0.9 ]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return log(x) - 0.5 * x * x
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         return -0.5 * x * x
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         return sqrt(-2.0 * log_q)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.sqrt(0.5 * math.pi)
 
     def var(self) -> Any:
         return 2.0 - 0.5 * math.pi
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return 1.0 + 0.5 * euler_gamma - 0.5 * _LOG_2
 
 
@@ -385,37 +386,37 @@ class Maxwell(Continuous):
     shown = "0.583 -0.540 0.478 -0.738 0.522 -0.650 1.101 2.027 1.596 0.454 0.673 0.996"
     drawn = "[2.63 0.99 0.96]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return 0.5 * math.log(2.0 / math.pi) + 2.0 * log(x) - 0.5 * x * x
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return gammainc(1.5, 0.5 * x * x)
 
-    def sf(self, x: Any) -> Any:
+    def sf(self, x: Array) -> Array:
         return gammaincc(1.5, 0.5 * x * x)
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         return log_gamma_cdf(0.5 * x * x, 1.5 + 0.0 * x)
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         return log_gamma_sf(0.5 * x * x, 1.5 + 0.0 * x)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         return sqrt(2.0 * _gamma.ppf(q, 1.5 + 0.0 * q))
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return sqrt(2.0 * _gamma.isf(q, 1.5 + 0.0 * q))
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.sqrt(8.0 / math.pi)
 
     def var(self) -> Any:
         return 3.0 - 8.0 / math.pi
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return euler_gamma + 0.5 * math.log(2.0 * math.pi) - 0.5
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.maxwell(key, shape, dtype)
 
 
@@ -425,34 +426,34 @@ class Halfnorm(ByLogSf):
     shown = "0.259 -1.351 0.866 -0.143 0.134 -2.013 0.319 1.150 0.798 0.363 0.603 0.726"
     drawn = "[1.62 2.03 0.43]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return 0.5 * math.log(2.0 / math.pi) - 0.5 * x * x
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         return log_ndtr(-x) + _LOG_2
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return erf(x * math.sqrt(0.5))
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         return Continuous.logcdf(self, x)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         return math.sqrt(2.0) * erfinv(q)
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return -ndtri(0.5 * q)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.sqrt(2.0 / math.pi)
 
     def var(self) -> Any:
         return 1.0 - 2.0 / math.pi
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return 0.5 * math.log(0.5 * math.pi) + 0.5
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return abs(samplers.normal(key, shape, dtype))
 
 
@@ -462,32 +463,32 @@ class Halfcauchy(Continuous):
     shown = "0.196 -1.630 0.626 -0.469 0.374 -0.983 0.414 2.414 inf inf inf 1.838"
     drawn = "[12.14 29.71  0.58]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return math.log(2.0 / math.pi) - log1p_square(x)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return arctan(x) * (2.0 / math.pi)
 
-    def sf(self, x: Any) -> Any:
+    def sf(self, x: Array) -> Array:
         return arctan2(1.0 + 0.0 * x, x) * (2.0 / math.pi)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         high = q > 0.5
         inner = tan(0.5 * math.pi * where(high, 0.5, q))
         return where(high, 1.0 / tan(0.5 * math.pi * where(high, 1.0 - q, 0.5)), inner)
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         high = q > 0.5
         inner = 1.0 / tan(0.5 * math.pi * where(high, 0.5, q))
         return where(high, tan(0.5 * math.pi * where(high, 1.0 - q, 0.5)), inner)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.inf
 
     def var(self) -> Any:
         return math.inf
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return math.log(2.0 * math.pi)
 
 
@@ -498,44 +499,44 @@ class Lognorm(Continuous):
     shown = "0.292 -1.230 0.694 -0.365 0.306 -1.184 0.583 1.715 1.377 1.700 1.304 1.196"
     drawn = "[3.66 5.05 0.71]"
 
-    def logpdf(self, x: Any, s: Any) -> Any:
+    def logpdf(self, x: Array, s: Array) -> Array:
         none = x == 0
         y = log(where(none, 1.0, x))
         value = -0.5 * (y / s) ** 2 - y - log(s) - 0.5 * math.log(2.0 * math.pi)
         return where(none, -math.inf, value)
 
-    def cdf(self, x: Any, s: Any) -> Any:
+    def cdf(self, x: Array, s: Array) -> Array:
         return _of_log(ndtr, x, s, 0.0)
 
-    def sf(self, x: Any, s: Any) -> Any:
+    def sf(self, x: Array, s: Array) -> Array:
         return _of_log(lambda z: ndtr(-z), x, s, 1.0)
 
-    def logcdf(self, x: Any, s: Any) -> Any:
+    def logcdf(self, x: Array, s: Array) -> Array:
         return _of_log(log_ndtr, x, s, -math.inf)
 
-    def logsf(self, x: Any, s: Any) -> Any:
+    def logsf(self, x: Array, s: Array) -> Array:
         return _of_log(lambda z: log_ndtr(-z), x, s, 0.0)
 
-    def ppf(self, q: Any, s: Any) -> Any:
+    def ppf(self, q: Array, s: Array) -> Array:
         return exp(s * ndtri(q))
 
-    def isf(self, q: Any, s: Any) -> Any:
+    def isf(self, q: Array, s: Array) -> Array:
         return exp(-s * ndtri(q))
 
-    def mean(self, s: Any) -> Any:
+    def mean(self, s: Array) -> Array:
         return exp(0.5 * s * s)
 
-    def var(self, s: Any) -> Any:
+    def var(self, s: Array) -> Any:
         return exp(s * s) * expm1(s * s)
 
-    def entropy(self, s: Any) -> Any:
+    def entropy(self, s: Array) -> Array:
         return 0.5 + 0.5 * math.log(2.0 * math.pi) + log(s)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, s: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, s: Array) -> Array:
         return samplers.lognormal(key, s, shape, dtype)
 
 
-def _of_log(fun: Any, x: Any, s: Any, at_zero: float) -> Any:
+def _of_log(fun: Any, x: ArrayLike, s: ArrayLike, at_zero: float) -> Array:
     none = x == 0
     return where(none, at_zero, fun(log(where(none, 1.0, x)) / s))
 
@@ -546,37 +547,37 @@ class Levy(Continuous):
     shown = "0.156 -1.860 0.414 -0.881 0.586 -0.535 0.756 9.849 inf inf inf 3.324"
     drawn = "[2.32120e+02 1.38718e+03 1.06000e+00]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         none = x == 0
         z = where(none, 1.0, x)
         return where(none, -math.inf, -1.5 * log(z) - 0.5 / z - 0.5 * math.log(2.0 * math.pi))
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         none = x == 0
         return where(none, 0.0, erfc(sqrt(0.5 / where(none, 1.0, x))))
 
-    def sf(self, x: Any) -> Any:
+    def sf(self, x: Array) -> Array:
         none = x == 0
         return where(none, 1.0, erf(sqrt(0.5 / where(none, 1.0, x))))
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         none = x == 0
         tail = log_ndtr(-sqrt(1.0 / where(none, 1.0, x)))
         return where(none, -math.inf, tail + _LOG_2)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         return ndtri(0.5 * q) ** -2.0
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return 0.5 / erfinv(q) ** 2
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.inf
 
     def var(self) -> Any:
         return math.inf
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return 0.5 * (1.0 + 3.0 * euler_gamma + math.log(16.0 * math.pi))
 
 

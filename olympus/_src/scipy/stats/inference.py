@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
@@ -41,7 +41,8 @@ class LinregressResult(NamedTuple):
     stderr: Array
 
 
-def _p_value(name: str, t: Any, df: Any, alternative: str, outside: Any = None) -> Any:
+def _p_value(name: str, t: Array, df: ArrayLike, alternative: str, outside: Array | None = None
+             ) -> Array:
     """The probability of a t number as far out; `outside` is df / (df + t²), where it is known."""
     if alternative not in _ALTERNATIVES:
         raise ValueError(f"{name}: alternative={alternative!r} given; one of "
@@ -53,7 +54,7 @@ def _p_value(name: str, t: Any, df: Any, alternative: str, outside: Any = None) 
     return where(tail, 0.5 * both, 1.0 - 0.5 * both)
 
 
-def _pairs(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def _pairs(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Two real vectors of one length."""
     refuse_complex(name, x)
     refuse_complex(name, y)
@@ -64,11 +65,11 @@ def _pairs(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _moved(x: Any) -> Any:
+def _moved(x: Array) -> Array:
     return x - sum_of(x, keepdims=True) / x.shape[0]
 
 
-def _correlation(name: str, x: Any, y: Any, alternative: str) -> SignificanceResult:
+def _correlation(name: str, x: Array, y: Array, alternative: str) -> SignificanceResult:
     a, b = _moved(x), _moved(y)
     a, b = a / sqrt(sum_of(a * a)), b / sqrt(sum_of(b * b))
     # The nearer of 1 - r and 1 + r as a square, as it would cancel for strong correlations.
@@ -146,7 +147,7 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
     return LinregressResult(slope, (sum_of(y) - slope * sum_of(x)) / n, *found, error)
 
 
-def _unbiased(s: Sample) -> tuple[Any, Any, Any]:
+def _unbiased(s: Sample) -> tuple[Array, Array, Array]:
     n = s.count()
     return s.mean(), s.central(2)[0] * n / (n - 1.0), n
 

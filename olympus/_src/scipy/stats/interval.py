@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...base.typing import Array, DTypeLike, Shape
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, log, log1p, sqrt
@@ -26,28 +27,28 @@ class Uniform(Continuous):
     shown = "1.000 0.000 0.250 -1.386 0.750 -0.288 0.250 0.750 0.500 0.083 0.289 0.000"
     drawn = "[0.95 0.98 0.33]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return 0.0 * x
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return x
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         return q
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return 1.0 - q
 
-    def mean(self) -> Any:
+    def mean(self) -> float:
         return 0.5
 
     def var(self) -> Any:
         return 1.0 / 12.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> float:
         return 0.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.uniform(key, shape, dtype)
 
 
@@ -59,34 +60,34 @@ class Beta(Continuous):
     shown = "1.688 0.523 0.262 -1.340 0.738 -0.303 0.243 0.544 0.400 0.040 0.200 -0.235"
     drawn = "[0.24 0.49 0.68]"
 
-    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
         return log_beta_density(x, 1.0 - x, a, b)
 
-    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+    def cdf(self, x: Array, a: Array, b: Array) -> Array:
         return betainc(a, b, x)
 
-    def sf(self, x: Any, a: Any, b: Any) -> Any:
+    def sf(self, x: Array, a: Array, b: Array) -> Array:
         high = x > 0.5
         return where(high, betainc(b, a, where(high, 1.0 - x, 0.5)),
                      1.0 - betainc(a, b, where(high, 0.5, x)))
 
-    def logcdf(self, x: Any, a: Any, b: Any) -> Any:
+    def logcdf(self, x: Array, a: Array, b: Array) -> Array:
         return log_beta_cdf(x, 1.0 - x, a, b)
 
-    def logsf(self, x: Any, a: Any, b: Any) -> Any:
+    def logsf(self, x: Array, a: Array, b: Array) -> Array:
         return log_beta_cdf(1.0 - x, x, b, a)
 
-    def mean(self, a: Any, b: Any) -> Any:
+    def mean(self, a: Array, b: Array) -> Array:
         return a / (a + b)
 
-    def var(self, a: Any, b: Any) -> Any:
+    def var(self, a: Array, b: Array) -> Any:
         return a / (a + b) * (b / (a + b)) / (a + b + 1.0)
 
-    def entropy(self, a: Any, b: Any) -> Any:
+    def entropy(self, a: Array, b: Array) -> Array:
         return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)
                 + (a + b - 2.0) * digamma(a + b))
 
-    def draw(self, key: Any, shape: Any, dtype: Any, a: Any, b: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
         return from_gamma.beta(key, a, b, shape, dtype)
 
 
@@ -99,54 +100,54 @@ class Truncnorm(Continuous):
     shown = "0.472 -0.750 0.538 -0.621 0.462 -0.771 -0.350 0.747 0.230 0.520 0.721 1.005"
     drawn = "[ 1.51  1.75 -0.17]"
 
-    def support(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def support(self, a: Array, b: Array) -> tuple[Array, Array]:
         return a, b
 
-    def inner(self, a: Any, b: Any) -> Any:
+    def inner(self, a: Array, b: Array) -> Array:
         low = where(a == -math.inf, where(b == math.inf, 0.0, b - 1.0), a)
         return where(b == math.inf, low, where(a == -math.inf, low, 0.5 * (low + b)))
 
-    def legal(self, a: Any, b: Any) -> Any:
+    def legal(self, a: Array, b: Array) -> Array:
         return a < b
 
-    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
         return -0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - _log_mass(a, b)
 
-    def logcdf(self, x: Any, a: Any, b: Any) -> Any:
+    def logcdf(self, x: Array, a: Array, b: Array) -> Array:
         return _log_mass(a, x) - _log_mass(a, b)
 
-    def logsf(self, x: Any, a: Any, b: Any) -> Any:
+    def logsf(self, x: Array, a: Array, b: Array) -> Array:
         return _log_mass(x, b) - _log_mass(a, b)
 
-    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+    def cdf(self, x: Array, a: Array, b: Array) -> Array:
         return exp(self.logcdf(x, a, b))
 
-    def sf(self, x: Any, a: Any, b: Any) -> Any:
+    def sf(self, x: Array, a: Array, b: Array) -> Array:
         return exp(self.logsf(x, a, b))
 
-    def _ends(self, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    def _ends(self, a: Array, b: Array) -> tuple[Any, Any, Any]:
         """Densities at the ends, and these times the ends, summed with opposite signs."""
         p, q = (exp(self.logpdf(z, a, b)) for z in (a, b))
         return p, q, (where(p == 0, 0.0, where(p == 0, 0.0, a) * p)
                       - where(q == 0, 0.0, where(q == 0, 0.0, b) * q))
 
-    def mean(self, a: Any, b: Any) -> Any:
+    def mean(self, a: Array, b: Array) -> Array:
         p, q, _ = self._ends(a, b)
         return p - q
 
-    def var(self, a: Any, b: Any) -> Any:
+    def var(self, a: Array, b: Array) -> Any:
         p, q, first = self._ends(a, b)
         return 1.0 + first - (p - q) ** 2
 
-    def entropy(self, a: Any, b: Any) -> Any:
+    def entropy(self, a: Array, b: Array) -> Array:
         return (0.5 * math.log(2.0 * math.pi) + 0.5 + _log_mass(a, b)
                 + 0.5 * self._ends(a, b)[2])
 
-    def draw(self, key: Any, shape: Any, dtype: Any, a: Any, b: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
         return samplers.truncated_normal(key, a, b, shape, dtype)
 
 
-def _log_mass(a: Any, b: Any) -> Any:
+def _log_mass(a: Array, b: Array) -> Array:
     """The logarithm of the probability of a normal number between a and b, in the tails too."""
     right = a > 0
     a, b = where(right, -b, a), where(right, -a, b)     # the same by symmetry, not on the right
@@ -165,41 +166,41 @@ class Triang(Continuous):
     shown = "1.250 0.223 0.156 -1.856 0.844 -0.170 0.316 0.613 0.467 0.042 0.205 -0.193"
     drawn = "[0.82 0.89 0.36]"
 
-    def legal(self, c: Any) -> Any:
+    def legal(self, c: Array) -> Array:
         return (c >= 0) & (c <= 1)
 
-    def pdf(self, x: Any, c: Any) -> Any:
+    def pdf(self, x: Array, c: Array) -> Array:
         left = x < c
         return 2.0 * where(left, x / where(left, c, 1.0),
                            where(c < 1, (1.0 - x) / where(c < 1, 1.0 - c, 1.0), x))
 
-    def logpdf(self, x: Any, c: Any) -> Any:
+    def logpdf(self, x: Array, c: Array) -> Array:
         return log(self.pdf(x, c))
 
-    def cdf(self, x: Any, c: Any) -> Any:
+    def cdf(self, x: Array, c: Array) -> Array:
         """Sums of what is not negative: no digits are lost next to 0."""
         left, right = x < c, where(c < 1, 1.0 - c, 1.0)
         return where(left, x * x / where(left, c, 1.0),
                      where(c < 1, c + (x - c) * (2.0 - c - x) / right, x * x))
 
-    def sf(self, x: Any, c: Any) -> Any:
+    def sf(self, x: Array, c: Array) -> Array:
         return self.cdf(1.0 - x, 1.0 - c)
 
-    def ppf(self, q: Any, c: Any) -> Any:
+    def ppf(self, q: Array, c: Array) -> Array:
         left = q < c
         root = sqrt(where(left, 1.0, (1.0 - c) * (1.0 - q)))
         return where(left, sqrt(where(left, c * q, 1.0)), (c + q - c * q) / (1.0 + root))
 
-    def isf(self, q: Any, c: Any) -> Any:
+    def isf(self, q: Array, c: Array) -> Array:
         return 1.0 - self.ppf(q, 1.0 - c)
 
-    def mean(self, c: Any) -> Any:
+    def mean(self, c: Array) -> Array:
         return (1.0 + c) / 3.0
 
-    def var(self, c: Any) -> Any:
+    def var(self, c: Array) -> Any:
         return (1.0 - c + c * c) / 18.0
 
-    def entropy(self, c: Any) -> Any:
+    def entropy(self, c: Array) -> Array:
         return 0.5 - math.log(2.0) + 0.0 * c
 
 
@@ -210,41 +211,41 @@ class Loguniform(Continuous):
     shown = "0.414 -0.881 0.252 -1.379 0.748 -0.290 1.495 3.344 2.485 1.279 1.131 1.281"
     drawn = "[4.6  4.83 1.71]"
 
-    def support(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def support(self, a: Array, b: Array) -> tuple[Array, Array]:
         return a, b
 
-    def inner(self, a: Any, b: Any) -> Any:
+    def inner(self, a: Array, b: Array) -> Array:
         return a
 
-    def legal(self, a: Any, b: Any) -> Any:
+    def legal(self, a: Array, b: Array) -> Array:
         return (a > 0) & (b > a)
 
-    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
         return -log(x) - log(log(b / a))
 
-    def pdf(self, x: Any, a: Any, b: Any) -> Any:
+    def pdf(self, x: Array, a: Array, b: Array) -> Array:
         return 1.0 / (x * log(b / a))
 
-    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+    def cdf(self, x: Array, a: Array, b: Array) -> Array:
         return log(x / a) / log(b / a)
 
-    def sf(self, x: Any, a: Any, b: Any) -> Any:
+    def sf(self, x: Array, a: Array, b: Array) -> Array:
         return log(b / x) / log(b / a)
 
-    def ppf(self, q: Any, a: Any, b: Any) -> Any:
+    def ppf(self, q: Array, a: Array, b: Array) -> Array:
         return a * exp(q * log(b / a))
 
-    def isf(self, q: Any, a: Any, b: Any) -> Any:
+    def isf(self, q: Array, a: Array, b: Array) -> Array:
         return b * exp(-q * log(b / a))
 
-    def mean(self, a: Any, b: Any) -> Any:
+    def mean(self, a: Array, b: Array) -> Array:
         return (b - a) / log(b / a)
 
-    def var(self, a: Any, b: Any) -> Any:
+    def var(self, a: Array, b: Array) -> Any:
         width = log(b / a)
         return a * a * (0.5 * expm1(2.0 * width) - expm1(width) ** 2 / width) / width
 
-    def entropy(self, a: Any, b: Any) -> Any:
+    def entropy(self, a: Array, b: Array) -> Array:
         return 0.5 * (log(a) + log(b)) + log(log(b / a))
 
 
@@ -255,42 +256,42 @@ class Wrapcauchy(Continuous):
     shown = "0.121 -2.111 0.363 -1.014 0.637 -0.451 0.810 5.473 3.142 1.664"
     drawn = "[6.14 6.23 1.27]"
 
-    def legal(self, c: Any) -> Any:
+    def legal(self, c: Array) -> Array:
         return (c > 0) & (c < 1)
 
-    def logpdf(self, x: Any, c: Any) -> Any:
+    def logpdf(self, x: Array, c: Array) -> Array:
         # 1 + c² - 2c cos x = (1-c)² + 4c sin²(x/2): no cancellation near the mode.
         spread = (1.0 - c) ** 2 + 4.0 * c * sin(0.5 * x) ** 2
         return log1p(-c * c) - math.log(2.0 * math.pi) - log(spread)
 
-    def _nearer(self, x: Any, c: Any) -> Any:
+    def _nearer(self, x: Array, c: Array) -> Array:
         """The probability from x to the nearer end of the support."""
         return _angle(0.5 * where(x > math.pi, 2.0 * math.pi - x, x), (1.0 + c) / (1.0 - c))
 
-    def cdf(self, x: Any, c: Any) -> Any:
+    def cdf(self, x: Array, c: Array) -> Array:
         tail = self._nearer(x, c)
         return where(x > math.pi, 1.0 - tail, tail)
 
-    def sf(self, x: Any, c: Any) -> Any:
+    def sf(self, x: Array, c: Array) -> Array:
         tail = self._nearer(x, c)
         return where(x > math.pi, tail, 1.0 - tail)
 
-    def ppf(self, q: Any, c: Any) -> Any:
+    def ppf(self, q: Array, c: Array) -> Array:
         high = q > 0.5
         apart = 2.0 * math.pi * _angle(math.pi * where(high, 1.0 - q, q), (1.0 - c) / (1.0 + c))
         return where(high, 2.0 * math.pi - apart, apart)
 
-    def isf(self, q: Any, c: Any) -> Any:
+    def isf(self, q: Array, c: Array) -> Array:
         return self.ppf(1.0 - q, c)
 
-    def mean(self, c: Any) -> Any:
+    def mean(self, c: Array) -> Array:
         return math.pi + 0.0 * c
 
-    def entropy(self, c: Any) -> Any:
+    def entropy(self, c: Array) -> Array:
         return math.log(2.0 * math.pi) + log1p(-c * c)
 
 
-def _angle(half: Any, stretch: Any) -> Any:
+def _angle(half: Any, stretch: Any) -> Array:
     """arctan(stretch tan(half)) / pi for an angle from 0 to pi / 2."""
     return arctan2(stretch * sin(half), cos(half)) / math.pi
 

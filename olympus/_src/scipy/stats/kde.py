@@ -247,7 +247,7 @@ class gaussian_kde:
                                     shape, self.dataset.dtype)
         return centres + moveaxis(apart, -1, 0)
 
-    def _points(self, name: str, points: Any) -> Any:
+    def _points(self, name: str, points: ArrayLike) -> Array:
         refuse_complex(f"gaussian_kde.{name}", points)
         x = to_array(promote_dtypes(name, points, self.dataset, inexact=True)[0])
         if x.ndim < 2:
@@ -258,7 +258,7 @@ class gaussian_kde:
         return x
 
 
-def _factor(estimate: gaussian_kde, method: Any) -> Any:
+def _factor(estimate: gaussian_kde, method: object) -> Any:
     """The width of the kernels in standard deviations."""
     power = -1.0 / (estimate.d + 4)
     if method is None or (isinstance(method, str) and method == "scott"):
@@ -272,7 +272,7 @@ def _factor(estimate: gaussian_kde, method: Any) -> Any:
 
 
 @fused
-def _log_densities(dataset: Any, weights: Any, covariance: Any, points: Any) -> Any:
+def _log_densities(dataset: Any, weights: ArrayLike, covariance: Any, points: Any) -> Any:
     """log Σᵢ wᵢ N(p; xᵢ, C) for each point p."""
     lower = cholesky(covariance)
     centres, places = (solve_lower(lower, x.T) for x in (dataset, points))      # of identity

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...lax.special.classical import lgamma
 from ...lax.special.incomplete_gamma import stirling
 from ...lax.special.series import log1p_minus
@@ -29,7 +30,7 @@ _LARGE, _TERMS = 16.0, 24
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def stirling_error(a: Any) -> Any:
+def stirling_error(a: Any) -> Array:
     """ln Γ(a+1) - ln √(2πa) - a ln a + a for a > 0."""
     big = a >= _LARGE
     low = where(big, 1.0, a)
@@ -37,14 +38,14 @@ def stirling_error(a: Any) -> Any:
     return where(big, stirling(where(big, a, _LARGE)), below)
 
 
-def _deviance(a: Any, x: Any) -> Any:
+def _deviance(a: Array, x: Array) -> Array:
     """a ln(a/x) - (a - x) >= 0, for positive a and x."""
     r = (x - a) / a
     far = abs(r) > 0.5
     return a * where(far, r - log(x / a), -log1p_minus(where(far, 0.0, r)))
 
 
-def log_gamma_density(x: Any, a: Any) -> Any:
+def log_gamma_density(x: Any, a: Any) -> Array:
     """log of xᵃ⁻¹ e⁻ˣ / Γ(a) for x >= 0 and a > 0."""
     big = (a >= _LARGE) & (x > 0.0)
     low = where(big, 1.0, a)
@@ -54,7 +55,7 @@ def log_gamma_density(x: Any, a: Any) -> Any:
     return where(big, split, plain)
 
 
-def log_beta_density(x: Any, y: Any, a: Any, b: Any) -> Any:
+def log_beta_density(x: Any, y: Any, a: Any, b: Any) -> Array:
     """log of xᵃ⁻¹ yᵇ⁻¹ / B(a, b) for x + y = 1, both >= 0, and positive a and b."""
     big = ((a >= _LARGE) | (b >= _LARGE)) & (x > 0.0) & (y > 0.0)
     p, q = where(big, 1.0, a), where(big, 1.0, b)
@@ -75,7 +76,7 @@ def _power_ratio(a: Any, excess: Any, ratio: Any) -> Any:
     return a * where(far, log(ratio) - part, log1p_minus(where(far, 0.0, part)))
 
 
-def log1p_square(x: Any) -> Any:
+def log1p_square(x: ArrayLike) -> Array:
     """log(1 + x**2), also where the square overflows."""
     large = abs(x) > 1e6
     outer = where(large, abs(x), 1e6)
@@ -87,7 +88,7 @@ def log1p_square(x: Any) -> Any:
 _TINY = {16: 1e-3, 32: 1e-30, 64: 1e-290}
 
 
-def log_of(value: Any, other: Any, tail: Callable[[], Any] | None = None) -> Any:
+def log_of(value: Any, other: ArrayLike, tail: Callable[[], Any] | None = None) -> Array:
     """The logarithm of a probability, given 1 minus it; `tail()` where the value underflows."""
     near = value > 0.5
     high = log1p(-where(near, other, 0.5))
@@ -97,7 +98,7 @@ def log_of(value: Any, other: Any, tail: Callable[[], Any] | None = None) -> Any
     return where(near, high, where(lost, tail(), log(where(near | lost, 0.5, value))))
 
 
-def _growth(ratio: Callable[[float], Any]) -> Any:
+def _growth(ratio: Callable[[float], Any]) -> Array:
     """1 + r(0) + r(0) r(1) + ..., the rest as if of a geometric series."""
     last = ratio(float(_TERMS))
     total = 1.0 + last / (1.0 - last)
@@ -106,11 +107,11 @@ def _growth(ratio: Callable[[float], Any]) -> Any:
     return total
 
 
-def log_gamma_cdf(x: Any, a: Any) -> Any:
+def log_gamma_cdf(x: Any, a: ArrayLike) -> Array:
     """log P(a, x) for x > 0."""
     value = gammainc(a, x)
 
-    def tail() -> Any:
+    def tail() -> Array:
         lost = (value < 0.01) & (x > 0.0)
         z = where(lost, x, 0.5 * a)
         series = _growth(lambda n: z / (a + (n + 1.0)))
@@ -119,11 +120,11 @@ def log_gamma_cdf(x: Any, a: Any) -> Any:
     return log_of(value, gammaincc(a, x), tail)
 
 
-def log_gamma_sf(x: Any, a: Any) -> Any:
+def log_gamma_sf(x: ArrayLike, a: ArrayLike) -> Array:
     """log Q(a, x) for x >= 0."""
     value = gammaincc(a, x)
 
-    def tail() -> Any:
+    def tail() -> Array:
         z = where(value < 0.01, x, a + 1.0)
         fraction = z + (2.0 * _TERMS + 1.0) - a
         for n in range(_TERMS, 0, -1):
@@ -133,11 +134,11 @@ def log_gamma_sf(x: Any, a: Any) -> Any:
     return log_of(value, gammainc(a, x), tail)
 
 
-def log_beta_cdf(x: Any, y: Any, a: Any, b: Any) -> Any:
+def log_beta_cdf(x: Any, y: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
     """log I(a, b; x) for x + y = 1."""
     value = betainc(a, b, x)
 
-    def tail() -> Any:
+    def tail() -> Array:
         lost = (value < 0.01) & (x > 0.0)
         z, w = where(lost, x, 0.5), where(lost, y, 0.5)
         series = _growth(lambda n: z * ((a + b + n) / (a + (n + 1.0))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.typing import Array
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.manipulation import broadcast_to, expand_dims, squeeze
 from ...types.shape import broadcast_shapes
@@ -11,7 +12,7 @@ from ...types.shape import broadcast_shapes
 __all__ = ["solve_lower"]
 
 
-def solve_lower(lower: Any, x: Any) -> Any:
+def solve_lower(lower: Any, x: Any) -> Array:
     """L⁻¹ x for each vector along the last axis of x, float[..., n], and L, float[..., n, n]."""
     if lower.ndim == 2:     # one factor: one solve with as many right-hand sides as vectors
         columns = x.reshape(-1, x.shape[-1]).T

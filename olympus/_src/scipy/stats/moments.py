@@ -38,28 +38,29 @@ class Sample(NamedTuple):
     weight: Any
     keep: bool = False
 
-    def sum(self, y: Any) -> Any:
+    def sum(self, y: Array) -> Array:
         return sum_of(where(self.weight > 0, y * self.weight, 0.0), self.axis, keepdims=self.keep)
 
-    def count(self) -> Any:
+    def count(self) -> Array:
         return sum_of(self.weight, self.axis, keepdims=self.keep)
 
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         return self.sum(self.x) / self.count()
 
-    def central(self, *orders: int) -> list[Any]:
+    def central(self, *orders: int) -> list[Array]:
         """Central moments: means of powers of the distance from the mean."""
         wide = self._replace(keep=True)
         apart = self.x - wide.mean()
         return [self.sum(apart ** n) / self.count() for n in orders]
 
 
-def number(name: str, x: Any) -> Any:
+def number(name: str, x: ArrayLike | None) -> Any:
     """A parameter that is a number, traced or not; TypeError for what is none."""
     return x if type(x) in (int, float) else to_array(promote_dtypes(name, x, 0)[0])
 
 
-def sample(name: str, a: Any, axis: int | None, policy: str, weights: Any = None) -> Sample:
+def sample(name: str, a: ArrayLike, axis: int | None, policy: str, weights: ArrayLike | None = None
+           ) -> Sample:
     """The argument of a summary, checked and promoted; flat if the axis is None."""
     check_policy(name, policy)
     refuse_complex(name, a)

@@ -74,7 +74,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool |
         log(diagonal(lower, axis1=-2, axis2=-1)), -1)
 
 
-def _of_low_rank(apart: Any, cov: Any) -> Any:
+def _of_low_rank(apart: Any, cov: Array) -> Array:
     """The density by the eigenvalues that are not 0 but for rounding, by SciPy's tolerance."""
     values, vectors = eigh(cov)
     info = dtypes.finfo(cov.dtype)

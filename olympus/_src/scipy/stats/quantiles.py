@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from ...autodiff.derivatives import jvp
+from ...base.typing import Array, ArrayLike, DTypeLike
 from ...custom.jvp import custom_jvp
 from ...lax.barriers import stop_gradient
 from ...lax.bits import shift_right_arithmetic
@@ -32,25 +33,25 @@ from ...types import dtypes
 __all__ = ["invert", "least", "with_density"]
 
 
-def _integer(x: Any) -> Any:
+def _integer(x: Any) -> Array:
     """A float's place among all floats, as an integer."""
     signed = dtypes.as_dtype(f"int{dtypes.itemsize_bits(x.dtype)}")
     bits = bitcast_convert_type(x, signed)
     return where(bits < 0, dtypes.iinfo(signed).min - bits, bits)
 
 
-def _float(i: Any, dtype: Any) -> Any:
+def _float(i: Any, dtype: DTypeLike) -> Array:
     return bitcast_convert_type(where(i < 0, dtypes.iinfo(i.dtype).min - i, i), dtype)
 
 
-def _halfway(low: Any, high: Any) -> Any:
+def _halfway(low: Array, high: Array) -> Array:
     """The float in the middle of those between two, nearer to the lower one."""
     a, b = _integer(low), _integer(high)
     both = a & b
     return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
 
 
-def _bracket(low: Any, high: Any, *others: Any) -> list[Any]:
+def _bracket(low: ArrayLike, high: ArrayLike, *others: Any) -> list[Array]:
     """Finite bounds as arrays of the shape and dtype of all others, and those."""
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)
@@ -58,8 +59,8 @@ def _bracket(low: Any, high: Any, *others: Any) -> list[Any]:
     return [stop_gradient(x) for x in broadcast_arrays(low, high, *others)]
 
 
-def _search(above: Callable[..., tuple[Any, Any, Any]], low: Any, high: Any, start: Any,
-            given: Sequence[Any]) -> Any:
+def _search(above: Callable[..., tuple[Any, Any, Any]], low: Array, high: Array, start: Array,
+            given: Sequence[object]) -> Array:
     """The least float in (low, high] from which on `above` holds.
 
     `above(x, *given)` also gives where Newton's method would go on, or NaN, and whether that is the
@@ -84,9 +85,9 @@ def _search(above: Callable[..., tuple[Any, Any, Any]], low: Any, high: Any, sta
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2, 3))
-def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Any, high: Any,
+def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Array, high: Array,
              params: tuple) -> Any:
-    def above(x: Any, q: Any, *params: Any) -> tuple[Any, Any, Any]:
+    def above(x: ArrayLike, q: Array, *params: ArrayLike) -> tuple[Any, Any, Any]:
         y = fun(x, *params)
         close = abs(y - q) <= float(dtypes.finfo(q.dtype).eps) * q
         # Newton's method for log F(x) = log q: from a tail it comes in, where that for F goes out.
@@ -107,8 +108,8 @@ def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Any, 
 
 
 @_inverse.defjvp
-def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Any, primals: Any,
-                 tangents: Any) -> Any:
+def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Array, primals: Sequence[Array],
+                 tangents: Sequence[Array]) -> Any:
     q, low, high, params = primals
     x = _inverse(fun, density, rising, near, q, low, high, params)
     t = tangents[0]
@@ -117,8 +118,8 @@ def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Any, primals: Any,
     return x, t / (density(x, *params) if rising else -density(x, *params))
 
 
-def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q: Any,
-           bounds: tuple[Any, Any], params: tuple[Any, ...], near: Any = None) -> Any:
+def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q: ArrayLike,
+           bounds: tuple[Any, Any], params: tuple[Any, ...], near: Any = None) -> Array:
     """x with fun(x, *params) = q, to the last place where `fun` is; differentiable.
 
     Args:
@@ -131,11 +132,12 @@ def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q
     return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
 
 
-def least(holds: Callable[..., Any], q: Any, low: Any, high: Any, params: tuple[Any, ...]) -> Any:
+def least(holds: Callable[..., Any], q: ArrayLike, low: ArrayLike, high: ArrayLike,
+          params: tuple[Any, ...]) -> Array:
     """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
     low, high, q, *params = _bracket(low, high, q, *params)
 
-    def above(x: Any, low: Any, q: Any, *params: Any) -> tuple[Any, Any, Any]:
+    def above(x: Array, low: Array, q: Array, *params: Array) -> tuple[Any, Any, Any]:
         return holds(maximum(floor(x), low), q, *params), x * math.nan, x != x
 
     found = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
@@ -145,19 +147,20 @@ def least(holds: Callable[..., Any], q: Any, low: Any, high: Any, params: tuple[
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))
-def _with_density(fun: Any, density: Any, smooth: Any, x: Any, params: tuple) -> Any:
+def _with_density(fun: Any, density: object, smooth: object, x: ArrayLike, params: tuple) -> Any:
     return fun(x, *params)
 
 
 @_with_density.defjvp
-def _with_density_jvp(fun: Any, density: Any, smooth: Any, primals: Any, tangents: Any) -> Any:
+def _with_density_jvp(fun: object, density: Any, smooth: Any, primals: Sequence[Array],
+                      tangents: Sequence[Array]) -> Any:
     (x, params), (t, t_params) = primals, tangents
     slope = jvp(lambda *params: smooth(x, *params), params, t_params)[1]
     return _with_density(fun, density, smooth, x, params), t * density(x, *params) + slope
 
 
 def with_density(fun: Callable[..., Any], density: Callable[..., Any], smooth: Callable[..., Any],
-                 x: Any, *params: Any) -> Any:
+                 x: ArrayLike, *params: Array) -> Array:
     """fun(x, *params) with the derivative `density` in x; those in the parameters are `smooth`'s.
 
     For a distribution function whose formula has no derivative somewhere.

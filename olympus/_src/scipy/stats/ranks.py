@@ -44,7 +44,7 @@ def check_policy(name: str, policy: str) -> None:
                          "a compiled program cannot raise; use debug_nans to find NaN.")
 
 
-def along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+def along(name: str, a: Array, axis: int | None) -> tuple[Array, int]:
     """A real array, flattened if `axis` is None, and the axis as a number >= 0."""
     refuse_complex(name, a)
     x = to_array(array_args(name, a)[0])
@@ -52,19 +52,19 @@ def along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return x, canonical_axis(axis or 0, x.ndim)
 
 
-def _changes(x: Any) -> Any:
+def _changes(x: Array) -> Array:
     """Where along the last axis a sorted array has a new value; all NaN are one value."""
     later, before = x[..., 1:], x[..., :-1]
     new = (later != before) & ~((later != later) & (before != before))
     return concatenate([ones_like(x[..., :1], bool), new], -1)
 
 
-def _places(x: Any) -> Any:
+def _places(x: Array) -> Array:
     return broadcasted_iota(dtypes.default_int(), x.shape, x.ndim - 1)
 
 
 @fused(static=("axis", "nan_policy", "keepdims"))
-def _mode(a: Any, *, axis: int | None, nan_policy: str, keepdims: bool) -> ModeResult:
+def _mode(a: Array, *, axis: int | None, nan_policy: str, keepdims: bool) -> ModeResult:
     x, place = along("mode", a, axis)
     if definitely_equal(x.shape[place], 0):
         shape = tuple(n for i, n in enumerate(x.shape) if i != place)
@@ -110,7 +110,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
 
 
 @fused(static=("method", "axis", "nan_policy"))
-def _ranks(a: Any, *, method: str, axis: int | None, nan_policy: str) -> Any:
+def _ranks(a: Array, *, method: str, axis: int | None, nan_policy: str) -> Array:
     x, place = along("rankdata", a, axis)
     dtype = dtypes.default_float()
     if definitely_equal(x.shape[place], 0):
@@ -165,7 +165,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
 
 
 @fused(static=("axis", "ddof", "nan_policy", "keepdims"))
-def _sem(a: Any, *, axis: int | None, ddof: int, nan_policy: str, keepdims: bool) -> Any:
+def _sem(a: Array, *, axis: int | None, ddof: int, nan_policy: str, keepdims: bool) -> Any:
     refuse_complex("sem", a)
     x = inexact(a)
     x = ravel(x) if not x.ndim else x

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...lax.barriers import stop_gradient
 from ...lax.special.classical import bessel_i0e, bessel_i1e
 from ...nn.activations import log_sigmoid
@@ -41,25 +42,25 @@ class Norm(Mirrored):
     shown = "0.130 -2.044 0.933 -0.069 0.067 -2.706 -0.674 0.674 0.000 1.000 1.000 1.419"
     drawn = "[ 1.62  2.03 -0.43]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return -0.5 * x * x - _LOG_ROOT_TWICE_PI
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return ndtr(x)
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         return log_ndtr(x)
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         return ndtri(q)
 
     def var(self) -> Any:
         return 1.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return _LOG_ROOT_TWICE_PI + 0.5
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.normal(key, shape, dtype)
 
 
@@ -69,31 +70,31 @@ class Cauchy(Mirrored):
     shown = "0.098 -2.323 0.813 -0.207 0.187 -1.676 -1.000 1.000 nan nan nan 2.531"
     drawn = "[ 6.03 14.84 -0.58]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return -math.log(math.pi) - log1p_square(x)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return arctan2(1.0 + 0.0 * x, -x) / math.pi     # the angle, accurate in both tails
 
-    def ppf(self, q: Any) -> Any:
+    def ppf(self, q: Array) -> Array:
         low, high = q < 0.25, q > 0.75
         inner = tan(math.pi * (where(low | high, 0.5, q) - 0.5))
         outer = 1.0 / tan(math.pi * where(low, q, where(high, 1.0 - q, 0.25)))
         return where(low, -outer, where(high, outer, inner))
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return -self.ppf(q)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return math.nan
 
     def var(self) -> Any:
         return math.nan
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return math.log(4.0 * math.pi)
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.cauchy(key, shape, dtype)
 
 
@@ -103,31 +104,31 @@ class Laplace(Mirrored):
     shown = "0.112 -2.193 0.888 -0.118 0.112 -2.193 -0.693 0.693 0.000 2.000 1.414 1.693"
     drawn = "[-2.26 -3.15  0.41]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return -abs(x) - math.log(2.0)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         tail = 0.5 * exp(-abs(x))
         return where(x > 0, 1.0 - tail, tail)
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         up = x > 0
         return where(up, log1p(-0.5 * exp(-where(up, x, 1.0))), where(up, -1.0, x) - math.log(2.0))
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         up = log_p > log_q
         return where(up, -log_q - math.log(2.0), log_p + math.log(2.0))
 
-    def isf(self, q: Any) -> Any:
+    def isf(self, q: Array) -> Array:
         return Continuous.isf(self, q)
 
     def var(self) -> Any:
         return 2.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> float:
         return math.log(2.0) + 1.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.laplace(key, shape, dtype)
 
 
@@ -138,26 +139,26 @@ class Logistic(Mirrored):
     shown = "0.149 -1.903 0.818 -0.201 0.182 -1.701 -1.099 1.099 0.000 3.290 1.814 2.000"
     drawn = "[ 2.9   3.82 -0.7 ]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         x = abs(x)
         return -x - 2.0 * log1p(exp(-x))
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Array) -> Array:
         return exp(log_sigmoid(x))
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         return log_sigmoid(x)
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         return log_p - log_q
 
     def var(self) -> Any:
         return math.pi ** 2 / 3.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return 2.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.logistic(key, shape, dtype)
 
 
@@ -168,29 +169,29 @@ class GumbelR(ByLogCdf):
     shown = "0.179 -1.723 0.800 -0.223 0.200 -1.609 -0.327 1.246 0.577 1.645 1.283 1.577"
     drawn = "[ 2.92  3.83 -0.1 ]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return -x - exp(-x)
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         return -exp(-x)
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         far = x > 40.0      # where 1 - exp(-u) is u, which underflows later than its logarithm
         return where(far, -x, super().logsf(where(far, 1.0, x)))
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         return -log(-log_p)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return euler_gamma
 
     def var(self) -> Any:
         return math.pi ** 2 / 6.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return samplers.gumbel(key, shape, dtype)
 
 
@@ -201,29 +202,29 @@ class GumbelL(ByLogSf):
     shown = "0.051 -2.982 0.989 -0.011 0.011 -4.482 -1.246 0.327 -0.577 1.645 1.283 1.577"
     drawn = "[-2.92 -3.83  0.1 ]"
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Array) -> Array:
         return x - exp(x)
 
-    def logsf(self, x: Any) -> Any:
+    def logsf(self, x: Array) -> Array:
         return -exp(x)
 
-    def logcdf(self, x: Any) -> Any:
+    def logcdf(self, x: Array) -> Array:
         far = x < -40.0
         return where(far, x, super().logcdf(where(far, 1.0, x)))
 
-    def quantile(self, log_p: Any, log_q: Any) -> Any:
+    def quantile(self, log_p: Array, log_q: Array) -> Array:
         return log(-log_q)
 
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         return -euler_gamma
 
     def var(self) -> Any:
         return math.pi ** 2 / 6.0
 
-    def entropy(self) -> Any:
+    def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
         return -samplers.gumbel(key, shape, dtype)
 
 
@@ -235,14 +236,14 @@ class T(Mirrored):
     shown = "0.120 -2.120 0.885 -0.122 0.115 -2.160 -0.765 0.765 0.000 3.000 1.732 1.773"
     drawn = "[ 0.69 -3.24 -1.67]"
 
-    def logpdf(self, x: Any, df: Any) -> Any:
+    def logpdf(self, x: Array, df: Array) -> Array:
         df = minimum(df, 1e30)      # whose density is the normal one
         half = 0.5 * df
         # ln Γ(h + 1/2) - ln Γ(h) - ln(h) / 2 by Stirling's formula, where nothing cancels.
         front = stirling_error(half + 0.5) - stirling_error(half) + half * log1p(0.5 / half) - 0.5
         return front - _LOG_ROOT_TWICE_PI - (half + 0.5) * log1p_square(x / sqrt(df))
 
-    def _cdf(self, x: Any, df: Any) -> Any:
+    def _cdf(self, x: Array, df: Array) -> Array:
         square = x * x
         y, z = df / (df + square), square / (df + square)
         inner = y > 0.5
@@ -250,16 +251,16 @@ class T(Mirrored):
                      0.5 * betainc(0.5 * df, 0.5, where(inner, 0.5, y)))
         return where(x > 0, 1.0 - tail, tail)
 
-    def _smooth_cdf(self, x: Any, df: Any) -> Any:
+    def _smooth_cdf(self, x: Array, df: Array) -> Array:
         """The same, differentiable at 0 too, but less accurate for large df."""
         root = sqrt(x * x + df)
         y = df / (2.0 * root * (root + abs(x)))
         return betainc(0.5 * df, 0.5 * df, where(x > 0, 1.0 - y, y))
 
-    def cdf(self, x: Any, df: Any) -> Any:
+    def cdf(self, x: Array, df: Array) -> Array:
         return with_density(self._cdf, self.pdf, self._smooth_cdf, x, minimum(df, 1e30))
 
-    def logcdf(self, x: Any, df: Any) -> Any:
+    def logcdf(self, x: Array, df: Array) -> Array:
         low = x < -1.0
         z = where(low, x, -1.0)
         ratio = (z / df) * z
@@ -267,20 +268,20 @@ class T(Mirrored):
         inner = where(low, 0.0, x)
         return where(low, tail - math.log(2.0), log_of(self.cdf(inner, df), self.cdf(-inner, df)))
 
-    def mean(self, df: Any) -> Any:
+    def mean(self, df: Array) -> Array:
         return where(df > 1, 0.0, math.nan)
 
-    def var(self, df: Any) -> Any:
+    def var(self, df: Array) -> Any:
         two = df > 2
         return where(two, 1.0 / (1.0 - 2.0 / where(two, df, 4.0)),
                      where(df > 1, math.inf, math.nan))
 
-    def entropy(self, df: Any) -> Any:
+    def entropy(self, df: Array) -> Array:
         half = 0.5 * df
         return ((half + 0.5) * (digamma(half + 0.5) - digamma(half)) + 0.5 * log(df)
                 + betaln(half, 0.5 + 0.0 * df))
 
-    def draw(self, key: Any, shape: Any, dtype: Any, df: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
         return from_gamma.t(key, df, shape, dtype)
 
 
@@ -292,32 +293,32 @@ class Gennorm(Mirrored):
     shown = "0.099 -2.308 0.938 -0.064 0.062 -2.784 -0.562 0.562 0.000 0.976 0.988 1.383"
     drawn = "[-0.77  0.    0.22]"
 
-    def logpdf(self, x: Any, beta: Any) -> Any:
+    def logpdf(self, x: Array, beta: Array) -> Array:
         return log(0.5 * beta) - gammaln(1.0 / beta) - _power(x, beta)
 
-    def _cdf(self, x: Any, beta: Any) -> Any:
+    def _cdf(self, x: Array, beta: Array) -> Array:
         tail = 0.5 * gammaincc(1.0 / beta, _power(x, beta))
         return where(x > 0, 1.0 - tail, tail)
 
-    def _away_from_0(self, x: Any, beta: Any) -> Any:
+    def _away_from_0(self, x: Array, beta: Array) -> Array:
         return where(x == 0, 0.5, self._cdf(where(x == 0, 1.0, x), beta))
 
-    def cdf(self, x: Any, beta: Any) -> Any:
+    def cdf(self, x: Array, beta: Array) -> Array:
         return with_density(self._cdf, self.pdf, self._away_from_0, x, beta)
 
-    def logcdf(self, x: Any, beta: Any) -> Any:
+    def logcdf(self, x: Array, beta: Array) -> Array:
         low = x < -1.0
         tail = log_gamma_sf(_power(where(low, x, -1.0), beta), 1.0 / beta) - math.log(2.0)
         inner = where(low, 0.0, x)
         return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
 
-    def var(self, beta: Any) -> Any:
+    def var(self, beta: Array) -> Any:
         return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
 
-    def entropy(self, beta: Any) -> Any:
+    def entropy(self, beta: Array) -> Array:
         return 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, beta: Any) -> Any:
+    def draw(self, key: Array, shape: Any, dtype: DTypeLike, beta: Array) -> Array:
         signs, sizes = subkeys(typed(key))
         size = exp(from_gamma_samples.loggamma(sizes, 1.0 / beta, shape, dtype) / beta)
         return samplers.rademacher_signs(signs, shape, dtype) * size
@@ -332,24 +333,24 @@ class Vonmises(Mirrored):
     shown = "0.080 -2.520 0.957 -0.044 0.043 -3.150 -0.530 0.530 0.000 1.266"
     drawn = "[-0.76  0.63 -0.38]"
 
-    def legal(self, kappa: Any) -> Any:
+    def legal(self, kappa: Array) -> Array:
         return kappa >= 0
 
-    def logpdf(self, x: Any, kappa: Any) -> Any:
+    def logpdf(self, x: Array, kappa: Array) -> Array:
         # cos(x) - 1 without cancellation, so that large concentrations are as accurate.
         return (-2.0 * kappa * sin(0.5 * x) ** 2 - math.log(2.0 * math.pi)
                 - log(bessel_i0e(_above_zero(kappa))))
 
-    def cdf(self, x: Any, kappa: Any) -> Any:
+    def cdf(self, x: Array, kappa: Array) -> Array:
         turns = rint(x / (2.0 * math.pi))
         angle = x - 2.0 * math.pi * turns
         tail = self._tail(abs(angle), kappa)
         return turns + where(angle < 0.0, tail, 1.0 - tail)
 
-    def logcdf(self, x: Any, kappa: Any) -> Any:
+    def logcdf(self, x: Array, kappa: Array) -> Array:
         return log_of(self.cdf(x, kappa), self.sf(x, kappa))
 
-    def _tail(self, x: Any, kappa: Any) -> Any:
+    def _tail(self, x: Array, kappa: Array) -> Array:
         """The probability of more than x, for 0 <= x <= pi."""
         fallen = sin(0.5 * x) ** 2 + 20.0 / kappa
         width = stop_gradient(2.0 * arcsin(sqrt(minimum(fallen, 1.0)))) - x
@@ -358,10 +359,10 @@ class Vonmises(Mirrored):
         density = self.pdf(at, kappa[..., None])
         return width * (density * (0.5 * weights).astype(x.dtype)).sum(-1)
 
-    def bounds(self, kappa: Any) -> tuple[Any, Any]:
+    def bounds(self, kappa: Array) -> tuple[ArrayLike, ArrayLike]:
         return -math.pi, 0.0
 
-    def entropy(self, kappa: Any) -> Any:
+    def entropy(self, kappa: Array) -> Array:
         i0 = bessel_i0e(_above_zero(kappa))
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
 
@@ -369,12 +370,12 @@ class Vonmises(Mirrored):
         return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 
-def _above_zero(x: Any) -> Any:
+def _above_zero(x: Array) -> Array:
     """`x` >= 0, on the side of 0 where the slope of exp(-abs(x)) is -1."""
     return x + float(dtypes.finfo(x.dtype).tiny)
 
 
-def _power(x: Any, beta: Any) -> Any:
+def _power(x: Array, beta: Array) -> Array:
     """abs(x) ** beta, whose derivatives at 0 are 0."""
     none = x == 0
     return where(none, 0.0, exp(beta * log(abs(where(none, 1.0, x)))))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, log1p, sqrt
@@ -34,13 +35,13 @@ def _expansion(count: int) -> list[list[float]]:
 _U = _expansion(10)
 
 
-def _log_bessel(n: Any, x: Any) -> Any:
+def _log_bessel(n: Any, x: Array) -> Array:
     """log(exp(-x) I_n(x)) for orders n >= 0 and x > 0 that may both be large.
 
     The uniform expansion (DLMF 10.41.3) some orders above; from there down by ratios, whose
     recurrence is stable in that direction (DLMF 10.29.1).
     """
-    def large(n: Any) -> Any:
+    def large(n: Any) -> Array:
         z = x / n
         root = sqrt(1.0 + z * z)
         total, p = 0.0 * z, 1.0 / root
@@ -71,10 +72,10 @@ class Skellam(Summed):
     shown = "0.160 -1.832 0.758 -0.277 0.242 -1.418 0.000 2.000 1.000 5.000 2.236 2.222"
     drawn = "[1 3 1]"
 
-    def inner(self, mu1: Any, mu2: Any) -> Any:
+    def inner(self, mu1: Array, mu2: Array) -> ArrayLike:
         return 0.0
 
-    def logpmf(self, k: Any, mu1: Any, mu2: Any) -> Any:
+    def logpmf(self, k: Array, mu1: Array, mu2: Array) -> Array:
         first, second = sqrt(mu1), sqrt(mu2)
         # Without the loss of digits in differences of means that are nearly equal.
         apart, share = (mu1 - mu2) / (first + second), (mu1 - mu2) / mu2
@@ -83,13 +84,13 @@ class Skellam(Summed):
         level = 0.5 * k * rate - apart * apart
         return level + _log_bessel(absolute(k), 2.0 * first * second)
 
-    def mean(self, mu1: Any, mu2: Any) -> Any:
+    def mean(self, mu1: Array, mu2: Array) -> Array:
         return mu1 - mu2
 
-    def var(self, mu1: Any, mu2: Any) -> Any:
+    def var(self, mu1: Array, mu2: Array) -> Any:
         return mu1 + mu2
 
-    def draw(self, key: Any, shape: Any, dtype: Any, mu1: Any, mu2: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, mu1: Array, mu2: Array) -> Array:
         first, second = subkeys(typed(key))
         return poisson(first, mu1, shape) - poisson(second, mu2, shape)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...autodiff.derivatives import jvp
+from ...base.typing import Array, ArrayLike
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
 from ...lax.barriers import stop_gradient
@@ -29,12 +30,13 @@ __all__ = ["series"]
 _MOST = 2**22       # terms of a sum, of which each waits for the one before
 
 
-def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Any, low: Any, high: Any,
+def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Array, low: Array, high: Array,
           params: Sequence[Any]) -> tuple:
     """The sums of `count` terms(k, *params); the first says when all the rest is negligible."""
     tiny = 1e-3 * float(dtypes.finfo(start.dtype).eps)
 
-    def ended(k: Any) -> Any:       # steps of large floats, of infinity and of NaN lead nowhere
+    def ended(k: ArrayLike
+              ) -> Array:       # steps of large floats, of infinity and of NaN lead nowhere
         return ~((k >= low) & (k <= high) & (k + step != k))
 
     def added(state: tuple) -> tuple:
@@ -53,7 +55,7 @@ def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Any, low: A
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
-def _series(term: Any, step: Any, start: Any, low: Any, high: Any, params: tuple) -> Any:
+def _series(term: Any, step: object, start: Array, low: Array, high: Array, params: tuple) -> Any:
     return _sums(lambda k, *params: (term(k, *params),), 1, step, start, low, high, params)[0]
 
 
@@ -61,13 +63,13 @@ def _series_jvp(term: Any, primals: Any, tangents: Any) -> Any:
     step, start, low, high, params = primals
     moving = [i for i, t in enumerate(tangents[4]) if type(t) is not SymbolicZero]
 
-    def slope(i: int, k: Any, params: tuple) -> Any:
-        def of(p: Any) -> Any:
+    def slope(i: int, k: ArrayLike, params: tuple) -> Array:
+        def of(p: ArrayLike) -> Array:
             return term(k, *params[:i], p, *params[i + 1:])
 
         return jvp(of, (params[i],), (ones_like(params[i]),))[1]
 
-    def terms(k: Any, *params: Any) -> tuple:
+    def terms(k: ArrayLike, *params: ArrayLike) -> tuple:
         return (term(k, *params), *(slope(i, k, params) for i in moving))
 
     value, *slopes = _sums(terms, 1 + len(moving), step, start, low, high, params)
@@ -78,8 +80,8 @@ def _series_jvp(term: Any, primals: Any, tangents: Any) -> Any:
 _series.defjvp(_series_jvp, symbolic_zeros=True)
 
 
-def series(term: Callable[..., Any], step: Any, start: Any, low: Any, high: Any,
-           params: Sequence[Any]) -> Any:
+def series(term: Callable[..., Any], step: Any, start: ArrayLike, low: ArrayLike, high: ArrayLike,
+           params: Sequence[Any]) -> Array:
     """The sum of term(k, *params) for k = start, start + step, … between low and high.
 
     Terms are positive, have one maximum, and are negligible once they have fallen below the last

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from ....runtime.compile import before_compiling
 
 __all__ = ["backend_compile_and_load"]
 
 
-def backend_compile_and_load(backend: Any, *args: Any, **options: Any) -> None:
+def backend_compile_and_load(backend: object, *args: object, **options: object) -> None:
     """Called with the client before each compilation, which is elsewhere; a wrapper may raise."""
 
 
-def _ask(backend: Any) -> None:
+def _ask(backend: object) -> None:
     module = sys.modules.get("jax._src.compiler")
     if module is not None:
         module.backend_compile_and_load(backend)

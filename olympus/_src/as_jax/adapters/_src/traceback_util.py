@@ -12,7 +12,7 @@ from ....base.source import excluded as _exclude_paths
 __all__ = ["_exclude_paths", "api_boundary", "include_frame", "register_exclusion"]
 
 
-def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
+def api_boundary(fun: Callable[..., Any] | None = None, **options: object) -> object:
     """Decorator of public functions: errors leave them without inner frames."""
     return source.api_boundary if fun is None else source.api_boundary(fun)
 

@@ -48,7 +48,7 @@ class control_flow_allowed_effects:
         """Allow effects of a class."""
 
 
-def register_hitype(kind: type, make: Any) -> None:
+def register_hitype(kind: type, make: object) -> None:
     """Take note of a type of users: its values are refused as any that is no array."""
 
 
