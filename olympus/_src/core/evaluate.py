@@ -62,7 +62,7 @@ def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
 
 def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """Bind inside the equation's named scopes, which are relative to its program."""
-    if eqn.ctx is None or eqn.ctx is ROOT:
+    if eqn.ctx is ROOT:
         return eqn.primitive.bind_eqn(ins, eqn.params)
     outer = ctx.scope
     ctx.scope = outer.extend(*eqn.ctx.names)

@@ -23,7 +23,7 @@ from ..types.avals import AbstractValue, ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
 from . import printing
-from .context import current_context
+from .context import ROOT, Scope, current_context
 from .effects import of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
@@ -183,7 +183,7 @@ class OlympusprEqn:
 
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
                  params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
-                 ctx: Any = None) -> None:
+                 ctx: Scope = ROOT) -> None:
         # Lists are taken over, not copied: whoever makes an equation gives them away.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)

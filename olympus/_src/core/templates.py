@@ -264,7 +264,7 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, An
     places = {atom: i for i, atom in enumerate(first)}
     found, height, count = [], 0, len(first)
     for eqn in recorded:
-        names = eqn.ctx.names[len(scope.names):] if eqn.ctx is not None else ()
+        names = eqn.ctx.names[len(scope.names):]
         outs = [v.aval for v in eqn.outvars]
         found.append((eqn.primitive, [places[v] for v in eqn.invars],
                       outs[0] if len(outs) == 1 else outs, eqn.params, names))

@@ -379,7 +379,7 @@ class Checks:
         """Run one equation with its checks, in its scope, at its line."""
         trace, scope = ctx.trace, ctx.scope
         start, self.source = len(trace.eqns), eqn.source
-        if eqn.ctx is not None and eqn.ctx is not ROOT:
+        if eqn.ctx is not ROOT:
             ctx.scope = scope.extend(*eqn.ctx.names)
         try:
             return self.run(eqn, ins)

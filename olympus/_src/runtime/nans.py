@@ -235,4 +235,4 @@ class _Search:
 
 def _backward(eqn: OlympusprEqn) -> bool:
     """Whether a backward pass bound it."""
-    return eqn.ctx is not None and _BACKWARD in eqn.ctx.names
+    return _BACKWARD in eqn.ctx.names
