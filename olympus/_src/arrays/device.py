@@ -253,7 +253,7 @@ def _put_in_job(value: np.ndarray, sharding: object, weak_type: bool = False) ->
     return put_numpy(value, sharding, weak_type)
 
 
-def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
+def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
     present = x._sharding
     aval = parts_of(x.aval, sharding).aval
     if lib.same_tiles(present._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),

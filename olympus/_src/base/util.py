@@ -46,7 +46,7 @@ def publish(facade: str) -> None:
     vars(module).setdefault("__getattr__", functools.partial(_no_such_name, module))
 
 
-def _credit(facade: str, name: str, value: Any) -> None:
+def _credit(facade: str, name: str, value: object) -> None:
     """Let a function or class that a façade names say that it is from there, examples import it."""
     if callable(value) and getattr(value, "__name__", None) == name and hasattr(value, "__dict__"):
         home = getattr(value, "__module__", "")

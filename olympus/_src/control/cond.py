@@ -243,7 +243,8 @@ def _has_tangent(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) and has_tangent(x.aval)
 
 
-def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:
+def _once_each(fun: Callable[[Any], Any], items: Sequence[ClosedOlympuspr]
+               ) -> tuple[list[Array], ...]:
     """`fun` of every item, called once for those that are one object: they stay one."""
     # Lowering and vmap know by identity that a program stands for several indices.
     made = {id(x): x for x in items}

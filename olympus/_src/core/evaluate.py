@@ -36,7 +36,7 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: Arr
                    evaluate(olympuspr, consts, args, bind))
 
 
-def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
+def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
     """Run a program that has its constants; what is recorded meanwhile has the program's lines."""
     return _with_lines(closed.olympuspr, closed.consts, args)
 

@@ -124,7 +124,7 @@ class WatchTrace(Trace):
 
     def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Any]:
         """Run a program, each operation under its own line."""
-        def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+        def step(eqn: OlympusprEqn, ins: list[Array]) -> Any:
             outer = self.source
             if eqn.source is not source.CALLERS:
                 self.source = eqn.source or outer

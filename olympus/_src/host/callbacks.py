@@ -400,7 +400,7 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
 
 
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-                sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
+                sharding: Any = None, ordered: bool = False, **kwargs: PyTree) -> Any:
     """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:

@@ -281,7 +281,7 @@ def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = 
 
 
 def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
-    def body(*args: Any) -> tuple[list[Any], Any]:
+    def body(*args: PyTree) -> tuple[list[Any], Any]:
         checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
         outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
         return [*checks.first(), *outs], checks
@@ -421,7 +421,7 @@ class Checks:
             narrow = self.quick and not definitely_equal(typeof(y).size, 0)
             self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 
-    def take_check(self, code: Any, words: Any, sites: tuple[Site, ...]) -> None:
+    def take_check(self, code: Any, words: object, sites: tuple[Site, ...]) -> None:
         """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
         wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
         if not all(wanted):

@@ -171,8 +171,8 @@ def _found(key: object, make: Callable[[], Any]) -> Any:
     return rule
 
 
-def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
-              params: dict[str, Any]) -> JVPRule | bool:
+def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[object], same: Any,
+              params: Params) -> JVPRule | bool:
     if prim.jvp is None:
         return False
     n = len(types) // 2
@@ -212,11 +212,11 @@ def _jvp_rule(trace: Any, cut: bool, prim: Primitive, types: Sequence[Any], same
 
 
 def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
-               dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+               dims: Sequence[int | None], params: Params) -> object:
     if prim.vmap is None:
         return False
 
-    def mapped(*xs: Any) -> tuple[list[Any], Sequence[int | None]]:
+    def mapped(*xs: Array) -> tuple[list[Any], Sequence[int | None]]:
         outs, out_dims = pair(prim, "vmap", "mapped axes",
                               prim.vmap(axis, list(xs), list(dims), **params))
         return (list(outs), out_dims) if prim.multiple_results else ([outs], [out_dims])

@@ -208,7 +208,7 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
     """
     @wraps(fun, attributes=True)
     @api_boundary
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> Any:
         traced = ctx.trace is not ThreadState.trace
         error, out = (compiled if traced else quick)(*args, **kwargs)
         if traced or error._sites or quick is compiled:
@@ -221,7 +221,7 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
         return out
 
     # Of what a call returns; `trace` and `lower` are of the program, which returns the error, too.
-    def eval_shape(*args: Any, **kwargs: Any) -> Any:
+    def eval_shape(*args: PyTree, **kwargs: PyTree) -> object:
         return compiled.eval_shape(*args, **kwargs)[1]
 
     def clear_cache() -> None:

@@ -324,7 +324,7 @@ class _Walk:
         self.equal.append((x.tobytes, x.tobytes()))
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
-    def constant(self, x: Any, place: _Place) -> None:
+    def constant(self, x: object, place: _Place) -> None:
         self.leaf(place, _ByValue(x), x)
 
     def hide(self, x: object, place: _Place, why: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base import config, source
 from ..base.logs import timed
-from ..base.typing import Array
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -209,7 +209,7 @@ def _leave_line_open(pr: Any, here: Any, seen: set[int]) -> None:
                     _leave_line_open(body, here, seen)
 
 
-def _warn_of_constants(name: str, consts: Sequence[Any]) -> None:
+def _warn_of_constants(name: str, consts: Sequence[ArrayLike]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
     total = sum(getattr(c, "nbytes", 0) for c in consts)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import PyTree
 from ..base.util import wraps
 from ..core.evaluate import bind, evaluate
 from ..core.ir import OlympusprEqn
@@ -58,7 +59,7 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
     info = JitFunction(f)       # which keeps its programs: calls of equal types are of one
 
     @wraps(f)
-    def ordered(*args: Any, **kwargs: Any) -> Any:
+    def ordered(*args: PyTree, **kwargs: PyTree) -> object:
         arguments = info.signature.arguments(args, kwargs)
         program = info.program(arguments)
         operands = [*program.tracers, *arguments.leaves]

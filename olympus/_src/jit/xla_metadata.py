@@ -165,7 +165,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
     info = JitFunction(f)       # which keeps its programs: calls of equal types are of one
 
     @wraps(f)
-    def marked(*args: Any, **kwargs: Any) -> Any:
+    def marked(*args: Array, **kwargs: PyTree) -> object:
         arguments = info.signature.arguments(args, kwargs)
         program = info.program(arguments)
         outs = xla_metadata_call_p.bind(*program.tracers, *arguments.leaves,

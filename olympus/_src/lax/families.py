@@ -89,7 +89,7 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
 _rank = attrgetter("ndim")
 
 
-def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
+def map_elementwise(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None],
                     scalars: bool = False) -> tuple[list[Any], int]:
     """Operands aligned on one mapped axis; literals, or all `scalars`, stay if not mapped."""
     dim = dims[0]

@@ -415,8 +415,8 @@ def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def auto_axes(f: Callable[..., Any] | None = None, /, *,
-              axes: str | Sequence[Any] | None = None, out_sharding: Any = None) -> Any:
+def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[Any] | None = None,
+              out_sharding: ShardingLike = None) -> Any:
     """Let XLA decide shardings within `f`, as if axes of the ambient mesh were Auto.
 
     Args:
@@ -561,7 +561,7 @@ def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
                          f"{error}") from None
 
 
-def _within_manual(what: str, given: Any) -> Any:
+def _within_manual(what: str, given: object) -> Any:
     """A demand on a device's part, over the ambient mesh: along axes that are not manual."""
     mesh = get_abstract_mesh()
     spec = given.spec if type(given) is NamedSharding else given
@@ -594,7 +594,7 @@ def sharding_like(x: Any) -> Any:
     return x._sharding if kind is NamedSharding or kind is lib.SingleDeviceSharding else None
 
 
-def resolve_sharding(what: str, sharding: Any) -> Any:
+def resolve_sharding(what: str, sharding: ShardingLike) -> Any:
     """A sharding of devices: specifications are of the ambient mesh."""
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()

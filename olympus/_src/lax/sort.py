@@ -78,7 +78,8 @@ class Sort(Primitive):
                             "by them.")
         return list(avals)
 
-    def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    def lower(self, b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int
+              ) -> Sequence[IrValue]:
         words, alone = _may_sort_words(b, dimension), len(xs) == 1
         integers = alone and dtypes.scalar_kind(b.avals_in[0].dtype) in "iu"
         if words and not integers:
@@ -257,7 +258,7 @@ def _float_of_key(key: Any) -> Any:
     return bitcast_convert_type_p.bind(u, new_dtype=FLOAT64)
 
 
-def _converted(x: Any, dtype: np.dtype) -> Any:
+def _converted(x: ArrayLike, dtype: np.dtype) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 

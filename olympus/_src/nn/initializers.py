@@ -206,7 +206,7 @@ def _disc(key: Array, shape: Shape, dtype: DTypeLike, radius: Callable[[Any], An
     return arithmetic.complex(size * cos(angle), size * sin(angle))
 
 
-def _cut_radius(u: Any) -> Any:
+def _cut_radius(u: Array) -> Array:
     return sqrt(-log1p(-(u * (1 - math.exp(-4.0)))))
 
 

@@ -70,7 +70,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     otherwise = at_once if composite else plain
 
     @functools.wraps(plain)
-    def call(x: Any, /, *rest: Any, **options: Any) -> Any:
+    def call(x: ArrayLike, /, *rest: Any, **options: Any) -> Any:
         if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
             try:
                 return compiled(x)
@@ -110,7 +110,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     compiled = make_jit(plain, {}, library=True)
 
     @functools.wraps(plain)
-    def call(x: Any, y: Any, /, *rest: Any, **options: Any) -> Any:
+    def call(x: ArrayLike, y: ArrayLike, /, *rest: Any, **options: Any) -> Any:
         trace = ctx.trace
         try:
             if rest or options:

@@ -93,7 +93,7 @@ def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
 _named_path = memoize(1024)(_contraction_path)
 
 
-def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any
+def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
                ) -> tuple[Step, ...]:
     if len(inputs) <= 2:
         return ((tuple(range(len(inputs))), output),)

@@ -151,7 +151,7 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("uniform", drawn, out_sharding)
 
 
-def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
+def standard_normal(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Normal floats or complex numbers of variance 1. The key is typed."""
     if dtypes.is_complex(dtype):
         k1, k2 = subkeys(key)
@@ -200,7 +200,7 @@ def _truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sha
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
 
-    def central(lower: Any, upper: Any) -> Any:
+    def central(lower: ArrayLike, upper: ArrayLike) -> Array:
         low, high = special.erf(lower / root), special.erf(upper / root)
         v = arithmetic.max(low, u * (high - low) + low)
         return root * special.erf_inv(v)
@@ -280,7 +280,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 # Without parameters ------------------------------------------------------------------------------
 
-def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
+def exponential_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
     """Exponential numbers of mean 1. The key is typed."""
     return -log_rest(unit(key, shape, dtype))
 

@@ -173,7 +173,7 @@ class PRNGKeyArray(lib.Array):
         """Without axes of size 1."""
         return manipulation.squeeze(self, axis)
 
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
         """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 

@@ -37,7 +37,7 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
     high = v + float(_STEPS)
     root = sqrt((high + 1.5) * (high + 1.5) + square)
 
-    def step(i: Any, s: Any) -> Any:
+    def step(i: Any, s: Array) -> Array:
         order = high - convert_element_type(i, typeof(x).dtype)     # that of 1 / (2 order + …)
         return 1.0 / (2.0 * order + square * s)
 

@@ -355,7 +355,7 @@ def terms_of(x: Any) -> tuple[tuple[Term, int], ...]:
     return ((ONE, x),) if x else ()
 
 
-def dimension(terms: Mapping[Term, int], scope: Scope) -> Any:
+def dimension(terms: Mapping[Term, int], scope: Scope) -> int | Dimension:
     """The dimension with these terms, by the scope's equalities; an int where it is constant."""
     found = [entry for entry in terms.items() if entry[1]]
     if scope.rewrites:

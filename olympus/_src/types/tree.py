@@ -381,13 +381,8 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree,
     return functools.reduce(function, leaves)
 
 
-def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
-    *,
-    identity: Any = UNSPECIFIED,
-    is_leaf: IsLeaf = None,
-) -> Any:
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *,
+                            identity: Any = UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
     """Combine the leaves pairwise by an associative operation, to a depth of log2 of their number.
 
     `identity` is the result for a tree without leaves; TypeError for such a tree when it is not

@@ -192,7 +192,7 @@ def _to_the_end(call: Callable[[], Any]) -> object:
     return results[0]
 
 
-def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> list[Any]:
+def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[object]) -> list[Any]:
     """Start `executable` on device arrays and return its outputs, whose values may come later."""
     return executable.execute_sharded(arrays).consume_with_handlers(handlers)
 

@@ -74,7 +74,7 @@ Dims = Sequence[int | None]
 
 # Axes --------------------------------------------------------------------------------------------
 
-def swap(x: Any, i: int, j: int) -> Any:
+def swap(x: Array, i: int, j: int) -> Array:
     """Exchange two axes."""
     order = list(range(typeof(x).ndim))
     order[i], order[j] = order[j], order[i]

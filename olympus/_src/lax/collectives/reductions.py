@@ -475,7 +475,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     return tree_map(lambda leaf: cast_along(leaf, known, to), x) if known else x
 
 
-def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
+def cast_along(x: Any, axes: frozenset[Any], to: str) -> Array:
     """`x` in another state along axes of the ambient mesh; ValueError if no cast leads there."""
     start = state(typeof(x), axes, "pcast")
     if (start, to) == ("invarying", "varying"):

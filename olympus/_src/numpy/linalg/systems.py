@@ -258,7 +258,7 @@ def _det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array
     regular = reduce_min(pivots, (last,)) > reduce_max(pivots, (last,)) * limit
     regular = reduce_and(regular, tuple(range(last)))
 
-    def by_solving(a: Any, t: Any) -> Any:
+    def by_solving(a: Array, t: Array) -> Array:
         return _det(a) * reduce_sum(diagonal(lu_solve(a, t)), (last,))
 
     def by_values(a: Array, t: Array) -> Array:

@@ -41,7 +41,7 @@ def _sum(x: Array, y: Array) -> tuple[Array, Array]:
     return s, (x - (s - t)) + (y - t)
 
 
-def _halves(x: Any) -> tuple[Any, Any]:
+def _halves(x: Array) -> tuple[Array, Array]:
     high = bitcast_convert_type(bitcast_convert_type(x, np.int64) & _HIGH, np.float64)
     return high, x - high
 

@@ -108,7 +108,7 @@ class Binom(Discrete):
     def var(self, n: Array, p: Array) -> Any:
         return n * p * (1.0 - p)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, p: Array) -> Array:
         return binomial(key, n, p, shape, dtype)
 
 
@@ -278,7 +278,7 @@ class Poisson(Discrete):
             -863 / 2520 + u * (-1375 / 1008 + u * (-33953 / 5040)))))))
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, mu: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, mu: Array) -> Array:
         return of_poisson.poisson(key, mu, shape)
 
 
@@ -314,7 +314,8 @@ class Hypergeom(Summed):
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
-    def draw(self, key: Any, shape: Any, dtype: Any, M: Any, n: Any, N: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, M: Array, n: Array, N: Array
+             ) -> Array:
         return hypergeometric(key, n, M - n, N, shape)
 
 

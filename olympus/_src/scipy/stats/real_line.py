@@ -366,7 +366,7 @@ class Vonmises(Mirrored):
         i0 = bessel_i0e(_above_zero(kappa))
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
 
-    def draw(self, key: Any, shape: Any, dtype: Any, kappa: Any) -> Any:
+    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, kappa: Array) -> Array:
         return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 
