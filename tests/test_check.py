@@ -7,6 +7,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import core, lax
 from olympus._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
+from olympus._src.core.primitive import Primitive
 from olympus._src.interpreters.dce import dce_closed
 from olympus._src.jit import program
 from olympus._src.types.avals import make_aval
@@ -186,3 +187,20 @@ def test_enable_checks_finds_what_a_pass_spoils(monkeypatch):
     with olympus.enable_checks(True), pytest.raises(
             olympus.errors.OlympusprTypeError, match=r"float32\[3\] = sin float32\[\]"):
         olympus.jit(lambda x: jnp.sin(x)).lower(1.0)
+
+
+def test_an_operand_may_be_optional():
+    class Either(Primitive):
+        jvp = transpose = vmap = None
+
+        def infer(self, x, y=None):
+            return x
+
+        def lower(self, b, x, y=None):
+            return x
+
+    either = Either("either")
+    assert either.arity is None and lax.mul_p.arity == 2
+    closed = olympus.make_olympuspr(lambda x: either.bind(either.bind(x), x))(1.0)
+    core.check_olympuspr(closed)
+    assert [len(eqn.invars) for eqn in closed.eqns] == [1, 2]

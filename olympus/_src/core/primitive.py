@@ -165,6 +165,14 @@ class Axis:
         return hash(self._key())
 
 
+def _operands_of(infer: object) -> int | None:
+    """How many operands a rule takes; None where it may be several numbers."""
+    if not isinstance(infer, types.FunctionType) or infer.__defaults__:
+        return None
+    code = infer.__code__
+    return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
+
+
 class Primitive:
     """Subclass (or call a family's constructor) to declare an operation.
 
@@ -230,10 +238,8 @@ class Primitive:
         # A flag, so that recording an equation without effects calls nothing to learn that.
         if "effectful" not in cls.__dict__:
             cls.effectful = cls.effects is not Primitive.effects
-        infer = cls.__dict__.get("infer")
-        if isinstance(infer, types.FunctionType):
-            code = infer.__code__
-            cls.arity = None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1
+        if "infer" in cls.__dict__:
+            cls.arity = _operands_of(cls.__dict__["infer"])
         missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
         if missing and not abstract:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
