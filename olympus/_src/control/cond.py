@@ -17,11 +17,11 @@ from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Linear, Zero, program_uses_axis
+from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split

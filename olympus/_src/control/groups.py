@@ -23,10 +23,10 @@ from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, merged
 from ..core.effects import input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Zero, spread_tangents
+from ..core.primitive import Axis, Higher, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
-from ..core.typing import Aval, Builder, IrValue, Params, Tangent
+from ..core.typing import Aval, Builder, IrValue, Params
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed

@@ -16,9 +16,9 @@ from ..base.typing import Array, ArrayLike, DType, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, spread_tangents
+from ..core.primitive import Axis, Primitive, Tangent, spread_tangents
 from ..core.trace import Tracer, typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids

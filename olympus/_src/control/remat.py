@@ -16,10 +16,10 @@ from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
-from ..core.primitive import Axis, Higher, Linear, Primitive
+from ..core.primitive import Axis, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..lax.barriers import random_clone_p

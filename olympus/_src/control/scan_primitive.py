@@ -14,10 +14,10 @@ from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Linear, Zero, not_linear
+from ..core.primitive import Linear, Tangent, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Residual, Split, TapeTrace
 from ..interpreters.transpose import transpose_program

@@ -24,11 +24,11 @@ from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Zero, program_uses_axis
+from ..core.primitive import Axis, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
-from ..core.typing import Aval, Builder, IrValue, Params, Tangent
+from ..core.typing import Aval, Builder, IrValue, Params
 from ..interpreters.batching import BatchTrace, batch_program
 from ..interpreters.partial_eval import Split
 from ..lax.arithmetic import div

@@ -13,11 +13,11 @@ from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis
+from ..core.primitive import Axis, Cotangent, Tangent
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed

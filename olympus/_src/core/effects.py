@@ -7,12 +7,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base import lib
-
-if TYPE_CHECKING:
-    from .ir import ClosedOlympuspr
 
 __all__ = ["DebugEffect", "Effect", "IOEffect", "InputEffect", "OrderedDebugEffect",
            "OrderedIOEffect", "add_pending", "debug_effect", "effects_barrier", "input_effects",
@@ -104,7 +101,7 @@ def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
                       if (moved := _moved(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
 
 
-def of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None) -> frozenset[Any]:
+def of_body(closed: Any, operands: Sequence[int] | None = None) -> frozenset[Any]:
     """The effects of an equation that applies a program.
 
     Args:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
@@ -26,8 +26,8 @@ from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
 from .typing import Builder, IrValue, Params
 
-__all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView", "Zero",
-           "program_uses_axis", "programs_in", "spread_tangents"]
+__all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView",
+           "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -84,6 +84,11 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.aval})"
+
+
+Tangent: TypeAlias = Array | Zero
+Cotangent: TypeAlias = Array | Zero | None      # None: of an operand that is not linear
+Transposed: TypeAlias = Array | Linear          # an operand, as rules of transposition get it
 
 
 for _mark in (Zero, Linear):    # in pytrees, nodes without leaves

@@ -8,18 +8,14 @@ attribute, since the IR prints itself through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..base import pretty, source, spelling
-from ..base.typing import Array
 from ..base.util import quoted
 from ..types.shape import SymbolicDim
 from .typing import Params
-
-if TYPE_CHECKING:
-    from .ir import Olympuspr, OlympusprEqn, Var
 
 __all__ = ["pretty_print"]
 
@@ -55,7 +51,7 @@ class Names:
                 if var not in read:
                     self.taken.setdefault(var, "_")
 
-    def alias(self, inner: Sequence[Var], outer: Sequence[Array | Var]) -> None:
+    def alias(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
         """Call a body's variables what the equation around it calls them, where that is one name.
 
         Only for bodies that are applied once, as they are: an operand stands for one input.
@@ -91,7 +87,7 @@ class Settings:
         self.custom_rules, self.shapes = custom_rules, shapes
 
 
-def pretty_print(pr: Olympuspr, *, source_info: bool = False, print_shapes: bool = True,
+def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = True,
                  custom_pp_eqn_rules: bool = True, name_stack: bool = False,
                  print_effects: bool = False, use_color: bool = False) -> str:
     """The program as text.
@@ -125,18 +121,18 @@ def _open(program: Any) -> Any:
     return getattr(program, "olympuspr", program)
 
 
-def _called(eqn: OlympusprEqn) -> Olympuspr | None:
+def _called(eqn: Any) -> Any:
     """The program that the equation calls by its name; None if it is another kind."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
 
-def _shared(pr: Olympuspr) -> list[tuple[Any, str]]:
+def _shared(pr: Any) -> list[tuple[Any, str]]:
     """Called programs with two or more calls, innermost first, with a name for each."""
     uses: dict[int, int] = {}
     order: list[tuple[Any, str]] = []
 
-    def visit(program: Olympuspr) -> None:
+    def visit(program: Any) -> None:
         for eqn in program.eqns:
             called = _called(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
@@ -168,8 +164,8 @@ def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
     return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
 
-def _program(pr: Olympuspr, names: Names, settings: Settings) -> pretty.Doc:
-    def bound(variables: Sequence[Var]) -> pretty.Doc:
+def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Any]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
     # Before anything gets a letter: what nothing reads shall not use one up.
@@ -187,7 +183,7 @@ def _program(pr: Olympuspr, names: Names, settings: Settings) -> pretty.Doc:
         pretty.text(" }")]))
 
 
-def _binder(var: Var, names: Names, settings: Settings) -> str:
+def _binder(var: Any, names: Names, settings: Settings) -> str:
     name = names.of(var)
     return f"{name}:{var.aval.str_short(short_dtypes=True)}" if settings.shapes else name
 
@@ -207,7 +203,7 @@ def _atom(atom: Any, names: Names) -> str:
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
 
-def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
+def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called(eqn)
     # A program that is called once is printed in place, in the words of its caller; one that is

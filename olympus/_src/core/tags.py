@@ -19,7 +19,7 @@ same on all of them. Results vary as the operands, unless the operation says oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError, said
 from ..base.util import quoted
@@ -32,9 +32,6 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
 from .typing import Aval, Params
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "broadcast",
            "by_body", "check_varying", "concatenate", "contract", "convolve", "elementwise",
@@ -63,7 +60,7 @@ class Sums(NamedTuple):
 _NO_SUMS = Sums(frozenset(), frozenset())
 
 
-def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
+def tagged(prim: Any, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
@@ -93,7 +90,7 @@ def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) ->
     return results if prim.multiple_results else results[0]
 
 
-def _spaces(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+def _spaces(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
     """In which memory results are: where the operands are."""
     there = [a for a in arrays if a.shape]
     for a in there:
@@ -118,7 +115,7 @@ def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArr
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
-    def __init__(self, prim: Primitive, avals: Sequence[Aval]) -> None:
+    def __init__(self, prim: Any, avals: Sequence[Aval]) -> None:
         super().__init__(prim, avals)       # the text is for those that nobody casts
 
     def __str__(self) -> str:
@@ -127,7 +124,7 @@ class VaryingError(ValueError):
                 "cast them with lax.pcast(…, to='varying').")
 
 
-def check_varying(prim: Primitive, avals: Sequence[Aval]) -> None:
+def check_varying(prim: Any, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
@@ -174,7 +171,7 @@ _pvary: Any = None
 _recast: Any = None
 
 
-def install_casts(pvary: Primitive, recast: Callable[..., Any]) -> None:
+def install_casts(pvary: Any, recast: Callable[..., Any]) -> None:
     """Make `pvary` the cast of a value that is the same along axes of a mesh to one that varies,
     and `recast(x, axes, start, end, mesh)` the others. Called once, by `lax`.
     """
@@ -223,7 +220,7 @@ def vary_alike(operands: Sequence[Any]) -> list[Any]:
             for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
-def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
+def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results, the one around if no operand has any; none of operands that XLA
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
@@ -281,7 +278,7 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
     return found
 
 
-def _sums(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Any],
+def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any],
           found: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 

@@ -1,30 +1,24 @@
 """Types for the signatures of rules and passes: what they take of an equation, and what they give.
 
-What stands behind these names is higher up, or costs its import: checkers alone look there.
+What stands behind these names costs its import, or is above: checkers alone look there, or nobody.
+`Tangent` and its like are beside `Zero` and `Linear`, in `primitive`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..base.typing import Array
-
 if TYPE_CHECKING:
     from ..base.lib.mlir import ir
-    from ..lowering import builder
     from ..types.avals import AbstractToken, ShapedArray
-    from .primitive import Linear, Zero
 
-__all__ = ["Aval", "Builder", "Cotangent", "IrAttribute", "IrBlock", "IrModule", "IrOperation",
-           "IrType", "IrValue", "Params", "Tangent", "Transposed"]
+__all__ = ["Aval", "Builder", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
+           "IrValue", "Params"]
 
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
 Aval: TypeAlias = "ShapedArray | AbstractToken"
-Tangent: TypeAlias = "Array | Zero"
-Transposed: TypeAlias = "Array | Linear"        # an operand, as rules of transposition get it
-Cotangent: TypeAlias = "Array | Zero | None"    # None: of an operand that is not linear
 # Of lowering
-Builder: TypeAlias = "builder.Builder"
+Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
 IrAttribute: TypeAlias = "ir.Attribute"

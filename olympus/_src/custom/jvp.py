@@ -10,10 +10,9 @@ from ..base.typing import Array, ArrayLike, P, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
-from ..core.primitive import Zero
+from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
-from ..core.typing import Tangent
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
-from ..core.primitive import Linear, Primitive, Zero, with_zeros
+from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Trace, Tracer, typeof
-from ..core.typing import Cotangent, Params, Tangent
+from ..core.typing import Params
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed
@@ -47,10 +47,6 @@ from ..types.tree import (
 )
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
-
-if TYPE_CHECKING:
-    from .jvp import _JvpCall, _StagedJvp
-    from .vjp import _BatchedVjp, _VjpCall
 
 __all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
            "UserRules", "merged", "packed", "run_batched", "zero_from_primal"]
@@ -558,7 +554,7 @@ class _Frame:
 
     __slots__ = ("identity", "avals", "consts", "rules", "used")
 
-    def __init__(self, identity: Any, avals: Sequence[ShapedArray], rules: _StagedJvp) -> None:
+    def __init__(self, identity: Any, avals: Sequence[ShapedArray], rules: Rules) -> None:
         self.identity, self.avals, self.rules = identity, avals, rules
         self.consts: list[Any] = []
         self.used = False
@@ -669,7 +665,7 @@ class CustomCall(Bodied, abstract=True):
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
 
-    def on_tape(self, tape: TapeTrace, fun: Callable[..., Any], rules: _JvpCall, args: tuple,
+    def on_tape(self, tape: TapeTrace, fun: Callable[..., Any], rules: Rules, args: tuple,
                 params: Params) -> list[Array]:
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
@@ -722,7 +718,7 @@ class CustomCall(Bodied, abstract=True):
             # are used, which runs them again.
             return rules, []
 
-    def differentiate(self, fun: Callable[..., Any], rules: _BatchedVjp | _JvpCall | _VjpCall,
+    def differentiate(self, fun: Callable[..., Any], rules: Rules,
                       primals: Sequence[Array], tangents: Sequence[Array | Zero], params: Params,
                       apply: Callable[..., tuple[list[Any], list[Any]]]
                       ) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
@@ -746,7 +742,7 @@ class CustomCall(Bodied, abstract=True):
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
-    def vmap(self, trace: BatchTrace, fun: Callable[..., Any], rules: _JvpCall | _VjpCall,
+    def vmap(self, trace: BatchTrace, fun: Callable[..., Any], rules: Rules,
              vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
         # The trace below runs the function or the rules; both place their outputs by

@@ -25,9 +25,9 @@ from ..control.bodies import (
 )
 from ..control.groups import Bodied
 from ..core.evaluate import eval_closed
-from ..core.primitive import Axis, Linear, Zero, not_linear
+from ..core.primitive import Axis, Linear, Tangent, Zero, not_linear
 from ..core.trace import typeof
-from ..core.typing import IrValue, Params, Tangent
+from ..core.typing import IrValue, Params
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import TapeTrace

@@ -13,10 +13,18 @@ from ..control.call import linearize_program
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, numbers
-from ..core.primitive import Axis, Linear, Zero, program_uses_axis, spread_tangents
+from ..core.primitive import (
+    Axis,
+    Cotangent,
+    Linear,
+    Tangent,
+    Zero,
+    program_uses_axis,
+    spread_tangents,
+)
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
-from ..core.typing import Cotangent, Params, Tangent
+from ..core.typing import Params
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program

@@ -19,9 +19,9 @@ from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Cotangent, Primitive, Tangent
 from ..core.trace import typeof, valid_olympustype
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.batching import to_axis

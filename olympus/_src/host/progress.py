@@ -19,9 +19,9 @@ from ..base.typing import Array
 from ..base.util import lazy_module, wraps
 from ..control.cond import cond
 from ..core.effects import DebugEffect
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..interpreters.batching import to_axis
 from ..lax import arithmetic
 from ..lax.arithmetic import div, rem, sub

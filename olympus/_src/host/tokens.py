@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..devices.array import register_wrapper
 from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 

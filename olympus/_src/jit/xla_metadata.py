@@ -14,8 +14,8 @@ from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Linear, Primitive
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..lax.queries import KEEP
 from ..lax.sharding import move
 from ..types.avals import ShapedArray

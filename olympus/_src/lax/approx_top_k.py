@@ -14,9 +14,9 @@ from typing import Any
 from ..base.typing import Array, ArrayLike
 from ..base.util import real_number
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, extent, is_static, known_less, static_int

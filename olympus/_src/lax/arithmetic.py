@@ -10,9 +10,9 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import member
-from ..core.primitive import Linear
+from ..core.primitive import Linear, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .bits import bitwise_and, bitwise_or

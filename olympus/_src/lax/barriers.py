@@ -7,9 +7,9 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, T
 from ..core import reuse, tags
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 

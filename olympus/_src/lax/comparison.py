@@ -8,9 +8,9 @@ from typing import Any
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from .families import (

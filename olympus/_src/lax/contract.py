@@ -11,9 +11,9 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, not_linear
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, not_linear
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params
+from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int

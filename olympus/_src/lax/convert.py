@@ -10,9 +10,9 @@ from ..base import source
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Tangent, Zero
 from ..core.trace import is_array, literal, typeof
-from ..core.typing import Builder, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, is_static, static_int

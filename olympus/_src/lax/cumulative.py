@@ -14,9 +14,9 @@ from typing import Any
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, front_axis, is_static, less, maximum

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DuckTypedArray, PyTree, Shape
 from ..core.effects import Effect
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_shape

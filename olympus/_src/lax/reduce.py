@@ -10,10 +10,10 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, less, prod

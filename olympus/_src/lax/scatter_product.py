@@ -11,9 +11,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
-from ..core.primitive import Linear, Zero, not_linear
+from ..core.primitive import Cotangent, Linear, Zero, not_linear
 from ..core.trace import literal, typeof
-from ..core.typing import Cotangent, Params
+from ..core.typing import Params
 from ..types import dtypes
 from ..types.shape import prod
 from .arithmetic import mul

@@ -13,9 +13,9 @@ from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import Tracer, typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
 from ..types.memory import Space

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core import reuse, tags
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.memory import Space

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
 from .shape import align, expand_dims, inserted, instantiate, shifted

@@ -14,10 +14,10 @@ from typing import Any
 
 from ..base.typing import Array, DType
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import Builder, Cotangent, IrValue, Params, Tangent
+from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh

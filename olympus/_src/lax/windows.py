@@ -13,9 +13,9 @@ from typing import Any
 
 from ..base.typing import Array
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive
+from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     SymbolicDim,

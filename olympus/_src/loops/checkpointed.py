@@ -23,10 +23,10 @@ from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Higher, Linear
+from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent
 from ..core.staging import stage
 from ..core.trace import literal
-from ..core.typing import Builder, Cotangent, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace

@@ -19,10 +19,10 @@ from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scal
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Tangent
+from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..lax.arithmetic import max_p, min_p

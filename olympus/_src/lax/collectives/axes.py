@@ -12,9 +12,9 @@ from ...base.typing import Array, ArrayLike, AxisName
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Primitive
+from ...core.primitive import Axis, Primitive, Tangent
 from ...core.trace import ctx, typeof
-from ...core.typing import Builder, IrValue, Params, Tangent
+from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod, sequence, static_int

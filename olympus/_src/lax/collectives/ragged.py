@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName
-from ...core.primitive import Axis, Linear
+from ...core.primitive import Axis, Cotangent, Linear, Tangent
 from ...core.trace import typeof
-from ...core.typing import Builder, Cotangent, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray
 from ...types.shape import floor_div, prod, static_int

@@ -16,9 +16,9 @@ from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, PyTree, 
 from ...core import reuse, tags
 from ...core.context import MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Linear, Zero
+from ...core.primitive import Axis, Cotangent, Linear, Zero
 from ...core.trace import ctx, literal, typeof
-from ...core.typing import Builder, Cotangent, IrValue, Params
+from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval, physical_aval
 from ...types.mesh import AbstractMesh, get_abstract_mesh

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType
-from ...core.primitive import Zero
+from ...core.primitive import Tangent, Zero
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal

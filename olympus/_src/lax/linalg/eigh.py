@@ -8,8 +8,9 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import member
+from ...core.primitive import Tangent
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ..arithmetic import mul, real, sub
 from ..families import add
 from . import kernels

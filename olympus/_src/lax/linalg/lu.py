@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType
-from ...core.primitive import Axis, Linear, Zero
+from ...core.primitive import Axis, Cotangent, Linear, Tangent, Zero
 from ...core.trace import typeof
-from ...core.typing import Builder, Cotangent, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import (
     broadcast_shapes,

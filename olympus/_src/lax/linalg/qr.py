@@ -13,9 +13,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType
-from ...core.primitive import Linear, Zero, not_linear
+from ...core.primitive import Cotangent, Linear, Tangent, Zero, not_linear
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, Cotangent, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic
 from ..arithmetic import neg, real, sub

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import member
+from ...core.primitive import Tangent
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue, Tangent
+from ...core.typing import Builder, IrValue
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, known_less, minimum
 from ..arithmetic import div, mul, neg, real, sub

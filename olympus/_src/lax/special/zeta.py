@@ -12,9 +12,9 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...core import tags
-from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
+from ...core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
-from ...core.typing import Builder, Cotangent, IrValue, Params
+from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, static_int
