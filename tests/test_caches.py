@@ -710,6 +710,8 @@ CACHES = {
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
+    ("runtime/failures.py", "noted"): "none: codes in order | the thread | of programs that still "
+        "run, then one that failed",
     ("base/lib/host.py", "_waiting"): "none | process | one thread",
     ("core/effects.py", "_last_ordered"): "none | process | one",
     ("core/effects.py", "_pending"): "none | process | 64 tokens",
