@@ -13,6 +13,7 @@ from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import floor, rem
+from ..lax.comparison import gt
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cumsum
@@ -248,7 +249,8 @@ def _shuffled(key: Array, x: ArrayLike, axis: int) -> Any:
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
         found = sort_key_val(words, x, axis)[1]
-        x = found if known_less(most, size) else where(size > most, found, x)
+        # A symbolic size is an operand.
+        x = found if known_less(most, size) else where(gt(size, most), found, x)
     return x
 
 
