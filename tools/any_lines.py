@@ -5,7 +5,7 @@
 
 A line counts once, if it is one of a `def` and names `Any`. With more than N such lines in all the
 exit status is 1: what is any object at all is `object`, and for what rules, traces and builders
-take and give there are names in `base/typing.py` and `core/typing.py`. Standard library only.
+take and give there are names in `base/typing.py` and `core/primitive.py`. Standard library only.
 """
 
 from __future__ import annotations

@@ -12,12 +12,14 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .array_type import Array, Device  # what jaxlib's C++ classes do not tell of their methods
+    from .lib.mlir import ir
 else:
     from .lib import Array, Device
 
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
-           "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F", "P", "PyTree", "R",
-           "Shape", "StaticScalar", "SupportsDType", "T"]
+           "Builder", "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F",
+           "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType", "IrValue", "P", "Params",
+           "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
 
 
 @runtime_checkable
@@ -56,3 +58,12 @@ T = TypeVar("T")        # a pytree that comes back with its structure
 P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+# For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
+Params: TypeAlias = dict[str, Any]      # of an equation, by name
+Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
+IrValue: TypeAlias = "ir.Value"
+IrType: TypeAlias = "ir.Type"
+IrAttribute: TypeAlias = "ir.Attribute"
+IrModule: TypeAlias = "ir.Module"
+IrBlock: TypeAlias = "ir.Block"
+IrOperation: TypeAlias = "ir.Operation | ir.OpView"

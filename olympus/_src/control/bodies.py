@@ -26,11 +26,10 @@ from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
-from ..core.typing import Aval
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.tree import (
     keystr,
     tree_flatten,

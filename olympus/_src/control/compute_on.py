@@ -8,14 +8,13 @@ import json
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Builder, IrValue, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ROOT, ctx, outermost
 from ..core.context import ComputeOn as ComputeScope
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import flatten_axes, tree_flatten, tree_unflatten

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree, R
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
@@ -21,7 +21,6 @@ from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, program_use
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split

@@ -19,21 +19,20 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
 from ..base.util import cut, merged
 from ..core.effects import input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
-from ..core.typing import Aval, Builder, IrValue, Params
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, depends, partial_eval_program
 from ..lax.shape import instantiate
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 
 __all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
 

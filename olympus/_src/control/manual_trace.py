@@ -20,14 +20,13 @@ import numpy as np
 
 from ..base import config
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Params, PyTree
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..core.typing import Params
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
 from ..runtime.nans import debugging

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DType, PyTree
+from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Tangent, spread_tangents
 from ..core.trace import Tracer, typeof
-from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from ..base.config import debug_key_reuse, log_checkpoint_residuals
 from ..base.logs import LOGGER
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, P, PyTree, R
+from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
@@ -19,7 +19,6 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
 from ..core.primitive import Axis, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Params
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..lax.barriers import random_clone_p

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Builder, IrValue, Params, PyTree
 from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
@@ -28,7 +28,6 @@ from ..core.primitive import Axis, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
-from ..core.typing import Aval, Builder, IrValue, Params
 from ..interpreters.batching import BatchTrace, batch_program
 from ..interpreters.partial_eval import Split
 from ..lax.arithmetic import div
@@ -39,7 +38,7 @@ from ..lax.convert import bitcast_convert_type
 from ..lax.creation import full
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, squeeze
 from ..lax.slicing import concatenate
-from ..types.avals import ShapedArray, has_tangent
+from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of

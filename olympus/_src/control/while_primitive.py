@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Builder, IrValue, Params, PyTree
 from ..base.util import cut
 from ..core import tags
 from ..core.effects import input_effects
@@ -17,7 +17,6 @@ from ..core.primitive import Axis, Cotangent, Tangent
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import lib
-from ..base.typing import ArrayLike
+from ..base.typing import ArrayLike, Params
 from ..base.util import Memo, bit_key, lazy_module
 from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
@@ -26,7 +26,6 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .primitive import Primitive
-from .typing import Params
 
 if TYPE_CHECKING:
     import hashlib

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
+from ..base.typing import Params
 from .trace import Trace, Tracer, printed_name
-from .typing import Params
 
 if TYPE_CHECKING:
     from .primitive import Primitive

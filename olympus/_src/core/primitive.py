@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
@@ -24,7 +24,6 @@ from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
 from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
-from .typing import Builder, IrValue, Params
 
 __all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView",
            "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in", "spread_tangents"]

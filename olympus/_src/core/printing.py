@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..base import pretty, source, spelling
+from ..base.typing import Params
 from ..base.util import quoted
 from ..types.shape import SymbolicDim
-from .typing import Params
 
 __all__ = ["pretty_print"]
 

@@ -20,13 +20,13 @@ import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
-from ..base.typing import Array, Shape
+from ..base.typing import Array, Params, Shape
 from ..types import dtypes
+from ..types.avals import Aval
 from ..types.shape import is_static
 from .context import ThreadState
 from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .trace import enter, leave
-from .typing import Aval, Params
 
 __all__ = ["Cell", "Cells", "Use", "applied", "broadcast", "chosen", "chosen_each",
            "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",

@@ -15,7 +15,7 @@ from typing import Any
 from ..base import source
 from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..types.avals import ShapedArray
 from .context import ROOT, outermost
 from .effects import of_equations
@@ -34,7 +34,6 @@ from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
 from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from .typing import Params
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 

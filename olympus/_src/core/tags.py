@@ -22,8 +22,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError, said
+from ..base.typing import Params
 from ..base.util import quoted
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.dtypes import is_inexact
 from ..types.memory import Space
 from ..types.mesh import AbstractMesh, mesh_of_types
@@ -31,7 +32,6 @@ from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
-from .typing import Aval, Params
 
 __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "broadcast",
            "by_body", "check_varying", "concatenate", "contract", "convolve", "elementwise",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import Array, P, PyTree, R
+from ..base.typing import Array, Builder, IrValue, P, Params, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
@@ -22,7 +22,6 @@ from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..lowering.module import lower_part
 from ..lowering.spreading import named
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval

@@ -17,7 +17,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, Params, PyTree, R
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
 from ..control.groups import Bodied
@@ -27,7 +27,6 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Trace, Tracer, typeof
-from ..core.typing import Params
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.dce import dce_closed

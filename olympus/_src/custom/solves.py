@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
 from ..base.util import cut, name_of
 from ..control.bodies import (
     Body,
@@ -27,7 +27,6 @@ from ..control.groups import Bodied
 from ..core.evaluate import eval_closed
 from ..core.primitive import Axis, Linear, Tangent, Zero, not_linear
 from ..core.trace import typeof
-from ..core.typing import IrValue, Params
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import TapeTrace

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, Params, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import stage_body
 from ..control.call import linearize_program
@@ -24,7 +24,6 @@ from ..core.primitive import (
 )
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
-from ..core.typing import Params
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.config import enable_x64
-from ..base.typing import Array, DTypeLike, PyTree
+from ..base.typing import Array, DTypeLike, Params, PyTree
 from ..core.primitive import Primitive
 from ..core.trace import ctx, typeof
-from ..core.typing import Params
 from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_leaves

@@ -16,13 +16,12 @@ import numpy as np
 
 from ..base import source
 from ..base.config import jit_disabled
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Params, PyTree
 from ..control.remat import checkpoint_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..core.typing import Params
 from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..core.typing import IrOperation
+from ..base.typing import IrOperation
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of

@@ -9,14 +9,13 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import Array
+from ..base.typing import Array, Builder, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
-from ..core.typing import Builder, IrType, IrValue, Params
 from ..lax.sharding import reshard
 from ..lowering.attributes import element_type, tensor_type
 from ..lowering.linking import Linked, external, levels, link

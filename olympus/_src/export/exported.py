@@ -16,14 +16,13 @@ from ..base import config
 from ..base.typing import Array, PyTree
 from ..base.util import cut, lazy_module, name_of
 from ..core.evaluate import eval_closed
-from ..core.typing import Aval
 from ..custom.vjp import custom_vjp
 from ..devices.devices import default_backend
 from ..jit.jit import jit
 from ..jit.stages import Traced, Wrapped
 from ..lowering.attributes import attr
 from ..lowering.linking import external
-from ..types.avals import ShapedArray, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh
 from ..types.sharding import NamedSharding

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..core.typing import IrOperation
+from ..base.typing import IrOperation
 from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...version import __version__
 from ..base.lib import mlir
-from ..core.typing import IrOperation, IrValue
+from ..base.typing import IrOperation, IrValue
 from ..lowering.attributes import module_context
 from ..types.shape import definitely_equal, prod
 from .module import check_single, drop_assertions, drop_identities, read_module

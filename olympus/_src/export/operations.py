@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..core.typing import IrOperation, IrValue
+from ..base.typing import IrOperation, IrValue
 
 __all__ = ["NUMPY_OF", "body_of", "callee_of", "combiner_of", "direction_of", "element_of",
            "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of", "shape_of"]

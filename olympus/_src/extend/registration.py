@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import DTypeLike, PyTree
+from ..base.typing import DTypeLike, IrValue, PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import IrValue
 from ..devices.devices import PLATFORMS
 from ..lowering.attributes import constant_attr, element_type, tensor_type
 from ..lowering.builder import Builder

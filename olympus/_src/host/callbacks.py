@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, Builder, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
 from ..core.primitive import Axis, Cotangent, Primitive, Tangent
 from ..core.trace import typeof, valid_olympustype
-from ..core.typing import Builder, IrValue, Params
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.batching import to_axis

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..devices.array import register_wrapper
 from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 

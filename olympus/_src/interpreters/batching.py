@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import check_tracer_leaks
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -14,7 +14,6 @@ from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..core.typing import Params
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import ShapedArray, is_float0
 from .compiled_rules import vmap_at_once

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, DTypeLike, PyTree
+from ..base.typing import Array, Builder, DTypeLike, IrValue, Params, PyTree
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
@@ -31,7 +31,6 @@ from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..lax.arithmetic import imag, real
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_or

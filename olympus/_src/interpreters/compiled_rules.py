@@ -20,14 +20,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config, lib
-from ..base.typing import Array
+from ..base.typing import Array, Params
 from ..base.util import Memo, Noted
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
 from ..core.staging import stage
 from ..core.trace import Trace
-from ..core.typing import Params
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
 __all__ = ["jvp_at_once", "vmap_at_once"]

@@ -14,11 +14,10 @@ from itertools import count
 from math import factorial
 from typing import Any
 
-from ..base.typing import Array
+from ..base.typing import Array, Params
 from ..core.evaluate import eval_closed
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..core.typing import Params
 from ..lax.creation import full_like
 from ..lax.shape import instantiate
 

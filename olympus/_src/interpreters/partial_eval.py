@@ -16,7 +16,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from ..base.config import debug_infs, debug_nans
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -32,7 +32,6 @@ from ..core.ir import (
 from ..core.primitive import Higher, Primitive
 from ..core.staging import ASK, StagingTrace, StagingTracer, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
-from ..core.typing import Params
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 

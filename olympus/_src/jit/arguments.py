@@ -16,10 +16,9 @@ from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
-from ..core.typing import Aval
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 

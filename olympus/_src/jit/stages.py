@@ -20,14 +20,13 @@ from ..base.typing import PyTree
 from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
 from ..core.trace import Tracer, typeof
-from ..core.typing import Aval
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
 from ..runtime.compile import Executable, Placement, load_lowered, relaid
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten

@@ -11,14 +11,13 @@ from typing import Any, Literal, overload
 
 from ..base import lib
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, Params, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, enter, leave, typeof
-from ..core.typing import Params
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.shape import entries, static_int
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path

@@ -11,12 +11,11 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..base.util import real_number
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, extent, is_static, known_less, static_int

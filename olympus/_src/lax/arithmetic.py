@@ -8,11 +8,10 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
 from ..base.util import member
 from ..core.primitive import Linear, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .bits import bitwise_and, bitwise_or

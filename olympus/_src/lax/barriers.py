@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, T
+from ..base.typing import Array, ArrayLike, Builder, IrValue, T
 from ..core import reuse, tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 

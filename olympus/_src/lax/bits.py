@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.typing import Array, ArrayLike
-from ..core.typing import Builder, IrValue
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
 

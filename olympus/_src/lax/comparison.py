@@ -6,11 +6,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import reuse, tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from .families import (

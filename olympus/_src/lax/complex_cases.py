@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
 from .bits import bitwise_not

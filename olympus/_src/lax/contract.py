@@ -7,13 +7,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
 from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, not_linear
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int

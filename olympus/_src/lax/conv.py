@@ -11,11 +11,10 @@ import functools
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
-from ..core.typing import IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (

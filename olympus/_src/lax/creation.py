@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
+from ..base.typing import Array, ArrayLike, Builder, DTypeLike, DuckTypedArray, IrValue, Shape
 from ..core import tags
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import SymbolicDim, canonical_shape, front_axis

@@ -12,11 +12,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, front_axis, is_static, less, maximum

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..base.util import memoize
 from ..core import reuse, tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .accuracy import AccuracyMode, accuracy_attributes, check_accuracy

@@ -17,11 +17,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod, static_int

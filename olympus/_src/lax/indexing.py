@@ -15,14 +15,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DType, Shape
+from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, Params, Shape
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh

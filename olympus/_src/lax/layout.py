@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, PyTree, T
+from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, T
 from ..base.util import wraps
 from ..core import reuse, tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray
 from ..types.layout import Layout
 from ..types.tree import flatten_axes, tree_flatten

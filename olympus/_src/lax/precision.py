@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config
-from ..base.typing import DTypeLike
-from ..core.typing import Builder
+from ..base.typing import Builder, DTypeLike
 from ..types import dtypes
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",

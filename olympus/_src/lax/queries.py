@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DuckTypedArray, PyTree, Shape
+from ..base.typing import Array, ArrayLike, Builder, DuckTypedArray, IrValue, Params, PyTree, Shape
 from ..core.effects import Effect
 from ..core.primitive import Axis, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_shape

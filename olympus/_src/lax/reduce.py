@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, less, prod

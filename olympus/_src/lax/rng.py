@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Shape
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod

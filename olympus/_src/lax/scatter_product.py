@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..core.primitive import Cotangent, Linear, Zero, not_linear
 from ..core.trace import literal, typeof
-from ..core.typing import Params
 from ..types import dtypes
 from ..types.shape import prod
 from .arithmetic import mul

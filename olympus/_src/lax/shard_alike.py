@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, T
+from ..base.typing import Array, Builder, IrValue, T
 from ..core import reuse, tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal
 from ..types.tree import explain_mismatch, tree_flatten

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.memory import Space

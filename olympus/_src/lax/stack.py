@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
 from .shape import align, expand_dims, inserted, instantiate, shifted

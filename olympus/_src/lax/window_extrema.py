@@ -12,12 +12,11 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, DType
+from ..base.typing import Array, Builder, DType, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue, Params
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh

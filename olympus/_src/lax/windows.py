@@ -11,11 +11,10 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any
 
-from ..base.typing import Array
+from ..base.typing import Array, Builder, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     SymbolicDim,

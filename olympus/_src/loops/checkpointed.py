@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
 from ..base.util import cut, merged
 from ..control.cond import cond
 from ..control.groups import Loop
@@ -26,7 +26,6 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent
 from ..core.staging import stage
 from ..core.trace import literal
-from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace

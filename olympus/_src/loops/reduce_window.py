@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core import tags
@@ -22,7 +22,6 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
-from ..core.typing import Builder, IrValue
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..lax.arithmetic import max_p, min_p

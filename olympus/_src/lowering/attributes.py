@@ -15,9 +15,8 @@ import numpy as np
 
 from ..base import source
 from ..base.lib import mlir
-from ..base.typing import ArrayLike
+from ..base.typing import ArrayLike, IrAttribute, IrType
 from ..base.util import Memo, known_cache, lazy_module
-from ..core.typing import IrAttribute, IrType
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from ..types.shape import SymbolicDim, static_int

@@ -14,13 +14,12 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import ArrayLike
+from ..base.typing import ArrayLike, IrAttribute, IrOperation, IrType, IrValue
 from ..base.util import cut
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.typing import Aval, IrAttribute, IrOperation, IrType, IrValue
 from ..devices.array import stored
 from ..types import dtypes
-from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec

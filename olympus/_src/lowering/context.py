@@ -12,13 +12,13 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
+from ..base.typing import IrType
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import subolympusprs
 from ..core.staging import stage
-from ..core.typing import Aval, IrType
 from ..devices.devices import incompatible
-from ..types.avals import ShapedArray, physical_aval, scalar_aval
+from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from .attributes import attr, location, quoted_name

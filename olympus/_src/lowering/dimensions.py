@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import DimSize
-from ..core.typing import Aval, Builder, IrValue
+from ..base.typing import Builder, DimSize, IrValue
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static
 from ..types.symbolic import Dimension, Factor, is_symbolic_dim

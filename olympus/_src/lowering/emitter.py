@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..base.lib import mlir
-from ..core.typing import Aval, IrAttribute, IrOperation, IrType, IrValue
+from ..base.typing import IrAttribute, IrOperation, IrType, IrValue
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
 from . import dimensions
 from .attributes import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..base.lib import mlir
-from ..core.typing import IrOperation
+from ..base.typing import IrOperation
 
 __all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
 

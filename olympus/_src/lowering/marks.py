@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.lib import mlir
+from ..base.typing import IrAttribute
 from ..core.context import Scope
-from ..core.typing import IrAttribute
 
 __all__ = ["FRONTEND", "KEPT", "dictionary", "elsewhere", "marks_of"]
 

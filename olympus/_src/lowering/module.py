@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from ..base import config
 from ..base.lib import mlir
+from ..base.typing import IrAttribute, IrValue
 from ..base.util import cut, module_name
 from ..core.ir import ClosedOlympuspr
-from ..core.typing import IrAttribute, IrValue
 from ..devices.devices import device_count
 from ..types.avals import memory_kind
 from ..types.dim_equations import Solution, solve

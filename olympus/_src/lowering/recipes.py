@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.typing import IrValue
 from ..core.primitive import Primitive
-from ..core.typing import IrValue
 from .attributes import keep_recipe
 from .context import ModuleContext
 from .emitter import Emitter

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DType
+from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ..core.evaluate import eval_closed
 from ..core.primitive import Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..interpreters.jvp import jvp_program
 from ..lax import arithmetic
 from ..lax.arithmetic import conj, div, mul, neg, sub

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, DType
+from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ..core.primitive import Tangent
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, real, sign, sub
 from ..lax.bits import bitwise_or

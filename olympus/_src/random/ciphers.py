@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..lax.convert import convert_element_type, convert_element_type_p

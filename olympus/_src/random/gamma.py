@@ -11,11 +11,10 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Shape
 from ..control.cond import cond
 from ..core.primitive import Axis, Primitive, Tangent, Zero
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p
 from ..lax.creation import full_like

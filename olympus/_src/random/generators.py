@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue
 from ..core.trace import typeof
-from ..core.typing import Builder, IrValue
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..lax.convert import convert_element_type

@@ -15,12 +15,11 @@ from typing import Any, NewType
 import numpy as np
 
 from ..base import config, lib, source
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Primitive
 from ..core.trace import ctx, typeof
-from ..core.typing import Builder, IrValue, Params
 from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type

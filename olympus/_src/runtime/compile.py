@@ -22,7 +22,6 @@ from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
-from ..core.typing import Aval
 from ..devices.array import (
     array_from_numpy,
     layout_of,
@@ -36,7 +35,7 @@ from ..lowering.context import Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
-from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
+from ..types.avals import Aval, ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import prod

@@ -21,17 +21,16 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
-from ..core.typing import Aval, Params
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, compile_program

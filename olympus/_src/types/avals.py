@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -31,7 +31,7 @@ from .sharding import (
     space_of,
 )
 
-__all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
+__all__ = ["AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct", "ShapedArray", "Token",
            "abstract_token", "check_index", "check_scalar", "check_truth", "has_tangent",
            "is_float0", "make_aval", "memory_kind", "physical_aval", "scalar_aval"]
 
@@ -375,6 +375,7 @@ def _the_token() -> AbstractToken:
 
 
 abstract_token = AbstractToken()
+Aval: TypeAlias = ShapedArray | AbstractToken
 
 
 class Token:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisName
+from ...base.typing import Array, ArrayLike, AxisName, Builder, IrValue, Params
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
 from ...core.ir import OlympusprEqn
 from ...core.primitive import Axis, Primitive, Tangent
 from ...core.trace import ctx, typeof
-from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod, sequence, static_int

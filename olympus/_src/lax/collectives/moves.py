@@ -16,10 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, PyTree
+from ...base.typing import (
+    Array,
+    ArrayLike,
+    AxisIndexGroups,
+    AxisName,
+    Builder,
+    IrValue,
+    Params,
+    PyTree,
+)
 from ...core.primitive import Axis, Cotangent, Linear
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue, Params
 from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh, get_abstract_mesh
 from ...types.shape import (

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, Builder, IrValue
 from ...core.primitive import Axis, Cotangent, Linear, Tangent
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray
 from ...types.shape import floor_div, prod, static_int

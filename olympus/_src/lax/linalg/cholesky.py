@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...core.primitive import Tangent, Zero
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal

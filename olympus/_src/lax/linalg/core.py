@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-from ...base.typing import Array, ArrayLike, DType, DTypeLike
+from ...base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
 from ...core import tags
 from ...core.primitive import Axis, Primitive, Zero
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal

@@ -7,11 +7,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base import source
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...base.util import member
 from ...core.primitive import Tangent
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import make_aval
 from .. import arithmetic

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, Builder, IrValue
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import floor_div, less, mod, static_int

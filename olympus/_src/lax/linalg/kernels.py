@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base import lib
-from ...base.typing import DType
-from ...core.typing import IrValue
+from ...base.typing import DType, IrValue
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 

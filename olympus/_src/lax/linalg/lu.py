@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...core.primitive import Axis, Cotangent, Linear, Tangent, Zero
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import (
     broadcast_shapes,

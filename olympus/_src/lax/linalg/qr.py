@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...core.primitive import Cotangent, Linear, Tangent, Zero, not_linear
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue
 from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic
 from ..arithmetic import neg, real, sub

@@ -6,11 +6,10 @@ import enum
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...base.util import member
 from ...core.primitive import Tangent
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, known_less, minimum
 from ..arithmetic import div, mul, neg, real, sub

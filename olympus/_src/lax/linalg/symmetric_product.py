@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType
+from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...base.util import real_number
 from ...core.primitive import Zero
 from ...core.trace import literal, typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..arithmetic import mul

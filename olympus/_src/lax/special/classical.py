@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, Builder, IrValue
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
 from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, Builder, IrValue, Params
 from ...core import tags
 from ...core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
-from ...core.typing import Builder, IrValue, Params
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, static_int
