@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def contestants(options: argparse.Namespace) -> list[Contestant]:
-    """Olympus, then what it is compared with."""
+    """Olympus, then the systems to compare it with."""
     common = {"threads": options.threads, "timeout": options.timeout,
               "budget": 0.01 if options.quick else 0.02}
     found = [Contestant("olympus", "olympus", options.python_olympus, **common)]

@@ -66,7 +66,7 @@ class Process:
         return self.process.poll() is None
 
     def end(self, patience: float = 0.0) -> None:
-        """It ends by itself when its input does, having written what it keeps on disk."""
+        """Close its input; the process then writes its compiled programs to disk and ends."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.close()
         try:

@@ -56,7 +56,7 @@ class Row:
         return any(isinstance(values[0], Time) for values in self.rounds.values())
 
     def values(self, label: str, clock: str) -> list[float]:
-        """What was measured of a system, round by round."""
+        """The measurements of a system, round by round."""
         found = self.rounds.get(label, [])
         return [getattr(x, clock) for x in found] if self.timed else found
 
@@ -75,7 +75,7 @@ class Row:
         return spread(found) if found else None
 
 
-SERIES = ", n = "   # in names of cases: what a size follows
+SERIES = ", n = "   # in the name of a case, the text before its size
 
 
 def series(rows: Iterable[Row]) -> dict[tuple[str, str], list[tuple[float, Row]]]:

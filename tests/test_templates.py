@@ -164,3 +164,13 @@ def test_a_template_that_is_made_under_grad_hides_no_warning():
         with pytest.warns(UserWarning, match="float64") as found:
             olympus.make_olympuspr(olympus.grad(f))(X)
         assert len(found) == 1
+
+
+def test_a_text_by_position_does_not_pass_for_the_name_of_an_argument():
+    def f(x):
+        total = onp.sum(x, axis=0)
+        with pytest.raises(TypeError):
+            onp.sum(x, "axis", 0)
+        return total
+
+    olympus.make_olympuspr(f)(np.ones((2, 3), np.float32))

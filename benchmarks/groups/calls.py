@@ -1,4 +1,4 @@
-"""Calls of functions that are compiled: what is between Python and the compiled code."""
+"""Calls of compiled functions: the dispatch between Python and the compiled code."""
 
 from ..cases import Group, Loop
 from ..inputs import normal

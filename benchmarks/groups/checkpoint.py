@@ -1,4 +1,4 @@
-"""Temporaries of compiled gradients with and without `checkpoint`, and what a step then takes."""
+"""Temporaries of compiled gradients with and without `checkpoint`, and the time of a step."""
 
 from functools import partial
 

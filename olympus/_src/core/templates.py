@@ -59,7 +59,7 @@ def call(trace: Trace, fun: Callable[..., Any], args: Sequence[object], kwargs: 
     if not _note(args, own, key, operands):
         return fun(*args, **kwargs)
     if kwargs:
-        key += kwargs
+        key.append((*kwargs,))      # as one: no text that is given by position passes for a name
         if not _note(kwargs.values(), own, key, operands):
             return fun(*args, **kwargs)
     if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
