@@ -11,6 +11,7 @@ import olympus.numpy as onp
 from olympus._src.autodiff.derivatives import grad
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
+    arithmetic,
     conditions,
     creation,
     einsum,
@@ -23,13 +24,12 @@ from olympus._src.numpy import (
     reductions,
     statistics,
     trigonometry,
-    ufuncs,
 )
 from olympus._src.numpy.linalg import norms as linalg
 from olympus._src.runtime import eager  # noqa: F401  (installs evaluation)
 
-MODULES = (ufuncs, logic, elementary, trigonometry, conditions, predicates, reductions, statistics,
-           products, integers)
+MODULES = (arithmetic, logic, elementary, trigonometry, conditions, predicates, reductions,
+           statistics, products, integers)
 DTYPES = ("bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32", "complex64")
 REAL = DTYPES[1:-1]
 FLOATS = ("float16", "bfloat16", "float32")
@@ -240,14 +240,14 @@ def test_result_types(name, args, dtype, weak):
     assert (aval.dtype.name, aval.weak_type) == (dtype, weak)
 
 
-REFUSED = [(lambda: ufuncs.add([1], 2), TypeError, "add: operand 0 is of type list"),
-           (lambda: ufuncs.add("a", 2), TypeError, "add: operand 0 is of type str"),
-           (lambda: ufuncs.add(1, None), TypeError, "add: operand 1 is of type NoneType"),
-           (lambda: ufuncs.add(I32, 2**40), OverflowError, "1099511627776"),
-           (lambda: ufuncs.add(np.ones(3), np.ones(4)), TypeError, "incompatible shapes"),
-           (lambda: ufuncs.subtract(B, B), TypeError, "bool"),
-           (lambda: ufuncs.power(I32, -1), TypeError, "negative powers"),
-           (lambda: ufuncs.add(1, 2, out=3), TypeError, "out"),
+REFUSED = [(lambda: arithmetic.add([1], 2), TypeError, "add: operand 0 is of type list"),
+           (lambda: arithmetic.add("a", 2), TypeError, "add: operand 0 is of type str"),
+           (lambda: arithmetic.add(1, None), TypeError, "add: operand 1 is of type NoneType"),
+           (lambda: arithmetic.add(I32, 2**40), OverflowError, "1099511627776"),
+           (lambda: arithmetic.add(np.ones(3), np.ones(4)), TypeError, "incompatible shapes"),
+           (lambda: arithmetic.subtract(B, B), TypeError, "bool"),
+           (lambda: arithmetic.power(I32, -1), TypeError, "negative powers"),
+           (lambda: arithmetic.add(1, 2, out=3), TypeError, "out"),
            (lambda: reductions.max(np.zeros(0)), ValueError, "no identity"),
            (lambda: reductions.argmax(np.zeros(0)), ValueError, "empty sequence"),
            (lambda: reductions.sum(I32, 1), ValueError, "out of bounds"),
@@ -269,7 +269,7 @@ def test_refusals(call, error, text):
 
 def test_scalars_become_literals():
     aval = creation.ones(3).aval
-    program = stage(lambda x: [ufuncs.add(ufuncs.multiply(x, 2), 0.5)], [aval])
+    program = stage(lambda x: [arithmetic.add(arithmetic.multiply(x, 2), 0.5)], [aval])
     assert [e.primitive.name for e in program.olympuspr.eqns] == ["mul", "add"]
 
 
@@ -279,7 +279,7 @@ def test_frames_of_add():
     def add(x, y):
         sys.setprofile(lambda frame, event, arg: frames.append(frame) if event == "call" else None)
         try:
-            return [ufuncs.add(x, y)]
+            return [arithmetic.add(x, y)]
         finally:
             sys.setprofile(None)
 
@@ -305,9 +305,9 @@ def test_rank_promotion_of_axes_that_broadcast(name):
 def test_rank_promotion_option():
     x, y = creation.ones((2, 3)), creation.ones(3)
     with promote.config.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="ranks"):
-        ufuncs.add(x, y)
+        arithmetic.add(x, y)
     with promote.config.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="ranks"):
-        ufuncs.add(x, y)
+        arithmetic.add(x, y)
 
 
 def test_derivatives_at_special_points():

@@ -82,7 +82,7 @@ from .._src.numpy.trigonometry import (
 )
 from .._src.numpy import ufunc_table as _ufunc_table  # the attributes of elementwise functions
 from .._src.numpy.ufunc import frompyfunc, ufunc
-from .._src.numpy.ufuncs import (
+from .._src.numpy.arithmetic import (
     abs, absolute, add, conj, conjugate, divide, divmod, equal, fabs, float_power, floor_divide,
     fmax, fmin, fmod, greater, greater_equal, imag, less, less_equal, maximum, minimum, mod,
     multiply, negative, not_equal, positive, pow, power, real, reciprocal, remainder, sign, square,

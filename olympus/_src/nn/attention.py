@@ -17,9 +17,9 @@ from ..custom.jvp import custom_jvp
 from ..jit.fused import fused
 from ..lax.creation import broadcasted_iota, iota
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, transpose
+from ..numpy import arithmetic as uf
 from ..numpy import elementary as el
 from ..numpy import reductions
-from ..numpy import ufuncs as uf
 from ..numpy.einsum import einsum
 from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype

@@ -17,8 +17,8 @@ from ..base.typing import Array, ArrayLike, Shape
 from ..jit.fused import fused, unasked
 from ..lax.creation import iota
 from ..lax.precision import Precision, PrecisionLike
+from ..numpy import arithmetic as uf
 from ..numpy import reductions
-from ..numpy import ufuncs as uf
 from ..numpy.conditions import clip
 from ..numpy.creation import zeros
 from ..numpy.einsum import einsum

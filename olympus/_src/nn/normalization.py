@@ -11,7 +11,7 @@ from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
 from ..lax.transcendental import rsqrt
-from ..numpy import ufuncs as uf
+from ..numpy import arithmetic as uf
 from ..numpy.creation import asarray
 from ..numpy.manipulation import astype
 from ..numpy.promote import to_array, unary_inexact

@@ -21,7 +21,7 @@ from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..jit.fused import begin_with
-from ..lax import arithmetic
+from ..lax import arithmetic as lax_arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
@@ -29,6 +29,7 @@ from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import DeviceLike, NamedSharding, ShardingLike
 from . import (
+    arithmetic,
     array_memory,
     logic,
     manipulation,
@@ -37,7 +38,6 @@ from . import (
     selection,
     sorting,
     statistics,
-    ufuncs,
 )
 from .array_api import VERSIONS
 from .conditions import clip as limit
@@ -144,7 +144,7 @@ def _with_whole_rows(self: Array) -> Array:
 
 def _contains(self: Array, item: Any) -> bool:
     """Whether any element equals the item."""
-    return bool(reductions.any(ufuncs.equal(self, item)))
+    return bool(reductions.any(arithmetic.equal(self, item)))
 
 
 def _round(self: Array, ndigits: int | None = None) -> Array:
@@ -289,7 +289,7 @@ def _conjugate(self: Array) -> Array:
     >>> print(onp.array([1 + 2j]).conj())
     [1.-2.j]
     """
-    return ufuncs.conjugate(self)
+    return arithmetic.conjugate(self)
 
 
 def _copy(self: Array, order: str = "C") -> Array:
@@ -354,7 +354,7 @@ def _byteswap(self: Array, inplace: bool = False) -> Array:
     if self.dtype.itemsize == 1 or dtypes.is_bool(self.dtype):
         return self
     if dtypes.is_complex(self.dtype):
-        return arithmetic.complex(self.real.byteswap(), self.imag.byteswap())
+        return lax_arithmetic.complex(self.real.byteswap(), self.imag.byteswap())
     pieces = lax_convert.bitcast_convert_type(self, np.uint8)
     return lax_convert.bitcast_convert_type(manipulation.flip(pieces, -1), self.dtype)
 
@@ -388,13 +388,13 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     if dtypes.is_bool(self.dtype):
         return _view(lax_convert.convert_element_type(self, np.uint8), to)
     if dtypes.is_bool(to):
-        return ufuncs.not_equal(_view(self, np.uint8), 0)
+        return arithmetic.not_equal(_view(self, np.uint8), 0)
     if dtypes.is_complex(self.dtype) and self.shape:
         pairs = stack([self.real, self.imag], -1)
         return _view(reshape(pairs, (*self.shape[:-1], -1)), to)
     if dtypes.is_complex(to) and self.shape and self.shape[-1] * old % new == 0:
         pairs = _view(self, dtypes.to_real_dtype(to))
-        return arithmetic.complex(pairs[..., ::2], pairs[..., 1::2])
+        return lax_arithmetic.complex(pairs[..., ::2], pairs[..., 1::2])
     if old == new and not dtypes.is_complex(self.dtype):
         return lax_convert.bitcast_convert_type(self, to)
     shape = self.shape
@@ -443,25 +443,25 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "__add__": _operator(ufuncs.add), "__radd__": _reflected(ufuncs.add),
-    "__sub__": _operator(ufuncs.subtract), "__rsub__": _reflected(ufuncs.subtract),
-    "__mul__": _operator(ufuncs.multiply), "__rmul__": _reflected(ufuncs.multiply),
-    "__truediv__": _operator(ufuncs.divide), "__rtruediv__": _reflected(ufuncs.divide),
-    "__floordiv__": _operator(ufuncs.floor_divide),
-    "__rfloordiv__": _reflected(ufuncs.floor_divide),
-    "__mod__": _operator(ufuncs.remainder), "__rmod__": _reflected(ufuncs.remainder),
-    "__divmod__": _operator(ufuncs.divmod), "__rdivmod__": _reflected(ufuncs.divmod),
-    "__pow__": _operator(ufuncs.power), "__rpow__": _reflected(ufuncs.power),
+    "__add__": _operator(arithmetic.add), "__radd__": _reflected(arithmetic.add),
+    "__sub__": _operator(arithmetic.subtract), "__rsub__": _reflected(arithmetic.subtract),
+    "__mul__": _operator(arithmetic.multiply), "__rmul__": _reflected(arithmetic.multiply),
+    "__truediv__": _operator(arithmetic.divide), "__rtruediv__": _reflected(arithmetic.divide),
+    "__floordiv__": _operator(arithmetic.floor_divide),
+    "__rfloordiv__": _reflected(arithmetic.floor_divide),
+    "__mod__": _operator(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
+    "__divmod__": _operator(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
+    "__pow__": _operator(arithmetic.power), "__rpow__": _reflected(arithmetic.power),
     "__matmul__": _operator(products.matmul), "__rmatmul__": _reflected(products.matmul),
     "__and__": _operator(logic.bitwise_and), "__rand__": _reflected(logic.bitwise_and),
     "__or__": _operator(logic.bitwise_or), "__ror__": _reflected(logic.bitwise_or),
     "__xor__": _operator(logic.bitwise_xor), "__rxor__": _reflected(logic.bitwise_xor),
     "__lshift__": _operator(logic.left_shift), "__rlshift__": _reflected(logic.left_shift),
     "__rshift__": _operator(logic.right_shift), "__rrshift__": _reflected(logic.right_shift),
-    "__eq__": _operator(ufuncs.equal), "__ne__": _operator(ufuncs.not_equal),
-    "__lt__": _operator(ufuncs.less), "__le__": _operator(ufuncs.less_equal),
-    "__gt__": _operator(ufuncs.greater), "__ge__": _operator(ufuncs.greater_equal),
-    "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
+    "__eq__": _operator(arithmetic.equal), "__ne__": _operator(arithmetic.not_equal),
+    "__lt__": _operator(arithmetic.less), "__le__": _operator(arithmetic.less_equal),
+    "__gt__": _operator(arithmetic.greater), "__ge__": _operator(arithmetic.greater_equal),
+    "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute,
     "__invert__": logic.bitwise_not, "__round__": _round,
     "__getitem__": getitem, "__setitem__": setitem, "__delitem__": delitem, "__iter__": _iterate,
     "__reversed__": _reversed, "__contains__": _contains,
@@ -494,8 +494,8 @@ METHODS: dict[str, Callable[..., Any]] = {
 PROPERTIES: dict[str, property] = {
     "T": property(transpose, doc="The axes in reverse order."),
     "mT": property(manipulation.matrix_transpose, doc="The last two axes exchanged."),
-    "real": property(ufuncs.real, doc="The real part."),
-    "imag": property(ufuncs.imag, doc="The imaginary part."),
+    "real": property(arithmetic.real, doc="The real part."),
+    "imag": property(arithmetic.imag, doc="The imaginary part."),
     "at": property(at, doc=at.__doc__),
     "flat": property(manipulation.ravel, doc="The elements as a vector, to read and iterate."),
 }

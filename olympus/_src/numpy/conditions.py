@@ -15,6 +15,7 @@ from ..lax.arithmetic import imag, real
 from ..lax.comparison import eq
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
+from .arithmetic import maximum, minimum
 from .elementary import isnan, scalar
 from .promote import (
     array_args,
@@ -26,7 +27,6 @@ from .promote import (
     refuse_option,
     to_array,
 )
-from .ufuncs import maximum, minimum
 
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 

@@ -19,10 +19,10 @@ from ..lax.transcendental import sqrt
 from ..types import dtypes
 from ..types.shape import definitely_equal, floor_div, known_less, maximum, minimum, mod
 from . import reductions
+from .arithmetic import conjugate, real
 from .diagonals import diag
 from .products import matmul
 from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, to_array
-from .ufuncs import conjugate, real
 
 __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 

@@ -30,10 +30,10 @@ from ..types.shape import (
     static_int,
 )
 from ..types.sharding import DeviceLike
+from .arithmetic import power
 from .creation import asarray, aval_like, check_layout, full, placed
 from .indexing import nonzero
 from .promote import array_args, broadcast_to, choose, convert, to_array
-from .ufuncs import power
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal_of", "eye", "identity",

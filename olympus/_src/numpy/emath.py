@@ -15,7 +15,7 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
 from ..jit.fused import unasked
 from ..types import dtypes
-from . import elementary, trigonometry, ufuncs
+from . import arithmetic, elementary, trigonometry
 from .creation import asarray, is_sequence
 from .indexing import concrete
 from .promote import array_args, convert, to_array
@@ -113,7 +113,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     >>> print(onp.emath.logn(2., 8.))
     3.0
     """
-    return ufuncs.divide(log(x), log(n))
+    return arithmetic.divide(log(x), log(n))
 
 
 @unasked
@@ -134,7 +134,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
         values = _values(p)
         if values is None or (values < 0).any():
             p = convert(p, dtypes.to_inexact_dtype(p.dtype))
-    return ufuncs.power(_complex_if(x, _negative), p)
+    return arithmetic.power(_complex_if(x, _negative), p)
 
 
 def arccos(x: ArrayLike) -> Array:
@@ -192,7 +192,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     value = concrete("real_if_close", x, "the array", "use olympus.numpy.real")
     if tol > 1:
         tol = tol * float(dtypes.finfo(x.dtype).eps)
-    return ufuncs.real(x) if (np.abs(value.imag) < tol).all() else x
+    return arithmetic.real(x) if (np.abs(value.imag) < tol).all() else x
 
 
 complete_docstrings(globals(), {

@@ -40,9 +40,9 @@ from ..types.shape import (
 )
 from ..types.sharding import DeviceLike
 from . import manipulation
+from .arithmetic import divide, multiply
 from .creation import asarray
 from .promote import array_args, refuse_option, to_array
-from .ufuncs import divide, multiply
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
            "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]

@@ -19,6 +19,7 @@ from ..lax.families import add
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod, sequence, static_int
 from . import reductions
+from .arithmetic import divide
 from .conditions import where
 from .creation import asarray, is_sequence
 from .indexing import concrete, write
@@ -35,7 +36,6 @@ from .promote import (
 )
 from .sorting import searchsorted
 from .statistics import diff
-from .ufuncs import divide
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

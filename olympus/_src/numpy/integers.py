@@ -12,9 +12,9 @@ from ..lax.reduce import reduce_or
 from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from .arithmetic import absolute, zero_of
 from .eager import eager_named
 from .promote import BOOL, broadcast_to, choose, promote
-from .ufuncs import absolute, zero_of
 
 __all__ = ["gcd", "lcm"]
 

@@ -16,6 +16,7 @@ from ..lax.families import add
 from ..lax.sort import sort as lax_sort
 from ..types import dtypes
 from ..types.shape import canonical_axis, definitely_equal
+from .arithmetic import floor_divide, remainder
 from .indexing import take
 from .promote import (
     BOOL,
@@ -30,7 +31,6 @@ from .promote import (
 from .reductions import is_nan
 from .sorting import searchsorted
 from .statistics import diff
-from .ufuncs import floor_divide, remainder
 
 __all__ = ["interp", "unwrap"]
 

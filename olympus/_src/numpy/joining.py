@@ -41,7 +41,7 @@ from ..types.shape import (
     static_int,
 )
 from ..types.sharding import ShardingLike
-from . import promote, ufuncs
+from . import arithmetic, promote
 from .creation import finite_lists
 from .eager import eager_sequence
 from .indexing import concrete, take, write
@@ -690,7 +690,8 @@ def _insert_traced(arr: Array, places: Array, values: Array, *, axis: int) -> Ar
     """What lies outside goes to the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
     places = promote.convert(places, dtypes.as_dtype("int32"))
-    front = ufuncs.minimum(ufuncs.maximum(promote.choose(places < 0, places + n, places), 0), n)
+    places = promote.choose(places < 0, places + n, places)
+    front = arithmetic.minimum(arithmetic.maximum(places, 0), n)
     which = creation.iota(np.int32, count)
     before, order = sort_key_val(front, which)
     inserted = write("set", creation.full((n + count,), -1, np.int32), before + which, order)

@@ -18,9 +18,9 @@ from ..lax.bits import (
     xor_p,
 )
 from ..lax.comparison import eq
+from .arithmetic import absolute, as_number, kind_of
 from .eager import eager_binary, eager_unary
 from .promote import BOOL, array_args, as_bool, binary, convert, promote, unary
-from .ufuncs import absolute, as_number, kind_of
 
 __all__ = [
     "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",

@@ -22,7 +22,7 @@ from ..types.shape import (
     sequence,
     static_int,
 )
-from . import promote, reductions, statistics, ufuncs
+from . import arithmetic, promote, reductions, statistics
 from .creation import finite_lists
 from .elementary import floor
 from .elementary import round as _round
@@ -160,7 +160,7 @@ def _places(mode: str, n: int, width: tuple[int, int]) -> Any:
         return place % n
     last = 2 * n - 1 if mode == "symmetric" else 2 * n - 2      # each period is there and back
     place = place % maximum(last + (mode == "symmetric"), 1)
-    return ufuncs.minimum(place, last - place)
+    return arithmetic.minimum(place, last - place)
 
 
 def _pad_by_places(mode: str) -> Callable[..., Any]:

@@ -33,6 +33,7 @@ from ..types.shape import (
     minimum,
     static_int,
 )
+from .arithmetic import add, divide, multiply, subtract
 from .conditions import where
 from .correlation import convolve
 from .creation import asarray
@@ -42,7 +43,6 @@ from .products import matmul
 from .promote import array_args, broadcast_to, convert, inexact, promote_dtypes, to_array
 from .reductions import reduce_sum
 from .sorting import argsort
-from .ufuncs import add, divide, multiply, subtract
 
 if TYPE_CHECKING:
     from .linalg import decompositions, systems

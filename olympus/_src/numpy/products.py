@@ -25,6 +25,7 @@ from ..types.shape import (
 from ..types.shape import prod as size_of
 from ..types.sharding import ShardingLike
 from . import reductions
+from .arithmetic import conjugate, multiply
 from .diagonals import diagonal_of
 from .eager import as_ufunc
 from .options import CORE, core_options
@@ -37,7 +38,6 @@ from .promote import (
     refuse_option,
     to_array,
 )
-from .ufuncs import conjugate, multiply
 
 __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot",
            "trace", "vdot", "vecdot", "vecmat"]

@@ -35,6 +35,7 @@ from ..types.shape import (
 )
 from ..types.shape import prod as size_of
 from . import reductions
+from .arithmetic import divide, multiply, not_equal, subtract
 from .options import mask_arg
 from .promote import (
     BOOL,
@@ -49,7 +50,6 @@ from .promote import (
     to_array,
 )
 from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
-from .ufuncs import divide, multiply, not_equal, subtract
 
 __all__ = [
     "average", "diff", "ediff1d", "gradient", "mean", "median", "nanmean", "nanmedian",

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..lax import cumulative, reduce
 from ..types.shape import canonical_axes
-from . import elementary, integers, logic, products, reductions, trigonometry, ufuncs
+from . import arithmetic, elementary, integers, logic, products, reductions, trigonometry
 from .indexing import write
 from .options import PARAMETERS, Loops
 from .promote import BOOL, broadcast_to, choose, convert
@@ -121,7 +121,7 @@ def _wide_reduceat(function: Callable[..., Any], x: Array, places: object, *, ax
     return reduced_at(convert(x, dtype), places, function=function.__ufunc__, axis=axis)
 
 
-_REDUCEAT = {f.__name__: partial(_wide_reduceat, f) for f in (ufuncs.add, ufuncs.multiply)}
+_REDUCEAT = {f.__name__: partial(_wide_reduceat, f) for f in (arithmetic.add, arithmetic.multiply)}
 
 _AT = {name: partial(lambda op, x, indices, b: write(op, x, indices, b), op) for name, op in (
     ("add", "add"), ("subtract", "subtract"), ("multiply", "multiply"), ("maximum", "max"),
@@ -165,7 +165,7 @@ def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) 
 
 def _installed() -> dict[str, object]:
     """Every ufunc, by name."""
-    homes = ufuncs, logic, elementary, trigonometry, integers, products
+    homes = arithmetic, logic, elementary, trigonometry, integers, products
     signatures: dict[Any, inspect.Signature] = {}
     return {name: _install(next(getattr(m, name) for m in homes if name in m.__all__),
                            Loops(pattern, kinds), signatures)

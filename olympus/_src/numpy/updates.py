@@ -21,13 +21,13 @@ from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.sharding import ShardingLike
+from .arithmetic import divide, power
 from .conditions import where
 from .creation import asarray, is_sequence
 from .indexing import read, write
 from .masks import masked_index
 from .promote import array_args, convert
 from .reductions import argmax
-from .ufuncs import divide, power
 
 __all__ = ["at", "delitem", "setitem"]
 

@@ -25,7 +25,7 @@ from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
 from ..lax.shape import align, expand_dims, move_axis
-from ..numpy import indexing, joining, manipulation, ufuncs, updates
+from ..numpy import arithmetic, indexing, joining, manipulation, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, static_int
@@ -134,13 +134,13 @@ class PRNGKeyArray(lib.Array):
         return indexing.getitem(self, index)
 
     def __eq__(self, other: object) -> Any:
-        return ufuncs.equal(self, other) if _comparable(other) else NotImplemented
+        return arithmetic.equal(self, other) if _comparable(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return ufuncs.not_equal(self, other) if _comparable(other) else NotImplemented
+        return arithmetic.not_equal(self, other) if _comparable(other) else NotImplemented
 
     # Refused by their names, as they are of traced keys.
-    __add__, __sub__, __mul__ = ufuncs.add, ufuncs.subtract, ufuncs.multiply
+    __add__, __sub__, __mul__ = arithmetic.add, arithmetic.subtract, arithmetic.multiply
     __lt__, __le__, __gt__, __ge__ = map(_no_order, ("<", "<=", ">", ">="))
 
     def __bool__(self) -> bool:

@@ -15,8 +15,8 @@ from ..lax.creation import full_like
 from ..lax.special import classical as special
 from ..lax.transcendental import atan, exp, log, sin, sqrt, tan
 from ..loops.while_loop import while_loop
+from ..numpy.arithmetic import mod
 from ..numpy.conditions import where
-from ..numpy.ufuncs import mod
 from ..types import dtypes
 from ..types.sharding import ShardingLike
 from .arguments import any_of, parameter

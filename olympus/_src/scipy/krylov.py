@@ -21,13 +21,13 @@ from ..lax.barriers import stop_gradient
 from ..lax.contract import dot_general
 from ..lax.linalg.solve import triangular_solve
 from ..loops.while_loop import fori_loop, while_loop
+from ..numpy.arithmetic import abs as absolute
+from ..numpy.arithmetic import maximum, minimum
 from ..numpy.creation import zeros, zeros_like
 from ..numpy.elementary import sqrt
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ..numpy.selection import where
-from ..numpy.ufuncs import abs as absolute
-from ..numpy.ufuncs import maximum, minimum
 from ..types import dtypes
 from ..types.shape import definitely_equal, static_int
 from ..types.tree import tree_flatten, tree_map, tree_structure

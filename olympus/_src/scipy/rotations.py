@@ -10,6 +10,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused
+from ..numpy.arithmetic import absolute
 from ..numpy.conditions import clip
 from ..numpy.creation import asarray, ones, zeros
 from ..numpy.elementary import sqrt
@@ -23,7 +24,6 @@ from ..numpy.selection import where
 from ..numpy.sorting import searchsorted
 from ..numpy.statistics import diff
 from ..numpy.trigonometry import arctan2, cos, sin
-from ..numpy.ufuncs import absolute
 from ..random.continuous import normal
 from ..types.shape import definitely_equal, less
 

@@ -25,6 +25,7 @@ from ...lax.linalg.spectra import check_subset, left_divided, subset
 from ...types import dtypes
 from ...types.shape import definitely_equal, less, maximum, minimum
 from .. import reductions
+from ..arithmetic import divide, greater, multiply, not_equal
 from ..creation import zeros
 from ..elementary import isnan
 from ..indexing import take_along_axis
@@ -33,7 +34,6 @@ from ..manipulation import astype, expand_dims, flip
 from ..promote import array_args, broadcast_to, inexact, promote_dtypes
 from ..selection import where
 from ..sorting import argsort
-from ..ufuncs import divide, greater, multiply, not_equal
 from .norms import norm
 
 __all__ = ["EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",

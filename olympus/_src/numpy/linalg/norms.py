@@ -21,8 +21,8 @@ from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, definitely_equal
 from ...types.sharding import ShardingLike
 from .. import products, reductions
+from ..arithmetic import absolute, divide, not_equal, power
 from ..promote import array_args, flag, inexact
-from ..ufuncs import absolute, divide, not_equal, power
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "norm", "outer",
            "tensordot", "trace", "vecdot", "vector_norm"]

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, PyTree
+from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray
 from ...numpy.elementary import sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.statistics import mean
-from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...types import dtypes
 
 __all__ = [

@@ -13,11 +13,11 @@ from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...loops.while_loop import fori_loop
 from ...mapping.vmap import vmap
+from ...numpy.arithmetic import sign
 from ...numpy.creation import asarray, full, ones_like, zeros_like
 from ...numpy.joining import stack
 from ...numpy.reductions import cumsum
 from ...numpy.selection import where
-from ...numpy.ufuncs import sign
 from ...types import dtypes
 from .steps import horner
 

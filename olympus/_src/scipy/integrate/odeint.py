@@ -28,11 +28,11 @@ from ...jit.jit import jit
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
+from ...numpy.arithmetic import real
 from ...numpy.creation import asarray, is_sequence
 from ...numpy.joining import concatenate
 from ...numpy.promote import inexact
 from ...numpy.selection import where
-from ...numpy.ufuncs import real
 from ...types import dtypes
 from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 from ...types.tree_paths import keystr

@@ -19,6 +19,7 @@ from ...jit.jit import jit
 from ...lax.barriers import stop_gradient
 from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
+from ...numpy.arithmetic import absolute, maximum
 from ...numpy.creation import asarray, full, full_like, zeros
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import broadcast_to, moveaxis
@@ -26,7 +27,6 @@ from ...numpy.promote import promote_dtypes
 from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
-from ...numpy.ufuncs import absolute, maximum
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, sequence, static_int
 from ...types.tree import tree_map

@@ -17,13 +17,13 @@ from ...autodiff.jacobians import jacfwd
 from ...base.typing import Array, PyTree
 from ...custom.solves import custom_root
 from ...loops.while_loop import while_loop
+from ...numpy.arithmetic import absolute, imag, minimum, real
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros
 from ...numpy.diagonals import eye
 from ...numpy.elementary import isfinite
 from ...numpy.joining import concatenate, stack
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, imag, minimum, real
 from ...types import dtypes
 from ..linalg.factors import lu_factor
 from ..linalg.systems import lu_solve, solve

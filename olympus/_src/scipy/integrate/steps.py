@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, DType
+from ...numpy.arithmetic import minimum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, ones, zeros_like
 from ...numpy.joining import stack
 from ...numpy.selection import where
-from ...numpy.ufuncs import minimum
 from ...types import dtypes
 from .dormand_prince import Fun, initial_step_size
 

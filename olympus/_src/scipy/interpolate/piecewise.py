@@ -12,6 +12,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.linalg.solve import tridiagonal_solve
+from ...numpy.arithmetic import absolute, floor_divide, remainder, sign
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros_like
 from ...numpy.indexing import take
@@ -22,7 +23,6 @@ from ...numpy.reductions import cumsum
 from ...numpy.selection import where
 from ...numpy.sorting import argsort, searchsorted
 from ...numpy.statistics import diff
-from ...numpy.ufuncs import absolute, floor_divide, remainder, sign
 from ...types.shape import canonical_axis, definitely_equal, less
 from ...types.tree import register_pytree_node_class
 

@@ -15,6 +15,8 @@ from ...custom.solves import custom_linear_solve
 from ...jit.fused import fused
 from ...loops.scan import scan
 from ...mapping.vmap import vmap
+from ...numpy.arithmetic import abs as absolute
+from ...numpy.arithmetic import less
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros, zeros_like
 from ...numpy.elementary import sqrt
@@ -24,8 +26,6 @@ from ...numpy.manipulation import flip, moveaxis
 from ...numpy.promote import array_args, broadcast_to
 from ...numpy.reductions import argmax
 from ...numpy.selection import where
-from ...numpy.ufuncs import abs as absolute
-from ...numpy.ufuncs import less
 from ...types import dtypes
 from ...types.shape import (
     broadcast_shapes,

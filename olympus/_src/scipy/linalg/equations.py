@@ -21,10 +21,10 @@ from ...lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from ...loops.while_loop import fori_loop
 from ...matrix.schur import schur
 from ...numpy import reductions
+from ...numpy.arithmetic import abs as absolute
 from ...numpy.manipulation import astype
 from ...numpy.promote import broadcast_to
 from ...numpy.selection import where
-from ...numpy.ufuncs import abs as absolute
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, known_less
 from .arguments import matrices, options, size_of, square

@@ -21,10 +21,10 @@ from ...matrix import hessenberg as reduction
 from ...matrix import schur as lax_schur
 from ...matrix.polar import qdwh
 from ...numpy import manipulation
+from ...numpy.arithmetic import abs as absolute
 from ...numpy.elementary import sqrt
 from ...numpy.joining import concatenate
 from ...numpy.selection import where
-from ...numpy.ufuncs import abs as absolute
 from ...numpy.vectorize import vectorize
 from ...types import dtypes
 from ...types.shape import definitely_equal, known_less, less, minimum, static_int

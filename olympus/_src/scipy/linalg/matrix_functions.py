@@ -26,13 +26,13 @@ from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...matrix.schur import schur
 from ...numpy import reductions
+from ...numpy.arithmetic import abs as absolute
+from ...numpy.arithmetic import maximum, minimum
 from ...numpy.elementary import ceil, exp2, expm1, isfinite, log, log2, sqrt
 from ...numpy.joining import block
 from ...numpy.linalg.systems import matrix_power
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
-from ...numpy.ufuncs import abs as absolute
-from ...numpy.ufuncs import maximum, minimum
 from ...types import dtypes
 from .arguments import count_of, options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns

@@ -11,12 +11,12 @@ from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused
+from ...numpy.arithmetic import abs as absolute
 from ...numpy.creation import asarray, zeros
 from ...numpy.diagonals import eye
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import broadcast_to, flip
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
-from ...numpy.ufuncs import abs as absolute
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
 from .arguments import count_of, counted, options, places_of, size_of, vector

@@ -16,6 +16,7 @@ from ...jit.fused import fused
 from ...lax.conv import conv_general_dilated
 from ...lax.shape import rev
 from ...lax.slicing import slice_in_dim
+from ...numpy.arithmetic import maximum, minimum
 from ...numpy.creation import asarray
 from ...numpy.elementary import exp, sqrt
 from ...numpy.joining import stack
@@ -23,7 +24,6 @@ from ...numpy.manipulation import moveaxis
 from ...numpy.padding import pad
 from ...numpy.promote import array_args, convert, to_array
 from ...numpy.sorting import sort
-from ...numpy.ufuncs import maximum, minimum
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, entries, static_int
 from ..linalg.arguments import count_of

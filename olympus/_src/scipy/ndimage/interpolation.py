@@ -15,6 +15,8 @@ from ...base.util import real_number
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.linalg.solve import tridiagonal_solve
+from ...numpy.arithmetic import abs as absolute
+from ...numpy.arithmetic import maximum, minimum, mod, sign
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor
 from ...numpy.linalg.systems import inv
@@ -24,8 +26,6 @@ from ...numpy.products import matmul
 from ...numpy.promote import array_args, broadcast_to, inexact, to_array
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
-from ...numpy.ufuncs import abs as absolute
-from ...numpy.ufuncs import maximum, minimum, mod, sign
 from ...types import dtypes
 from ...types.shape import (
     canonical_axes,

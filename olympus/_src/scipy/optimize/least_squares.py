@@ -27,6 +27,7 @@ from ...jit.arguments import check_callable
 from ...jit.jit import jit
 from ...lax.linalg.solve import triangular_solve
 from ...loops.while_loop import while_loop
+from ...numpy.arithmetic import absolute, maximum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros
 from ...numpy.diagonals import diag
@@ -37,7 +38,6 @@ from ...numpy.products import dot
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
-from ...numpy.ufuncs import absolute, maximum
 from ...types import dtypes
 from ...types.shape import sequence, static_int
 from ...types.tree import tree_map, tree_structure

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike
 from ...loops.while_loop import while_loop
+from ...numpy.arithmetic import absolute, maximum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray
 from ...numpy.elementary import isfinite, sqrt
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum
 from ...types import dtypes
 
 __all__ = ["Point", "line_search"]

@@ -27,6 +27,7 @@ from ...lax import arithmetic
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
+from ...numpy.arithmetic import absolute, conj, maximum, minimum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, full, zeros
 from ...numpy.diagonals import eye
@@ -38,7 +39,6 @@ from ...numpy.manipulation import roll
 from ...numpy.products import dot, outer
 from ...numpy.promote import inexact
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, conj, maximum, minimum
 from ...types import dtypes
 from ...types.tree import tree_map
 from ..krylov import cg

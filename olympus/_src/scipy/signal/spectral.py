@@ -13,6 +13,7 @@ from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...numpy import reductions
+from ...numpy.arithmetic import abs as absolute
 from ...numpy.creation import asarray, ones_like, zeros
 from ...numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from ...numpy.joining import concatenate, stack
@@ -21,7 +22,6 @@ from ...numpy.manipulation import broadcast_arrays, flip, moveaxis
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...numpy.statistics import mean, median
-from ...numpy.ufuncs import abs as absolute
 from ...types import dtypes
 from ...types.shape import (
     canonical_axis,

@@ -21,12 +21,12 @@ from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...lax.special.classical import bessel_i0e_p, bessel_i1e_p
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute
 from ...numpy.elementary import exp, floor, log, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
 from ...numpy.trigonometry import bessel_i1, cos, sin
 from ...numpy.trigonometry import i0 as numpy_i0
-from ...numpy.ufuncs import absolute
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, chebyshev, inside, nowhere, operands, outside

@@ -19,11 +19,11 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Primitive
 from ...jit.fused import fused
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, maximum, minimum, sign
 from ...numpy.elementary import copysign, exp, floor, log, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
-from ...numpy.ufuncs import absolute, maximum, minimum, sign
 from .family import Special, apply, horner, inside, normal, nowhere, operands, outside
 from .gammas import cos_pi, gammaln_above, sin_pi
 

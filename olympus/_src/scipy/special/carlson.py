@@ -14,10 +14,10 @@ import math
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.barriers import stop_gradient
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import rint, sqrt
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsin, arctan, cos, cosh, sin, tanh
-from ...numpy.ufuncs import absolute, maximum, minimum
 from .elliptic import ellipe, ellipk
 from .family import inside, normal, operands
 

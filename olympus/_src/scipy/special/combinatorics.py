@@ -11,12 +11,12 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.special.zeta import zeta_p
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.creation import asarray
 from ...numpy.elementary import exp, expm1, rint
 from ...numpy.reductions import sum as sum_along
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin
-from ...numpy.ufuncs import absolute, maximum, minimum
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, even, inside, operands, outside, whole

@@ -20,9 +20,9 @@ from ...lax.special.incomplete_beta import (
     regularized_incomplete_beta_p,
 )
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum, minimum
 from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
 from .inverses import beta_logit, gammainccinv_p

@@ -7,9 +7,9 @@ import math
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.creation import full_like
+from ...numpy.arithmetic import absolute
 from ...numpy.elementary import log, sqrt
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute
 from .family import Special, apply, inside, normal, outside
 from .gauss import hyp2f1_p
 

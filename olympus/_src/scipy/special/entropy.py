@@ -17,11 +17,11 @@ from ...lax.transcendental import logistic
 from ...nn.activations import log_sigmoid
 from ...nn.activations import log_softmax as nn_log_softmax
 from ...nn.activations import softmax as nn_softmax
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, expm1, log, log1p
 from ...numpy.promote import unary_inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctanh
-from ...numpy.ufuncs import absolute, maximum, minimum
 from ...types import dtypes
 from .family import Special, apply, inside, outside
 

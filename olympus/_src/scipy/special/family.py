@@ -17,10 +17,10 @@ from ...core.primitive import Primitive, Zero
 from ...core.trace import typeof
 from ...lax.families import FLOATING, Partial
 from ...lax.special.series import Computed, log1p_minus
+from ...numpy.arithmetic import absolute
 from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute
 from ...types import dtypes
 
 __all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", "log1p", "nowhere",

@@ -27,11 +27,11 @@ from ...lax.special.incomplete_gamma import (
     stirling,
 )
 from ...lax.special.zeta import scaled_zeta, zeta_p
+from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
-from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...types import dtypes
 from .family import (
     Special,

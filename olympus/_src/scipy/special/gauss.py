@@ -19,10 +19,10 @@ from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, log, rint, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum, minimum
 from .family import Special, apply, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole

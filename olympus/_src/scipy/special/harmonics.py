@@ -16,12 +16,12 @@ from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor, sqrt
 from ...numpy.promote import array_args, convert
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, cos, sin
-from ...numpy.ufuncs import absolute, maximum, minimum
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, flat, inside, operands

@@ -14,10 +14,10 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, log, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, maximum, minimum
 from .family import Special, apply, inside, nowhere
 from .gammas import gammas
 

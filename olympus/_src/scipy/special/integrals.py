@@ -13,10 +13,10 @@ from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.special.classical import erf_p
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
-from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from .family import (
     Special,
     apply,

@@ -24,10 +24,10 @@ from ...lax.special.incomplete_gamma import (
     random_gamma_grad_p,
 )
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.elementary import exp, log, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
-from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, inside, log1p, operands

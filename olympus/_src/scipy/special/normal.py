@@ -22,11 +22,11 @@ from ...lax.barriers import stop_gradient
 from ...lax.families import COMPLEX
 from ...lax.special.classical import erf as lax_erf
 from ...lax.special.classical import erf_inv_p, erf_p
+from ...numpy.arithmetic import absolute, imag, maximum, real, sign
 from ...numpy.elementary import copysign, exp, expm1, floor, log, rint, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin, tan
-from ...numpy.ufuncs import absolute, imag, maximum, real, sign
 from ...types import dtypes
 from .family import Special, apply, horner, inside, log1p, normal, operands, outside
 

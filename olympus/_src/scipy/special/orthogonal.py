@@ -18,11 +18,11 @@ from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.creation import full_like
 from ...lax.special.series import iterate
+from ...numpy.arithmetic import absolute, maximum
 from ...numpy.elementary import copysign, sqrt
 from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, arccosh, cos, cosh, sin, sinh
-from ...numpy.ufuncs import absolute, maximum
 from ...types import dtypes
 from .family import Special, apply, inside, nowhere, outside, whole
 from .gammas import beta_of

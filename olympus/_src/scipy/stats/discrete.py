@@ -7,9 +7,9 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...loops.while_loop import fori_loop
+from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
-from ...numpy.ufuncs import maximum, minimum
 from ...random import discrete, from_gamma
 from ...random import poisson as of_poisson
 from ...random.binomial import binomial

@@ -23,11 +23,11 @@ import numpy as np
 from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...jit.fused import fused
 from ...nn.activations import log1mexp
+from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, floor, isnan, log, log1p, sqrt
 from ...numpy.manipulation import broadcast_to
 from ...numpy.promote import promote_dtypes, to_array
-from ...numpy.ufuncs import maximum
 from ...random.arguments import draw_shape
 from ...random.continuous import uniform
 from ...types import dtypes

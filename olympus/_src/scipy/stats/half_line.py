@@ -7,11 +7,11 @@ from typing import Any
 
 from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...lax.special.classical import lgamma
+from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, expm1, log, sqrt
 from ...numpy.trigonometry import arctan, arctan2, tan
-from ...numpy.ufuncs import maximum
 from ...random import continuous as samplers
 from ...random import from_gamma
 from ...random import gamma as gamma_samplers

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
+from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import sqrt
 from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.reductions import sum as sum_of
-from ...numpy.ufuncs import maximum, minimum
 from ...random.arguments import refuse_complex
 from ...types.shape import definitely_equal
 from ..special.gammas import betainc

@@ -23,11 +23,11 @@ from ...lax.barriers import stop_gradient
 from ...lax.bits import shift_right_arithmetic
 from ...lax.convert import bitcast_convert_type
 from ...loops.while_loop import while_loop
+from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, floor, log
 from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
-from ...numpy.ufuncs import maximum, minimum
 from ...types import dtypes
 
 __all__ = ["invert", "least", "with_density"]

@@ -11,11 +11,11 @@ from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...lax.barriers import stop_gradient
 from ...lax.special.classical import bessel_i0e, bessel_i1e
 from ...nn.activations import log_sigmoid
+from ...numpy.arithmetic import minimum
 from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, log, log1p, rint, sqrt
 from ...numpy.trigonometry import arcsin, arctan2, sin, tan
-from ...numpy.ufuncs import minimum
 from ...random import continuous as samplers
 from ...random import from_gamma
 from ...random import gamma as from_gamma_samples

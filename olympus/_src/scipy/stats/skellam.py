@@ -9,10 +9,10 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike, DTypeLike, Shape
 from ...loops.while_loop import fori_loop
+from ...numpy.arithmetic import absolute
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, log1p, sqrt
 from ...numpy.trigonometry import asinh
-from ...numpy.ufuncs import absolute
 from ...random.continuous import subkeys
 from ...random.keys import typed
 from ...random.poisson import poisson
