@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, IrType, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
-from ..core.primitive import Axis, Cotangent, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Primitive, Tangent
 from ..core.trace import typeof, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored
@@ -27,7 +27,7 @@ from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, physical_aval
+from ..types.avals import Aval, ShapedArray, ShapeDtypeStruct, make_aval, physical_aval
 from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -107,7 +107,7 @@ class HostCall(Primitive, abstract=True):
     def lower(self, b: Builder, *xs: IrValue, **params: Any) -> Sequence[IrValue]:
         effects, manual = self.effects((), params), b.module.manual
 
-        def call(*xs: IrValue) -> list[Any]:
+        def call(*xs: IrValue) -> list[IrValue]:
             # Ordered calls pass one token from each to the next through the module.
             out, token, _ = emit_python_callback(
                 b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
@@ -132,11 +132,11 @@ class HostCall(Primitive, abstract=True):
                          "the call in a function with custom_vjp.")
 
 
-def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
-                         operands: Sequence[Any], operand_avals: Sequence[Any],
-                         result_avals: Sequence[Any], *, has_side_effect: bool,
+def emit_python_callback(ctx: Builder, callback: Callable[..., Any], token: IrValue | None,
+                         operands: Sequence[IrValue], operand_avals: Sequence[Aval],
+                         result_avals: Sequence[Aval], *, has_side_effect: bool,
                          returns_token: bool = True, partitioned: bool = False,
-                         sharding: Any = None) -> tuple[list[Any], Any, Any]:
+                         sharding: object = None) -> tuple[list[IrValue], IrValue | None, None]:
     """Write a call of a Python function into the module that is being lowered.
 
     Args:
@@ -188,10 +188,10 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     return out, token if returns_token else None, None
 
 
-def _on_one(b: Any, names: Sequence[Hashable], call: Callable[[], list[Any]],
-            types: Sequence[object]) -> list[Array]:
+def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
+            types: Sequence[IrType]) -> list[IrValue]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
-    def nothing() -> list[Array]:
+    def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, Builder, IrValue, Params
+from ..base.typing import Array, IrValue, Params
 from ..base.util import lazy_module, wraps
 from ..control.cond import cond
 from ..core.effects import DebugEffect
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..interpreters.batching import to_axis
 from ..lax import arithmetic

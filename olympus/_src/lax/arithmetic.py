@@ -8,9 +8,9 @@ import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
-from ..core.primitive import Linear, Tangent
+from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -178,11 +178,12 @@ class IntegerPow(Elementwise):
                             "powers; convert the operand to a floating dtype.")
         return super().infer(x)
 
-    def lower(self, b: Builder, x: IrValue, *, y: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, y: int) -> IrValue:
         aval = b.avals_out[0]
         if y == 0:
             return b.full(aval, 1)
-        power, result, rest = x, None, operator.abs(y)
+        result: Any = None
+        power, rest = x, operator.abs(y)
         while rest:
             if rest & 1:
                 result = power if result is None else b.op("stablehlo.multiply", [result, power])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, T
+from ..base.typing import Array, ArrayLike, IrValue, T
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten

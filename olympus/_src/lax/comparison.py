@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval

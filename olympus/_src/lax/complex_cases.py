@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both

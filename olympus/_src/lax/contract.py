@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, not_linear
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

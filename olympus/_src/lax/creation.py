@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, DuckTypedArray, IrValue, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, IrValue, Shape
 from ..core import tags
-from ..core.primitive import Primitive
+from ..core.primitive import Builder, Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
@@ -48,10 +48,10 @@ class DimAsValue(Primitive):
 
     jvp = transpose = vmap = None       # it has no operands
 
-    def infer(self, *, dim: object) -> ShapedArray:
+    def infer(self, *, dim: SymbolicDim) -> ShapedArray:
         return scalar_aval(int)
 
-    def lower(self, b: Builder, *, dim: IrValue) -> IrValue:
+    def lower(self, b: Builder, *, dim: SymbolicDim) -> IrValue:
         return b.scalar(dim, b.avals_out[0].dtype)
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

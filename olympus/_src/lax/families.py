@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

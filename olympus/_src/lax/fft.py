@@ -17,9 +17,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

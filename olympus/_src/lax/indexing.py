@@ -15,11 +15,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -363,7 +363,8 @@ def _fill_outside(b: Builder, out: IrValue, indices: IrValue, x: ShapedArray,
     b.region(op, 0, [b.type(flag)] * 2, lambda p, q: [b.op("stablehlo.and", [p, q], None, flag)])
     batch_dims = [d for d in range(result.ndim) if d not in dn.offset_dims]
     mask = b.broadcast(op.result, result.update(dtype=BOOL), batch_dims)
-    value = _default_fill(x.dtype) if fill_value is None else getattr(fill_value, "val", fill_value)
+    value: Any = (_default_fill(x.dtype) if fill_value is None else
+                  getattr(fill_value, "val", fill_value))
     return b.op("stablehlo.select", [mask, out, b.full(result, value)])
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config
-from ..base.typing import Builder, DTypeLike
+from ..base.typing import DTypeLike
+from ..core.primitive import Builder
 from ..types import dtypes
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DuckTypedArray, IrValue, Params, PyTree, Shape
+from ..base.typing import Array, ArrayLike, DuckTypedArray, IrValue, Params, PyTree, Shape
 from ..core.effects import Effect
-from ..core.primitive import Axis, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray

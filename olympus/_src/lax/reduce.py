@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Shape
-from ..core.primitive import Axis, Primitive
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Shape
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..base.config import allow_f16_reductions
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, IrValue, Params, Shape
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, Zero
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval

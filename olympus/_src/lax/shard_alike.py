@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, Builder, IrValue, T
+from ..base.typing import Array, IrValue, T
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..base import lib
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, T
 from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.errors import InconclusiveDimensionOperation
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

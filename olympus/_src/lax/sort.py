@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import reuse, tags
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -121,7 +121,8 @@ class Sort(Primitive):
         return outs, [dim] * len(outs)
 
 
-def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[Any, Any, str]]:
+def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
+           ) -> list[tuple[IrValue, IrValue, str]]:
     """The real pairs to compare for one pair of keys, with the comparison's kind."""
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "c":
@@ -133,7 +134,7 @@ def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[
     return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
 
 
-def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
+def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
     """One zero and one NaN, so that the total order of floats has them where they belong."""
     flag = make_aval((), BOOL)
     zero, nan = b.scalar(0.0, aval.dtype), b.scalar(float("nan"), aval.dtype)
@@ -141,10 +142,10 @@ def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
     return b.op("stablehlo.select", [b.compare("NE", x, x, "FLOAT", flag), nan, x], None, aval)
 
 
-def _lexicographic(b: Builder, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+def _lexicographic(b: Builder, pairs: Sequence[tuple[IrValue, IrValue, str]]) -> IrValue:
     """x1 < y1, or equal and x2 < y2, or …"""
     flag = make_aval((), BOOL)
-    result = None
+    result: Any = None
     for x, y, kind in reversed(pairs):
         less = b.compare("LT", x, y, kind, flag)
         if result is not None:

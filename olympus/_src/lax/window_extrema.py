@@ -12,9 +12,9 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, Builder, DType, IrValue, Params
+from ..base.typing import Array, DType, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any
 
-from ..base.typing import Array, Builder, IrValue
+from ..base.typing import Array, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ def tensor_type(aval: Any) -> IrType:
     return found
 
 
-def quoted_name(name: str) -> str:
+def quoted_name(name: object) -> str:
     """The name of an axis of a mesh, as MLIR text has it."""
     return _json.dumps(str(name))
 
@@ -215,7 +215,7 @@ def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
         for i, out in enumerate(aliases) if out is not None]) + "]")
 
 
-def call_config(config: dict[str, Any]) -> IrAttribute:
+def call_config(config: Mapping[str, str | int]) -> IrAttribute:
     """The parameters of a custom call: characters are unsigned bytes, ints have 32 bits."""
     def spell(value: int | str) -> str:
         if isinstance(value, str):

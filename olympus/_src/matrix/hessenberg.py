@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue
 from ..core.evaluate import eval_closed
-from ..core.primitive import Tangent
+from ..core.primitive import Builder, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.jvp import jvp_program

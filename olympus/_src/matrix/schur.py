@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ..core.primitive import Tangent
+from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..core.primitive import Builder, Tangent
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, real, sign, sub

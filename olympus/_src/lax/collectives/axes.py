@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisName, Builder, IrValue, Params
+from ...base.typing import Array, ArrayLike, AxisName, IrValue, Params
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Primitive, Tangent
+from ...core.primitive import Axis, Builder, Primitive, Tangent
 from ...core.trace import ctx, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval

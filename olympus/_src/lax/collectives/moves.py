@@ -16,17 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import (
-    Array,
-    ArrayLike,
-    AxisIndexGroups,
-    AxisName,
-    Builder,
-    IrValue,
-    Params,
-    PyTree,
-)
-from ...core.primitive import Axis, Cotangent, Linear
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, PyTree
+from ...core.primitive import Axis, Builder, Cotangent, Linear
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh, get_abstract_mesh

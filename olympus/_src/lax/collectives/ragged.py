@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, Builder, IrValue
-from ...core.primitive import Axis, Cotangent, Linear, Tangent
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray

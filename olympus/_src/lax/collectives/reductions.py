@@ -12,21 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import (
-    Array,
-    ArrayLike,
-    AxisIndexGroups,
-    AxisName,
-    Builder,
-    IrValue,
-    Params,
-    PyTree,
-    T,
-)
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, PyTree, T
 from ...core import reuse, tags
 from ...core.context import MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Cotangent, Linear, Zero
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Zero
 from ...core.trace import ctx, literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval, physical_aval

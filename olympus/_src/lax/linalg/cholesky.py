@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Tangent, Zero
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Builder, Tangent, Zero
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-from ...base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Primitive, Zero
+from ...core.primitive import Axis, Builder, Primitive, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base import source
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import member
-from ...core.primitive import Tangent
+from ...core.primitive import Builder, Tangent
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import member
-from ...core.primitive import Tangent
+from ...core.primitive import Builder, Tangent
 from ...core.trace import typeof
 from ..arithmetic import mul, real, sub
 from ..families import add

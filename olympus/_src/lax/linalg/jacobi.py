@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, IrValue
+from ...base.typing import Array, ArrayLike, IrValue
+from ...core.primitive import Builder
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -89,11 +90,11 @@ def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrVa
     index, off = make_aval((), INT32), make_aval((), real_dtype(aval.dtype))
     small = size * float(dtypes.finfo(aval.dtype).eps)
 
-    def unfinished(count: object, most: object, *_: object) -> IrValue:
+    def unfinished(count: IrValue, most: IrValue, *_: IrValue) -> IrValue:
         return b.traced(lambda count, most: bitwise_and(lt(count, _SWEEPS), gt(most, small)),
                         [count, most], [index, off])[0]
 
-    def sweep(count: Any, _: Any, *values: Any) -> list[Any]:
+    def sweep(count: IrValue, _: IrValue, *values: IrValue) -> list[IrValue]:
         count = b.op("stablehlo.add", [count, b.scalar(1, INT32)], None, index)
         return [count, *b.counted_loop(
             size - 1, [b.full(off, 0), *values],

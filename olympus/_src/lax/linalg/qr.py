@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Cotangent, Linear, Tangent, Zero, not_linear
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Builder, Cotangent, Linear, Tangent, Zero, not_linear
 from ...core.trace import literal, typeof
 from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Axis, Cotangent, Linear, Zero
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import real_number
-from ...core.primitive import Zero
+from ...core.primitive import Builder, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.shape import definitely_equal

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, IrValue
+from ...base.typing import Array, ArrayLike, IrValue
+from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy

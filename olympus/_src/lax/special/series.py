@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...base import config
-from ...base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ...base.util import memoize
 from ...core import tags
 from ...core.ir import ClosedOlympuspr
-from ...core.primitive import Primitive
+from ...core.primitive import Builder, Primitive
 from ...core.staging import stage
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ...base.typing import Array, ArrayLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
