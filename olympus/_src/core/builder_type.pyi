@@ -22,6 +22,7 @@ from ..base.typing import (
     IrOperation,
     IrType,
     IrValue,
+    R,
     StaticScalar,
 )
 from ..types.avals import Aval, ShapedArray
@@ -112,7 +113,7 @@ class Module(Protocol):
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval
                        ) -> dict[str, IrAttribute]: ...
     def aside(self) -> AbstractContextManager[None]: ...
-    def hook(self, call: Callable[..., Any]) -> Callable[..., Any]: ...
+    def hook(self, call: Callable[..., R]) -> Callable[..., R]: ...
 
 class Emitter(Protocol):
     """Emits operations at the end of a block."""

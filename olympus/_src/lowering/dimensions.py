@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import DimSize, DType, IrAttribute, IrOperation, IrType, IrValue
+from ..base.typing import DimSize, DType, IrAttribute, IrOperation, IrType, IrValue, R
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.dim_equations import Solution
@@ -70,7 +70,7 @@ class _Unseen(dict[Hashable, IrValue]):
             "computes with it: StableHLO's refinement does not go into regions of manual axes; "
             "give this size as a number, or use lax.with_sharding_constraint.")
 
-    def get(self, name: object, default: object = None) -> Any:
+    def get(self, name: Hashable, default: R | None = None) -> R | None:
         return default      # it is made of those that are asked for
 
     def copy(self) -> _Unseen:

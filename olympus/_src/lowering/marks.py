@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base.lib import mlir
@@ -24,7 +25,7 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     return found if options is None else {**found, "backend_config": options}
 
 
-def marks_of(scope: Scope, around: Any) -> IrAttribute:
+def marks_of(scope: Scope, around: Iterable[mlir.ir.NamedAttribute] | None) -> IrAttribute | None:
     """What XLA is told of the operations of a scope, within a program of which it is told `around`.
     """
     given = {} if around is None else {
@@ -35,6 +36,6 @@ def marks_of(scope: Scope, around: Any) -> IrAttribute:
     return dictionary({**given, **dict(scope.metadata or ())})
 
 
-def dictionary(marks: dict[str, Any]) -> Any:
+def dictionary(marks: Mapping[str, Any]) -> Any:
     ir = mlir.ir
     return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .context import ModuleContext
+
+if TYPE_CHECKING:
+    from ..core.builder_type import Block
 
 __all__ = ["Mark", "PlatformOpen", "rule_of"]
 
@@ -21,7 +24,7 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
     return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
 
 
-def _still_open(*args: object, **params: Hashable) -> Any:
+def _still_open(*args: object, **params: Hashable) -> NoReturn:
     raise PlatformOpen
 
 
@@ -30,7 +33,7 @@ class Mark:
 
     __slots__ = ("block", "last", "counts")
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         self.block, ops = block, block.ip.block.operations
         self.last = len(ops)
         assert block.sizes is not None
