@@ -58,7 +58,7 @@ class ApproxTopK(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, x: ShapedArray, *, reduction_dimension: int, size: int, **params: Any
+    def infer(self, x: ShapedArray, *, reduction_dimension: int, size: int, **params: Hashable
               ) -> list[ShapedArray]:
         check_kind("approx_top_k", x, "f")
         d = reduction_dimension

@@ -40,7 +40,7 @@ class Equality(Comparison):
 
     single = True
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         if not all(dtypes.is_extended(a.dtype) for a in avals) or avals[0].dtype != avals[1].dtype:
             return super().infer(*avals, **params)
         return make_aval(full_shape(self.name, avals), BOOL)

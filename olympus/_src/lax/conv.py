@@ -210,7 +210,7 @@ class ConvGeneralDilated(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-             batch_group_count: int, **params: Any) -> Any:
+             batch_group_count: int, **params: Hashable) -> Any:
         (lhs, rhs), (dl, dr) = args, dims
         spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
         if definitely_equal(axis.size, 0):      # no element, whose sizes the other rules divide by

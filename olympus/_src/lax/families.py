@@ -170,7 +170,7 @@ class Elementwise(Primitive):
         return b.op(self.op, b.expand(xs) if len(xs) > 1 else xs,
                     None if accuracy is None else accuracy_attributes(b, accuracy))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         out = self.bind(*primals, **params)
         total = None
         if self.partials is not None:
@@ -223,7 +223,7 @@ class Comparison(Elementwise):
         super().__init__(name, direction, kinds, None, arity=2)
         self.total = total
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         return make_aval(check_operands(self.name, avals, self.kinds), BOOL,
                          all(a.weak_type for a in avals))
 
@@ -354,7 +354,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def product_rule(prim: Primitive, primals: Sequence[ArrayLike], tangents: Sequence[Any],
-                 **params: Any) -> Any:
+                 **params: Hashable) -> Any:
     """The rule `jvp` of a primitive that is linear in each of two operands."""
     (x, y), (tx, ty) = primals, tangents
     out, total = prim.bind(x, y, **params), None

@@ -250,7 +250,7 @@ class Gather(Physical):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
-             indices_are_sorted: bool, **params: Any) -> tuple[Array, int]:
+             indices_are_sorted: bool, **params: Hashable) -> tuple[Array, int]:
         (x, indices), (dx, di), dn = args, dims, dimension_numbers
         x = x if dx is None else move_axis(x, dx, 0)
         indices = indices if di is None else move_axis(indices, di, 0)
@@ -500,7 +500,7 @@ class Scatter(Physical):
                             indices_are_sorted, unique_indices, mode)[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unique_indices: bool,
-            **params: Any) -> Any:
+            **params: Hashable) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         params["unique_indices"] = unique_indices
         if unique_indices or type(tu) is Zero:
@@ -519,7 +519,7 @@ class Scatter(Physical):
         return chosen(x, updates), chosen(instantiate(tx), instantiate(tu))
 
     def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Linear, *,
-                  unique_indices: bool, **params: Any) -> Sequence[Cotangent]:
+                  unique_indices: bool, **params: Hashable) -> Sequence[Cotangent]:
         params["unique_indices"] = unique_indices
         x_ct = u_ct = None
         if type(x) is Linear:
@@ -597,7 +597,7 @@ class ScatterAdd(Scatter):
     additive = True
     sign = 1
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         if type(tu) is Zero:

@@ -46,7 +46,7 @@ class ScatterMul(Scatter):
     """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
     """
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)

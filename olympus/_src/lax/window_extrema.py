@@ -91,7 +91,7 @@ class Selection(Primitive, abstract=True):
     flat_in = (1,)
     spread = staticmethod(tags.elementwise)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         (x, operand), (t, _) = primals, tangents
         out = self.bind(x, operand, **params)
         if type(t) is Zero:

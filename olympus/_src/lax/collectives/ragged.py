@@ -113,7 +113,7 @@ class RaggedAllToAll(Collective):
         return cts
 
     def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
-                   axis_index_groups: Groups | None, **params: Any) -> tuple[Array, int]:
+                   axis_index_groups: Groups | None, **params: Hashable) -> tuple[Array, int]:
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
         rows, _ = align(axis, args, dims, 0)
@@ -121,7 +121,7 @@ class RaggedAllToAll(Collective):
         members = np.repeat(np.array(groups, np.int32)[which], count, 1)
         return _received(rows[0], rows[1], rows[2:5], members, place, count), 0
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Array, int]:
         if all(d is None for d in dims[2:]):
             # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.

@@ -73,7 +73,7 @@ class TriangularSolve(MatrixOperation):
             "transpose_a": b.attr(f"#stablehlo<transpose {how}>"),
             **{k: b.attr("true" if v else "false") for k, v in flags.items()}})]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         """op(a)⁻¹ (ḃ - op(ȧ) x): Giles, "Matrix derivative results", 2008, §2.3."""
         (a, b), (ta, tb) = primals, tangents
         x = self.bind(a, b, **params)
@@ -92,7 +92,7 @@ class TriangularSolve(MatrixOperation):
                   ) -> list[Cotangent]:
         return [None, self.bind(a, ct, transpose_a=not transpose_a, **params)]
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Hashable
              ) -> Any:
         (a, b), (da, db) = args, dims
         if da is not None:
@@ -162,7 +162,7 @@ class TridiagonalSolve(MatrixOperation):
                                            (0, 1, 2, 3))
         return kernels.nan_unless(b, "EQ", info, n, [found], [out])
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
         """a⁻¹ (ḃ - ȧ x)."""
         x = self.bind(*primals, **params)
         *outer, tb = tangents
