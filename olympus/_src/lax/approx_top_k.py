@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import real_number

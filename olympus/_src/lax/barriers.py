@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue, T
 from ..core import reuse, tags
@@ -77,7 +76,8 @@ class OptimizationBarrier(Primitive):
     def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
         return list(b.ops("stablehlo.optimization_barrier", xs).results)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         made = iter(self.bind(*(t for t in tangents if type(t) is not Zero)))
         return self.bind(*primals), [t if type(t) is Zero else next(made) for t in tangents]
 

@@ -11,7 +11,7 @@ operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings
@@ -117,7 +117,7 @@ class GatherScatterMode(enum.Enum):
     __hash__ = object.__hash__      # in C: modes are in the keys of eager calls
 
     @staticmethod
-    def from_any(mode: Any) -> GatherScatterMode:
+    def from_any(mode: GatherScatterMode | str | None) -> GatherScatterMode:
         """A mode from itself, None, or "clip", "fill", "drop", "promise_in_bounds", "one_hot"."""
         if isinstance(mode, GatherScatterMode):
             return mode
@@ -335,7 +335,7 @@ def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, numbers: dic
     _check_axes(name, mapped, numbers[mapped], x.ndim, False)
 
 
-def _default_fill(dtype: Any) -> float:
+def _default_fill(dtype: DType) -> float:
     """NaN, the lowest signed integer, the highest unsigned one, or True; for keys, of words."""
     dtype = dtype.physical_dtype if dtypes.is_extended(dtype) else dtype
     kind = dtypes.scalar_kind(dtype)
@@ -417,7 +417,7 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
                          fill_value=fill_value)
 
 
-def take_along(x: ArrayLike, indices: Any, axis: int) -> Array:
+def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     """out[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; indices in bounds."""
     ndim = typeof(x).ndim
     others = tuple([d for d in range(ndim) if d != axis])
@@ -444,8 +444,8 @@ class Scatter(Physical):
 
     def infer(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
               dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
-              unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
-              update_consts: tuple) -> ShapedArray:
+              unique_indices: bool, mode: GatherScatterMode,
+              update_olympuspr: Olympuspr | None, update_consts: tuple) -> ShapedArray:
         dn = dimension_numbers
         if not isinstance(dn, ScatterDimensionNumbers):
             raise TypeError(f"{self.name}: dimension_numbers {dn!r} given; ScatterDimensionNumbers "
@@ -500,7 +500,7 @@ class Scatter(Physical):
                             indices_are_sorted, unique_indices, mode)[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unique_indices: bool,
-            **params: Hashable) -> Any:
+            **params: Hashable) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         params["unique_indices"] = unique_indices
         if unique_indices or type(tu) is Zero:
@@ -554,7 +554,8 @@ def mapped_scatter(dn: ScatterDimensionNumbers, indices_mapped: bool) -> Scatter
 
 
 def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
-                 avals: Sequence[ShapedArray], combine: Any, dn: ScatterDimensionNumbers,
+                 avals: Sequence[ShapedArray], combine: Callable[..., Sequence[IrValue]],
+                 dn: ScatterDimensionNumbers,
                  indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode
                  ) -> list[IrValue]:
     """Emit stablehlo.scatter into several arrays of one shape.
@@ -572,7 +573,7 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         index = index.update(dtype=_I32)
         indices = b.convert(indices, index)
     if mode is CLIP:
-        window = _window_sizes(operand.ndim, update, dn)
+        window: Any = _window_sizes(operand.ndim, update, dn)
         last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims, index.dtype)
         indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
                                            _per_component(b, last, index)], None, index)
@@ -597,7 +598,8 @@ class ScatterAdd(Scatter):
     additive = True
     sign = 1
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         if type(tu) is Zero:
@@ -648,14 +650,14 @@ scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: arithmetic.min(x, y)
 scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: arithmetic.max(x, y))
 
 
-def where(mask: Array, x: ArrayLike, y: ArrayLike) -> Any:
+def where(mask: Array, x: ArrayLike, y: ArrayLike) -> Array:
     """x where the mask is set, else y; either may be a literal."""
     shape = typeof(mask).shape
     x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
     return select_n(mask, y, x)
 
 
-def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Any:
+def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Dims | None:
     """The window's size along each operand axis; None if the axes do not match."""
     dropped = {*dn.inserted_window_dims, *dn.operand_batching_dims}
     if (len(dn.update_window_dims) + len(dropped) != ndim or not dropped <= set(range(ndim))
@@ -685,7 +687,7 @@ def bind_scatter(prim: Scatter, x: ArrayLike, indices: ArrayLike, updates: Array
         update_olympuspr=_update_body(prim, typeof(x).dtype), update_consts=())
 
 
-def add_params(x: ArrayLike, params: Params) -> dict[str, Any]:
+def add_params(x: ArrayLike, params: Params) -> Params:
     """A scatter's params, for scatter_add on operands of x's dtype."""
     return {**params, "update_olympuspr": _update_body(scatter_add_p, typeof(x).dtype)}
 
@@ -701,7 +703,7 @@ def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Param
     return kept, ne(written, literal(0, _U32))
 
 
-def read_back(x: Any, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
+def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
     """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
@@ -48,7 +47,7 @@ class Stack(Primitive):
         xs, _ = align(axis_, args, dims, 0)
         return self.bind(*xs, axis=axis + 1), 0
 
-    def by_groups(self, groups: Sequence[Sequence[Any]], *, axis: int) -> Array:
+    def by_groups(self, groups: Sequence[Sequence[Array]], *, axis: int) -> Array:
         return concatenate([self.bind(*xs, axis=axis) for xs in groups], axis)
 
 

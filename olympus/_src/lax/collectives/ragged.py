@@ -149,7 +149,7 @@ def _select(mask: Array, x: Array, y: ArrayLike) -> Array:
     return select_n(wide, y, x)
 
 
-def _count(table: Array, groups: Groups) -> int:
+def _count(table: ArrayLike, groups: Groups) -> int:
     """How many slices each position is sent, given what has one entry for each in its last axis."""
     return floor_div(typeof(table).shape[-1], len(groups[0]))
 
@@ -202,8 +202,8 @@ def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], membe
     return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
 
 
-def _by_gathering(operand: Any, output: Any, *indices: Any, names: Names, groups: Groups | None
-                  ) -> Array:
+def _by_gathering(operand: ArrayLike, output: ArrayLike, *indices: ArrayLike, names: Names,
+                  groups: Groups | None) -> Array:
     """Gather what all have, and compute what this element gets."""
     groups = groups or (tuple(range(prod(sizes_of(names)))),)
     which, place = group_tables(groups)

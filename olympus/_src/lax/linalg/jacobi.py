@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...base.typing import Array, ArrayLike, IrValue
 from ...core.primitive import Builder
 from ...core.trace import literal, typeof
@@ -41,7 +39,7 @@ __all__ = ["emit_svd"]
 _SWEEPS = 30        # convergence is quadratic: fewer than ten are made
 
 
-def emit_svd(b: Any, x: Any, aval: ShapedArray, *, full_matrices: bool, compute_uv: bool
+def emit_svd(b: Builder, x: IrValue, aval: ShapedArray, *, full_matrices: bool, compute_uv: bool
              ) -> list[IrValue]:
     """s, and u and vh if `compute_uv`, by one-sided Jacobi rotations of the triangle of x.
 
@@ -104,7 +102,7 @@ def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrVa
     return b.while_loop(start, unfinished, sweep)[2:]
 
 
-def _round(most: Any, w: Array, v: Array) -> list[Array]:
+def _round(most: Array, w: Array, v: Array) -> list[Array]:
     """Make column i of w orthogonal to its partner i + n/2; then each gets another partner.
 
     `most` is the greatest cosine between partners so far, NaN left out.
@@ -148,7 +146,7 @@ def _turned(x: Array, cosine: Array, sine: Array, phase: Array) -> Array:
                         columns(right, 1, None), columns(left, half - 1, None)], n - 1)
 
 
-def _assembled(q: ArrayLike, w: ArrayLike, v: ArrayLike, unit: ArrayLike, n: int, compute_uv: bool
+def _assembled(q: Array, w: Array, v: Array, unit: ArrayLike, n: int, compute_uv: bool
                ) -> list[Array]:
     """s descending, u and vh, of Q, W V, V and W's unit; all NaN where a number is not finite."""
     aval = typeof(w)
