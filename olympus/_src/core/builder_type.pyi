@@ -59,6 +59,8 @@ class Block(Protocol):
     """Where operations are emitted, and what they have in common there."""
 
     token: Any      # of the last ordered effect, if there was one
+    scalars: dict[Any, IrValue]     # constants of rank 0, by type, number and dtype
+    repeated: dict[Any, tuple[IrValue, IrValue]]    # broadcasts of scalars, by id and shape
     sizes: Any      # of symbolic dimensions, as `lowering.dimensions` keeps them
     @property
     def ip(self) -> ir.InsertionPoint: ...

@@ -194,6 +194,7 @@ def pairs(values: Sequence[Sequence[DimSize]]) -> Any:
     """An array attribute of pairs of integers; the tuple of them where one is symbolic."""
     if any(isinstance(v, SymbolicDim) for pair in values for v in pair):
         return tuple([tuple(pair) for pair in values])
+    # Without elements it is `dense<>`: MLIR takes no empty list for a tensor of rank 2.
     shown = [list(map(int, pair)) for pair in values]
     return attr(f"dense<{shown or ''}> : tensor<{len(shown)}x2xi64>")
 
@@ -247,8 +248,10 @@ def constant_attr(array: Any) -> IrAttribute:
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
             array = array.view(np.uint8)  # i1 is read from a whole byte each
         if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+            # ml_dtypes keeps a byte for each of these, which MLIR reads as one of `kind`.
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
+        # Python's buffers have no letter for bfloat16 and 8-bit floats: their bits are handed over.
         if dtype.kind not in "biufc":
             array = array.view(f"u{dtype.itemsize}")
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)

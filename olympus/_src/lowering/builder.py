@@ -95,6 +95,7 @@ class Builder(Emitter):
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
         self.module.nest.enter(self.eqn)
+        # MLIR isolates the region of a manual computation: it sees no value of the outer block.
         self.block = Block(ir.InsertionPoint(block), outer.sizes and (
             outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
         try:
@@ -111,6 +112,7 @@ class Builder(Emitter):
         """stablehlo.reduce_window whose params (window, strides, dilations) may be symbolic."""
         ir, module = mlir.ir, self.module
         types = [x.type for x in inits]
+        # A custom call has no region: it names a function that combines.
         with self.loc:
             fn = mlir.func.FuncOp(module.symbol("reducer"), ir.FunctionType.get(types * 2, types),
                                   ip=ir.InsertionPoint(module.module.body))
@@ -137,6 +139,7 @@ class Builder(Emitter):
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
         module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
         key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
         op = module.reductions.get(key)
@@ -144,6 +147,7 @@ class Builder(Emitter):
             op = op.clone(block.ip)
             op.location, operands = self.loc, op.operands
             operands[0], operands[1] = x, start
+            # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
         op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
@@ -164,6 +168,7 @@ class Builder(Emitter):
     def tokens_in(self) -> TokenSet:
         """For a rule of an outsider: the token of each ordered effect of the equation."""
         effects = [e for e in self.eqn.effects if e.ordered]
+        # One for all: a block keeps one order, of all ordered effects together.
         return TokenSet(dict.fromkeys(effects, self.take_token()) if effects else None)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
@@ -280,7 +285,7 @@ class Builder(Emitter):
         i32 = dtypes.as_dtype("int32")
         index_aval, flag = make_aval((), i32), make_aval((), BOOL)
         if isinstance(length, SymbolicDim):
-            unroll = 1
+            unroll = 1      # how many iterations would be left over is not known
         elif length <= max(unroll, 1):
             values = init
             for i in range(length):
@@ -499,7 +504,7 @@ class Builder(Emitter):
         module.manual = manual = module.manual_over(mesh, names)
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
-                return list(body(*args))
+                return list(body(*args))    # the part of the one device is the whole
             args, parts, in_specs, body = dimensions.into_region(
                 self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
@@ -542,7 +547,7 @@ class Builder(Emitter):
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str,
                     marks: dict[str, str]) -> list[IrValue]:
         """Call a program of which XLA is told more than of the rest."""
-        self.marks = dictionary(marks)
+        self.marks = dictionary(marks)      # for this equation: the walk sets it for each
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
@@ -574,6 +579,7 @@ class Builder(Emitter):
             convolutions = module.convolutions
             symbol = module.symbol(name)
             module.depth += 1
+            # Its own levels are kept with it: each further call adds them to those around it.
             nest, outer = module.nest, module.nest.deepest
             nest.enter(self.eqn)
             nest.deepest = level = len(nest.eqns)
@@ -585,6 +591,7 @@ class Builder(Emitter):
             module.depth -= 1
             # The program stays, so that no other one gets its id.
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
+            # With convolutions in it, it is lowered otherwise in the bodies of loops and branches.
             module.functions[key if convolutions == module.convolutions else (
                 key, module.is_aside)] = found
         else:
@@ -635,6 +642,7 @@ class Builder(Emitter):
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
                        [x.type]).result
+        # `module` looks up the layout of what main returns, which is the constraint now.
         if x in self.module.laid_out:
             self.module.laid_out[out] = self.module.laid_out[x]
         return out
@@ -676,6 +684,7 @@ class Builder(Emitter):
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
         with module.holding("off"):
+            # A function serves all of its calls: the operations in it can have no marks.
             if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
             symbol, types = self.function(closed, eqn.primitive.name, line=None)
@@ -789,6 +798,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
+        # None: the first of its kind; False: its rule emitted something else than one operation.
         recipe: Any = known_recipe(key)
         if recipe:
             operation, types, attributes, wide, order = recipe
@@ -801,6 +811,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
             hold: Any = outvars[0] in held
         else:
+            # For the rule: what is emitted by a recipe reads none of these.
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
             b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
             b.held = tuple([i for i, v in enumerate(outvars) if v in held]) if held else ()

@@ -191,7 +191,7 @@ def _stacked(b: Emitter, scalars: Sequence[IrValue], dtype: DType) -> IrValue:
 def sizes_of(b: Emitter, shape: Sequence[DimSize]) -> IrValue:
     """The tensor of a shape, made once per block."""
     key = tuple(shape)
-    vectors = b.block.sizes.vectors
+    vectors = b.block.sizes.vectors     # as with `size`, seen in this block and within it only
     if key not in vectors:
         vectors[key] = vector(b, key)
     return vectors[key]
@@ -214,6 +214,8 @@ def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
 
 def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Sizes:
     """The variables, from the sizes of arguments, with assertions of what they must satisfy."""
+    # Variables and conditions are written in sizes of arguments, which have names of their own
+    # ("args[0].shape[1]"); nothing else is known while they are computed.
     measured = {name: _own_sizes(b, args[arg])[axis] for name, arg, axis in solution.sizes}
     b.block.sizes = Sizes({**measured})
     flag = make_aval((), BOOL)
@@ -273,6 +275,7 @@ def _by_operands(name: str, taken: Sequence[str]) -> Dynamic:
             return None
         values = [operand(b, attributes[key]) for key in taken]
         rest = {key: value for key, value in attributes.items() if key not in taken}
+        # All that were taken go as operands, static ones too: the dynamic operation asks for each.
         return b.raw(f"stablehlo.{name}", [*xs, *values], rest, [tensor_type(avals[0])])
 
     return emit
@@ -324,6 +327,7 @@ def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType, 
              ) -> IrValue:
     """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
     kind = b.module.dimension_aval
+    # Nothing clamps the index, as `dynamic_slice` would: it is a loop's, and within.
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
     index = index if index.type == tensor_type(kind) else b.convert(index, kind)
     zero = b.scalar(0, kind.dtype)

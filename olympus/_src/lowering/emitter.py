@@ -95,6 +95,7 @@ class Emitter:
 
     def physical(self) -> Self:
         """For the same equation, on the arrays that its keys are made of."""
+        # It shares the block, so that scalars, broadcasts and the token are in common.
         b = type(self)(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
@@ -134,6 +135,7 @@ class Emitter:
     def raw(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None,
             types: Sequence[IrType], regions: int = 0) -> IrOperation:
         """Emit an operation as it is."""
+        # What an operation says itself in frontend attributes stays, in place of the marks.
         if self.marks is not None:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
@@ -152,6 +154,7 @@ class Emitter:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                        self.block.ip).result
+        # For `recipes`, which keep operations of one result only: `raw` notes nothing.
         self.emitted = out, name, operands, attributes, kind
         return out
 
@@ -178,6 +181,7 @@ class Emitter:
                 ) -> IrValue:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
+            # A dimension's value is of one dtype in the whole module, whatever is asked for here.
             size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
@@ -211,6 +215,7 @@ class Emitter:
         shape, found = self.avals_out[0].shape, list(xs)
         if not shape:
             return found
+        # Looked up here, without the frame of `broadcast`: a scalar is spread once per block.
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))

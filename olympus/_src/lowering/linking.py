@@ -49,6 +49,7 @@ _ENDLESS = 1 << 20      # more levels than any module may have
 def levels(module: IrModule) -> int:
     """How many loops, branches and calls are within one another in a module's main function."""
     functions = {_symbol_of(op): _levels_of(op.operation) for op in module.body.operations}
+    # A stack of its own: an artifact may be nested deeper than Python recurses.
     found: dict[str, int | None] = {}       # None: begun
     pending = ["main"]
     while pending:
@@ -111,7 +112,7 @@ def link(target: IrModule, symbol: Callable[[str], str], module: IrModule, name:
       name: for what is its main function.
     """
     ir = mlir.ir
-    moved = list(module.body.operations)
+    moved = list(module.body.operations)    # a copy: they leave the module one by one
     names = list(map(_symbol_of, moved))
     renamed = {old: symbol(name if old == "main" else old) for old in names}
     changed = [old for old, new in renamed.items() if old != new]

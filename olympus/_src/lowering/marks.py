@@ -28,6 +28,7 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
 def marks_of(scope: Scope, around: Iterable[mlir.ir.NamedAttribute] | None) -> IrAttribute | None:
     """What XLA is told of the operations of a scope, within a program of which it is told `around`.
     """
+    # Metadata of a scope replace those around it, but not where its operations run (`_xla…`).
     given = {} if around is None else {
         a.name: a.attr.value for a in around
         if scope.metadata is None or a.name.startswith("_xla")}

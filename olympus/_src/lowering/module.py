@@ -162,7 +162,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    exported = AxisType.Explicit in context.deviceless
+    exported = AxisType.Explicit in context.deviceless      # for a platform, not for devices
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
@@ -191,6 +191,7 @@ def _context_of(program: Lowering) -> ModuleContext:
     if platforms:
         _check_donation(name, program.donated, platforms)
         context.platforms, context.refined = platforms, True
+        # Its number reaches every function as the values of dimensions do.
         context.dimension_names = [PLATFORM_INDEX]
     context.deviceless = program.deviceless
     context.given = [s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
@@ -240,7 +241,7 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
         if layout is not None:
             attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
         spread = program.shardings[i] if program.shardings else None
-        if program.deviceless:
+        if program.deviceless:      # nothing is placed: only types say how arguments are cut
             spread = spread or context.sharding_of(aval)
         if alias is not None:
             if given == context.result_memories[alias]:
@@ -293,7 +294,7 @@ def lower_part(closed: ClosedOlympuspr, name: str, platform: str, mesh: Mesh,
     context = ModuleContext(platform, name)
     with module_context():
         context.module = mlir.ir.Module.create()
-        context.devices = devices
+        context.devices = devices       # first: by them the partitions are numbered
         context.manual = context.manual_over(mesh, mesh.axis_names)
         emit_function(context, closed, "main", "public", f"{name}/")
         return mlir.bytecode(context.module)

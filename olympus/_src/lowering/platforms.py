@@ -21,6 +21,7 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
     """How equations of a primitive are lowered here."""
     if prim.platform_rules and module.platform is None:
         return _still_open
+    # Rules that one lowering is given come before those that all have.
     return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
 
 
@@ -41,8 +42,10 @@ class Mark:
         self.counts = [(table, len(table)) for table in tables]
 
     def restore(self) -> None:
+        # The last first: an operation that is erased must have no readers left.
         for op in list(self.block.ip.block.operations)[self.last:][::-1]:
             op.operation.erase()
+        # Else these only grow, and dicts keep their order: what is new is last.
         for table, count in self.counts:
             for key in list(table)[count:]:
                 del table[key]
