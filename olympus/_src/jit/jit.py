@@ -477,6 +477,7 @@ class JitFunction:
     def miss(self, *args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
+            lib.raise_error_of_pjit()
             if ctx.trace is ThreadState.trace and config.notes_failures() and (
                     self.noted is not None):
                 return self._noting(self.noted, args, kwargs), None, False
@@ -494,7 +495,6 @@ class JitFunction:
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
-                # C++'s, which calls us with it still set.
                 raise flatten_error(f"jit: {self.name}", (args, kwargs), error) from None
             raise
 

@@ -423,6 +423,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
 
     def miss(*args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
         try:
+            lib.raise_error_of_pjit()
             arrays = _checked_leaves(program, args, kwargs)
             if any(map(layout_of, arrays)) or executable.layouts:
                 arrays = _laid_out(program, executable, arrays)
