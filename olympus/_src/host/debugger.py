@@ -8,7 +8,7 @@ import pprint
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TextIO
 
 from ..base import source
 from ..base.typing import PyTree
@@ -41,8 +41,9 @@ class Prompt(cmd.Cmd):
 
     prompt = "(oldb) "
 
-    def __init__(self, frames: list[Frame], values: list[dict[str, Any]], stdin: Any = None,
-                 stdout: Any = None, completekey: str = "tab") -> None:
+    def __init__(self, frames: list[Frame], values: list[dict[str, object]],
+                 stdin: TextIO | None = None, stdout: TextIO | None = None,
+                 completekey: str = "tab") -> None:
         super().__init__(completekey, stdin or sys.stdin, stdout or sys.stdout)
         self.use_rawinput = stdin is None and stdout is None and sys.stdin.isatty()
         self.frames, self.values, self.at, self.quit = frames, values, 0, False
@@ -59,7 +60,7 @@ class Prompt(cmd.Cmd):
         frame = self.frames[self.at]
         return eval(text, frame.globals, self.values[self.at])
 
-    def show(self, text: str, shown: Callable[[Any], str]) -> None:
+    def show(self, text: str, shown: Callable[[object], str]) -> None:
         try:
             self.say(shown(self.evaluate(text)))
         except Exception as error:
@@ -144,7 +145,7 @@ def _is_traced(value: object) -> bool:
 
 
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
-               num_frames: int | None = None, ordered: bool = False, token: Any = None,
+               num_frames: int | None = None, ordered: bool = False, token: object = None,
                **kwargs: PyTree) -> None:
     """Stop the running program here and open a prompt on the terminal.
 
@@ -176,7 +177,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         others.append({k: v for k, v in names.items() if k not in traced})
 
     # Traced values are operands, and come back as arrays; the others are kept as they are now.
-    def stop(values: list[dict[str, Any]]) -> None:
+    def stop(values: list[dict[str, object]]) -> None:
         prompt = Prompt(frames, [{**fixed, **found}
                                  for fixed, found in zip(others, values, strict=True)], **kwargs)
         prompt.cmdloop()

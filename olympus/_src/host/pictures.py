@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 from ..base import lib
 from ..base.markup import ColorMap, boxes, color_of
@@ -73,7 +73,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
     print(drawn(labels, height, width, paint))
 
 
-def _notebook() -> Any:
+def _notebook() -> ModuleType | None:
     """IPython's module that displays, if this is the process of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
@@ -97,8 +97,8 @@ def visualize_array_sharding(arr: Array, **kwargs: PyTree) -> None:
         aval.shape, sharding, **kwargs))
 
 
-def _box_size(shape: Shape, labels: Any, rows: int, columns: int, scale: float, min_width: int,
-              max_width: int) -> tuple[int, int]:
+def _box_size(shape: Shape, labels: dict[tuple[int, int], str], rows: int, columns: int,
+              scale: float, min_width: int, max_width: int) -> tuple[int, int]:
     """The height and width within a box: as the array's proportions are, as far as there is room"""
     lines = int(_LINES * scale)
     proportion = (shape[1] if len(shape) == 2 else 1) / shape[0] if shape[0] else 1

@@ -10,12 +10,13 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..base import lib
 from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
+from ..base.typing import Device
 from ..base.util import lazy_module
 from .state import current
 
@@ -29,16 +30,19 @@ else:       # with OpenSSL, sockets and JSON, which a process alone does not nee
     futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.job.rollcall")
 
-__all__ = ["LEFT", "check_same_program", "explain_collective", "spans_processes", "watch_others"]
+__all__ = ["LEFT", "ModuleKey", "check_same_program", "explain_collective", "spans_processes",
+           "watch_others"]
 
 LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
 
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed
 _START_ANEW = ("all processes are required; look at the log there, and start the job anew from "
                "what was saved")
+# What an executable is known by: the digest of its module, and what it was compiled with.
+ModuleKey: TypeAlias = tuple[bytes, *tuple[Hashable, ...]]
 
 
-def spans_processes(devices: tuple[Any, ...]) -> bool:
+def spans_processes(devices: Sequence[Device]) -> bool:
     """Whether a program on these devices runs in several processes of the job."""
     return current.client is not None and any(
         d.process_index != current.process_id for d in devices)
@@ -50,7 +54,7 @@ def watch_others() -> rollcall.Watch:
     return rollcall.Watch(others, current.coordinator_address)
 
 
-def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
+def check_same_program(name: str, key: ModuleKey | None, devices: Sequence[Device]) -> bool:
     """Wait, before the first run of a program, until all processes have come to it; returns True.
 
     OlympusRuntimeError if they come to different programs, or one ends or does not come in time: in

@@ -16,6 +16,7 @@ import urllib.request
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 from ..base import source
@@ -127,7 +128,7 @@ class Mpi4py(Cluster):
         return importlib.util.find_spec("mpi4py") is not None
 
     @property
-    def _mpi(self) -> Any:
+    def _mpi(self) -> ModuleType:
         return importlib.import_module("mpi4py.MPI")
 
     def coordinator(self, timeout: int, port: str | None) -> str:

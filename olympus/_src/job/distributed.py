@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ...version import __version__
 from ..base import config, lib, source
@@ -220,7 +219,7 @@ def _all_leave() -> bool:
     return True
 
 
-def _part_from_service(service: Any, wait: bool) -> None:
+def _part_from_service(service: subprocess.Popen[str], wait: bool) -> None:
     """Leave the coordinator's process, which ends with the last of the job."""
     with watch_others() as watch:
         last = watch.wait(current.shutdown_timeout if wait else 0)

@@ -13,8 +13,8 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
 
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
@@ -147,7 +147,7 @@ def gather(bind_address: str, mine: Member, timeout: float
     return [known[i] for i in range(mine.num_processes)], open_
 
 
-def missing(count: int, known: Any) -> str:
+def missing(count: int, known: Container[int]) -> str:
     """In words: the processes of a job that are not among those known.
 
     >>> missing(8, [0, 1, 5])

@@ -30,12 +30,13 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ...version import __version__
 from ..base import config, lib, monitoring, source
 from ..base.config import Option
 from ..base.logs import LOGGER
+from ..base.typing import Device
 from ..base.util import module_name
 
 try:
@@ -46,6 +47,8 @@ except ImportError:     # Windows
 __all__ = ["Directory", "Entry", "current", "entry_name", "explain", "flush",
            "load_or_compile", "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
 
+Client = lib.Client
+LoadedExecutable = lib.LoadedExecutable
 _MAGIC = b"olympus\x01"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
@@ -146,7 +149,7 @@ class Directory:
         with self._locked() as lock:
             _note(lock, self._make_room(0), int(time.time()))
 
-    def key(self, name: str, digest: str, client: Any, devices: tuple[Any, ...]) -> str:
+    def key(self, name: str, digest: str, client: Client, devices: Sequence[Device]) -> str:
         """The key of a program: its name and digest, and all else that its code depends on.
 
         That is jaxlib's libraries, devices, the CPU's features and the flags of XLA.
@@ -416,12 +419,12 @@ class _Writer:
 
     def __init__(self) -> None:
         self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
-        self._calls: deque[tuple[Directory, str, int, Callable[[], Any]]] = deque()
+        self._calls: deque[tuple[Directory, str, int, Callable[[], object]]] = deque()
         self._bytes = 0
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def add(self, directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+    def add(self, directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
         """Let the thread call what writes so many bytes, unless too many wait."""
         with self._lock:
             # The first one is taken however large it is; others only while little waits.
@@ -470,7 +473,7 @@ class _Writer:
 _writer = _Writer()
 
 
-def _write(directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+def _write(directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
     """Write by the thread, or at once where the user wants to have what goes wrong."""
     if config.raise_persistent_cache_errors.value:
         call()
@@ -526,9 +529,10 @@ def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseExcept
                     f"{type(error).__name__}: {error}")
 
 
-def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any, ...],
-                    compile_now: Callable[[], Any],
-                    hosts: Sequence[Callable[..., Any]] = ()) -> tuple[Any, bytes | None]:
+def load_or_compile(function: str, digest: str, client: Client, devices: Sequence[Device],
+                    compile_now: Callable[[], LoadedExecutable],
+                    hosts: Sequence[Callable[..., object]] = ()
+                    ) -> tuple[LoadedExecutable, bytes | None]:
     """(the executable of a module, from the directory or compiled and written to it; the bytes
     that it was read from, or None).
 
@@ -584,8 +588,8 @@ def _record_hit(saved: float, took: float) -> None:
     monitoring.record_event_duration_secs(path + "cache_retrieval_time_sec", took)
 
 
-def _keep(directory: Directory, key: str, name: str, xla: Any, took: float,
-          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., Any]]) -> None:
+def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took: float,
+          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., object]]) -> None:
     """Write what was compiled, if that is worth it; compare it with what is there."""
     level, least = _level(config.explain_cache_misses), (
         config.persistent_cache_min_compile_time_secs.value)
@@ -622,7 +626,7 @@ def explain(function: str, why: str) -> None:
                    "'%s' because %s", entry_name(function), why)
 
 
-def _instructions(xla: object) -> list[str]:
+def _instructions(xla: LoadedExecutable) -> list[str]:
     """The optimised instructions of an executable, without their sources."""
     text = lib.hlo_text(xla) or ""
     return [_METADATA.sub("", line) for line in text.splitlines() if " = " in line]

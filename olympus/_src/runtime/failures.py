@@ -11,7 +11,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..base.config import (
     error_checking_behavior_oob,
 )
 from ..base.source import api_boundary
+from ..base.typing import Array
 from ..core.context import ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.trace import ThreadState
@@ -40,7 +41,7 @@ class _State(threading.local):
     """The failures of a thread's programs, as far as they may be any."""
 
     def __init__(self) -> None:
-        self.noted: deque[tuple[Any, Any, Sequence[Site]]] = deque()    # code, words, sites
+        self.noted: deque[tuple[Array, Array, Sequence[Site]]] = deque()    # code, words, sites
         self.failed = False     # whether the first of them, then the only one, is known to be one
 
     def settle(self, wait: bool) -> None:
@@ -66,7 +67,7 @@ def checked(closed: ClosedOlympuspr) -> Checked | None:
     return check_program(closed, noted_kinds())
 
 
-def note(code: Any, words: Any, sites: Sequence[Site], library: bool) -> None:
+def note(code: Array, words: Array, sites: Sequence[Site], library: bool) -> None:
     """Keep the code and the words of a program that has been started.
 
     A program of the `library` has served other lines: the one that calls it now is told.

@@ -21,6 +21,7 @@ from typing import Any
 from ..base import lib
 from ..base.lib import profiler as xla
 from ..base.logs import LOGGER
+from ..base.typing import P, R
 from ..base.util import lazy_module, name_of, wraps
 from ..devices.devices import client
 from ..types.shape import static_int
@@ -31,6 +32,7 @@ __all__ = ["ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "Prof
            "register_subprocess", "save_device_memory_profile", "start_server", "start_trace",
            "stop_server", "stop_trace", "trace"]
 
+Session = xla.Session
 _server: Any = lazy_module("http.server")
 _PERFETTO_PORT = 9001       # the one of this machine that ui.perfetto.dev may read
 _lock = threading.RLock()
@@ -107,7 +109,7 @@ class TraceAnnotation(xla.TraceMe):
     ...     pass
     """
 
-    def __init__(self, name: str, **kwargs: Any) -> None:
+    def __init__(self, name: str, **kwargs: object) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{type(self).__name__}: name {name!r:.60} of type "
                             f"{type(name).__name__} given; a str is required.")
@@ -127,12 +129,12 @@ class StepTraceAnnotation(TraceAnnotation):
     ...         pass
     """
 
-    def __init__(self, name: str, **kwargs: Any) -> None:
+    def __init__(self, name: str, **kwargs: object) -> None:
         super().__init__(name, _r=1, **kwargs)      # by _r viewers know the root of a step
 
 
-def annotate_function(func: Callable[..., Any], name: str | None = None,
-                      **decorator_kwargs: Any) -> Callable[..., Any]:
+def annotate_function(func: Callable[P, R], name: str | None = None,
+                      **decorator_kwargs: object) -> Callable[P, R]:
     """The function, with a name in profiles for each of its calls.
 
     Args:
@@ -154,7 +156,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None,
                         "function is required.")
     label = name_of(func) if name is None else name
 
-    def annotated(*args: object, **kwargs: object) -> object:
+    def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
 
@@ -255,7 +257,7 @@ class ProfileSession:
         self.stop()
 
 
-def _ended(session: Any) -> bytes:
+def _ended(session: Session) -> bytes:
     """What XLA's session recorded. It says only now that it could not begin."""
     try:
         return session.stop()
@@ -299,8 +301,8 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
            create_perfetto_trace)
 
 
-def _write(session: Any, data: ProfileData, folder: str, run: str, link: bool, perfetto: bool
-           ) -> None:
+def _write(session: Session, data: ProfileData, folder: str, run: str, link: bool,
+           perfetto: bool) -> None:
     """Write a profile in XLA's layout; what Perfetto opens is the file of Chrome's viewer."""
     runs = Path(folder, "plugins", "profile")
     runs.mkdir(parents=True, exist_ok=True)
@@ -409,7 +411,7 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
         yield session
 
 
-def start_server(port: int, requires_backend: bool = True) -> Any:
+def start_server(port: int, requires_backend: bool = True) -> object:
     """Serve profiles: TensorBoard (`Capture profile`) then takes them while the program runs.
 
     Args:
