@@ -7,12 +7,11 @@ failed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import ArrayLike, DuckTypedArray, PyTree
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
@@ -40,7 +39,7 @@ def check_callable(what: str, fun: object) -> None:
 
 # Argument numbers -------------------------------------------------------------------------------
 
-def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
+def check_argnums(what: str, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """An int, or a tuple of ints."""
     try:
         if isinstance(argnums, (tuple, list)):
@@ -51,7 +50,7 @@ def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
                         "required.") from None
 
 
-def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: int
+def resolve_argnums(what: str, fun: object, argnums: int | tuple[int, ...], count: int
                     ) -> tuple[int, ...]:
     """Argument numbers counted from the front; TypeError if a call has too few arguments."""
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -68,8 +67,8 @@ def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: 
     return found
 
 
-def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
-           ) -> tuple[tuple[int, ...], Any]:
+def select(what: str, fun: object, argnums: int | tuple[int, ...], args: tuple
+           ) -> tuple[tuple[int, ...], PyTree]:
     """Positions of the chosen arguments, and those: one value for an int, a tuple for a tuple."""
     if type(argnums) is int and 0 <= argnums < len(args):
         return (argnums,), args[argnums]
@@ -78,8 +77,8 @@ def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
     return positions, chosen if isinstance(argnums, tuple) else chosen[0]
 
 
-def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[int], chosen: Any
-               ) -> list[Any]:
+def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[int],
+               chosen: PyTree) -> list[PyTree]:
     """`args` with the chosen ones replaced."""
     new = list(args)
     if type(argnums) is int:
@@ -92,12 +91,12 @@ def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[
 
 # Names for messages -----------------------------------------------------------------------------
 
-def argument_name(fun: Any, position: int | str) -> str:
+def argument_name(fun: Callable[..., PyTree], position: int | str) -> str:
     """The parameter's name where the signature tells, else `args[position]`."""
     return name_in_code(fun, position) or parameter_name(parameters_of(fun), position)
 
 
-def name_in_code(fun: Any, position: int | str) -> str:
+def name_in_code(fun: object, position: int | str) -> str:
     """What `parameter_name` says of most functions, without the 20 us of `inspect.signature`.
 
     Empty where `inspect` has to be asked.
@@ -113,7 +112,7 @@ def name_in_code(fun: Any, position: int | str) -> str:
     return ""
 
 
-def parameters_of(fun: Any) -> list[inspect.Parameter] | None:
+def parameters_of(fun: Callable[..., PyTree]) -> list[inspect.Parameter] | None:
     """The parameters of a function; None where Python cannot tell."""
     try:
         return list(inspect.signature(fun).parameters.values())
@@ -141,7 +140,8 @@ def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int
     return f"args[{position}]"
 
 
-def leaf_name(fun: Any, positions: Sequence[Any], trees: Sequence[Any], index: int) -> str:
+def leaf_name(fun: Callable[..., PyTree], positions: Sequence[int | str],
+              trees: Sequence[PyTree], index: int) -> str:
     """`x['k'][0]`: the name of leaf number `index` of the trees at these positions."""
     for position, tree in zip(positions, trees):
         leaves = tree_flatten_with_path(tree)[0]
@@ -184,8 +184,8 @@ def as_arrays(leaves: list[ArrayLike]) -> list[ArrayLike]:
     return leaves
 
 
-def check_arrays(what: str, fun: object, leaves: Sequence[ArrayLike], positions: Sequence[int],
-                 trees: Sequence[ArrayLike | Sequence[Array]]) -> list[ShapedArray]:
+def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLike],
+                 positions: Sequence[int | str], trees: Sequence[PyTree]) -> list[ShapedArray]:
     """The avals of leaves of arguments; TypeError naming the one that is no array."""
     try:
         return [typeof(x) for x in leaves]
@@ -218,7 +218,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
                          "float, a NumPy array of a wider dtype, or enable x64.")
 
 
-def abstract(x: Any) -> Aval:
+def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> Aval:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
     try:
         return x.aval

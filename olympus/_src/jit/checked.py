@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from ..interpreters.checks import (
 )
 from ..lax.comparison import select
 from ..lax.convert import convert_element_type
+from ..runtime.eager import PjitFunction
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
@@ -116,11 +116,11 @@ class Error:
         return BatchedError({index: self._exception(code[index], words[index])
                              for index in np.ndindex(code.shape) if code[index]})
 
-    def parts(self) -> tuple[Any, Any, tuple[Site, ...]]:
+    def parts(self) -> tuple[ArrayLike, ArrayLike, tuple[Site, ...]]:
         """The code, the words, and what they mean."""
         return self._code, self._words, self._sites
 
-    def _exception(self, code: Any, words: np.ndarray) -> CheckException:
+    def _exception(self, code: np.ndarray, words: np.ndarray) -> CheckException:
         site = self._sites[int(code) - 1]
         return CATEGORIES[site.kind](explained(site, words))
 
@@ -128,12 +128,12 @@ class Error:
         """Raise an `OlympusRuntimeError` with the message, if there is one."""
         check_error(self)
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Site, ...]]:
+    def tree_flatten(self) -> tuple[tuple[ArrayLike, ArrayLike], tuple[Site, ...]]:
         """The arrays, and what they mean."""
         return (self._code, self._words), self._sites
 
     @classmethod
-    def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[Any]) -> Error:
+    def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[ArrayLike]) -> Error:
         """The error of these arrays."""
         code, words = data
         return cls(code, words, metadata)
@@ -197,7 +197,8 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
     return checked
 
 
-def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
+def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTree]
+            ) -> Callable[..., PyTree]:
     """A jitted function of (error, result) as one of the result, which raises the error.
 
     Args:
@@ -208,7 +209,7 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
     """
     @wraps(fun, attributes=True)
     @api_boundary
-    def call(*args: PyTree, **kwargs: PyTree) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
         traced = ctx.trace is not ThreadState.trace
         error, out = (compiled if traced else quick)(*args, **kwargs)
         if traced or error._sites or quick is compiled:
@@ -237,7 +238,7 @@ def kinds_of(what: str, errors: object) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
-    given: list[Any] = [errors]
+    given: list[object] = [errors]
     if isinstance(errors, Iterable) and not isinstance(errors, (str, type)):
         given = [*errors]
     if not all(isinstance(x, (str, type)) and x in names for x in given):
@@ -248,8 +249,8 @@ def kinds_of(what: str, errors: object) -> frozenset[str]:
 
 
 @api_boundary
-def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
-          ) -> None:
+def check(pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False,
+          **fmt_kwargs: PyTree) -> None:
     """Fail with a message unless `pred` holds.
 
     Where `pred` is known it raises at once. In a compiled program it is looked at if that is
@@ -310,7 +311,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[object], tree: PyTree)
     return list(fields)
 
 
-def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
     """`check` in checked programs, and nothing elsewhere.
 
     Args:

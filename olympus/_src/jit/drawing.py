@@ -63,7 +63,8 @@ class Drawing:
         Path(path).write_text(str(self), encoding="utf-8", errors="xmlcharrefreplace")
 
 
-def draw(fun: Any, /, *args: PyTree, limit: int = LIMIT, **kwargs: PyTree) -> Drawing:
+def draw(fun: Callable[..., PyTree] | Stage | ClosedOlympuspr | Olympuspr, /, *args: PyTree,
+         limit: int = LIMIT, **kwargs: PyTree) -> Drawing:
     """Draw a program: operations as boxes with their costs, values as edges with their types.
 
     What carries programs (jit, scan, while, cond …) is a box that opens by a click. Under the
@@ -174,7 +175,7 @@ class _Picture:
         found: list[_Node] = []
         made: dict[Var, _Read] = {}
 
-        def add(write: Callable[[int], Iterator[str]], ins: Sequence[Any] = (),
+        def add(write: Callable[[int], Iterator[str]], ins: Sequence[Atom] = (),
                 outs: Sequence[Var] = ()) -> None:
             number = self.count = self.count + 1
             found.append(_Node(number, [made[v] for v in variables(ins) if v in made], write))

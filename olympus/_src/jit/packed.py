@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base import lib
+from ..base.typing import Device
 from ..devices import devices
 from ..runtime import compile
-from ..runtime.compile import Executable, Placement
+from ..runtime.compile import Client, Executable, Placement
 from ..types.sharding import NamedSharding
+from ..types.tree_registry import PyTreeDef
 from .program import Program
 from .stages import Compiled
 
@@ -44,7 +46,7 @@ def pack(program: Program, executable: Executable) -> bytes:
 
 
 def unpack(data: bytes, placement: Placement | None = None, key: str | None = None,
-           devices: Sequence[Any] = ()) -> tuple[Program, Executable]:
+           devices: Sequence[Device] = ()) -> tuple[Program, Executable]:
     """The program and the executable that were packed.
 
     Args:
@@ -72,7 +74,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     return program, Executable(loaded, types, kept, placed, interface, arg_names)
 
 
-def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """A compiled function as bytes, to be loaded by another process on such a machine.
 
     Args:
@@ -101,9 +103,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     return pack(compiled._program, executable), compiled.in_tree, compiled.out_tree
 
 
-def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
-                         backend: str | Any = None,
-                         execution_devices: Sequence[Any] | None = None) -> Compiled:
+def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTreeDef,
+                         backend: str | Client | None = None,
+                         execution_devices: Sequence[Device] | None = None) -> Compiled:
     """The compiled function that `serialize` made bytes of. They may do anything: trust them.
 
     Args:
@@ -140,7 +142,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
 class _Pickler(pickle.Pickler):
     """Devices are written by their numbers."""
 
-    def persistent_id(self, obj: Any) -> object:
+    def persistent_id(self, obj: object) -> object:
         if isinstance(obj, lib.Device):
             return "device", obj.platform, obj.id
         if type(obj) is NamedSharding:
@@ -151,7 +153,7 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     """`moved` are the devices in place of those that were written, by platform and number."""
 
-    def __init__(self, data: bytes, moved: dict[Any, Any]) -> None:
+    def __init__(self, data: bytes, moved: dict[tuple[str, int], Device]) -> None:
         super().__init__(io.BytesIO(data))
         self.moved = moved
 

@@ -17,10 +17,10 @@ import threading
 import time
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base import config, lib, source
-from ..base.typing import Array
+from ..base.lib.executables import CompilerOptions
+from ..base.typing import Array, R
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
@@ -43,7 +43,7 @@ _IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
 class PersistentPrograms:
     """The programs of one function that are found by other processes."""
 
-    def __init__(self, signature: Signature, keep_unused: bool, options: dict[str, Any] | None,
+    def __init__(self, signature: Signature, keep_unused: bool, options: CompilerOptions | None,
                  hold: str | None) -> None:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
         self.hold = hold
@@ -187,7 +187,7 @@ class PersistentPrograms:
         return program
 
 
-def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
+def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
     """What `run` returns, and the user's code that it entered.
 
     Nothing that was traced before is used again: it would not be entered.
@@ -195,7 +195,7 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
     Imports are left out, and what Python calls when it collects garbage, wherever that happens:
     `gc.callbacks`, finalizers, generators that it closes.
     """
-    codes: dict[types.CodeType, dict[str, Any]] = {}
+    codes: dict[types.CodeType, dict[str, object]] = {}
     elsewhere, thread = 0, threading.get_ident()
 
     def begun(phase: str, _: object) -> None:
@@ -206,7 +206,7 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
         nonlocal elsewhere
         elsewhere -= phase == "stop" and threading.get_ident() == thread
 
-    def profile(frame: Any, event: str, _: object) -> None:
+    def profile(frame: types.FrameType, event: str, _: object) -> None:
         nonlocal elsewhere
         code = frame.f_code
         if code in _IMPORTS:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
-from ..base.typing import PyTree
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import wraps
 from ..core.evaluate import bind, evaluate
 from ..core.ir import OlympusprEqn
@@ -20,10 +20,20 @@ from .jit import JitFunction
 __all__ = ["program_order"]
 
 
+@overload
+def program_order(f: Callable[P, R], *, enforce: bool, strict_in_out: bool = False,
+                  exclude_argnames: str | Sequence[str] | None = None) -> Callable[P, R]: ...
 
-def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
+
+@overload
+def program_order(*, enforce: bool, strict_in_out: bool = False,
+                  exclude_argnames: str | Sequence[str] | None = None
+                  ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
                   strict_in_out: bool = False, exclude_argnames: str | Sequence[str] | None = None
-                  ) -> Any:
+                  ) -> Callable[..., PyTree]:
     """The function, whose operations XLA computes in the order in which they are written.
 
     Each one waits for the result of the one before. A loop, a branch or a jitted function is one
@@ -75,7 +85,7 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
     return ordered
 
 
-def _join(values: list[Any], places: Sequence[int]) -> list[Any]:
+def _join(values: list[Array], places: Sequence[int]) -> list[Array]:
     """Let none of the arrays at these places be read before all are there; in place."""
     places = [i for i in places if is_array(values[i])]
     if len(places) > 1:
@@ -91,7 +101,7 @@ class _Chain:
     def __init__(self) -> None:
         self.last: Any = None
 
-    def step(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def step(self, eqn: OlympusprEqn, ins: list[Array]) -> Array | list[Array]:
         self.last, *ins = _join([self.last, *ins], range(len(ins) + 1))
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakSet
 
 from ..base import config, source
 from ..base.errors import RetraceError, RetraceWarning
 from ..base.logs import LOGGER
 from ..core.context import Context
-from .signature import Arguments, Signature
+from ..types.avals import Aval
+from .program import Program
+from .signature import Arguments, ProgramKey, Signature
 
 __all__ = ["CacheInfo", "Difference", "Explanation", "check_limit", "explain",
            "log_again", "over_limit", "warn_of_many"]
@@ -95,7 +97,7 @@ class CacheInfo(NamedTuple):
 
 # What differs ------------------------------------------------------------------------------------
 
-def differences(signature: Signature, programs: Sequence[Any], arguments: Arguments
+def differences(signature: Signature, programs: Sequence[ProgramKey], arguments: Arguments
                 ) -> list[Difference]:
     """How a call differs from the most similar of the keys that there are programs for."""
     if not programs:
@@ -118,13 +120,13 @@ def differences(signature: Signature, programs: Sequence[Any], arguments: Argume
     return found + _statics(signature, arguments, dict(static)) + _around(arguments.key[4], context)
 
 
-def _likeness(key: tuple[Any, ...], other: tuple[Any, ...]) -> float:
+def _likeness(key: ProgramKey, other: ProgramKey) -> float:
     """How much two keys have in common: the structure first, then types, then the rest."""
     same = sum(a == b for a, b in zip(key[1], other[1])) / max(len(key[1]), len(other[1]), 1)
     return 2 * (key[0] == other[0]) + same + (key[3] == other[3]) + (key[4] is other[4])
 
 
-def _shown(aval: Any) -> str:
+def _shown(aval: Aval | None) -> str:
     return "absent" if aval is None else aval.str_short(short_dtypes=False) + (
         " (of a Python number)" if getattr(aval, "weak_type", False) else "")
 
@@ -142,7 +144,7 @@ def _remedy(new: object, old: object) -> str:
     return "Put the arrays on the same mesh and in the same memory before the call."
 
 
-def _statics(signature: Signature, arguments: Arguments, before: dict[int | str, Any]
+def _statics(signature: Signature, arguments: Arguments, before: dict[int | str, tuple]
              ) -> list[Difference]:
     now = dict(arguments.key[3])
     given = {**arguments.statics, **arguments.static_kwargs}
@@ -182,7 +184,8 @@ def check_limit(max_traces: object, on_retrace: object) -> None:
                          "the Explanation is required.")
 
 
-def explain(signature: Signature, programs: Mapping[Any, Any], arguments: Arguments) -> Explanation:
+def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: Arguments
+            ) -> Explanation:
     """Whether there is a program for the call, and else what differs."""
     hit = arguments.key in programs
     return Explanation(signature.name, hit,
@@ -212,7 +215,7 @@ def log_again(why: Explanation, code: CodeType) -> None:
 _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces were warned of
 
 
-def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[Any, Any],
+def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[tuple, Program],
                  arguments: Arguments, many: int) -> None:
     """Say once for each place that functions are made anew, or that shapes never repeat."""
     if code in _told:
@@ -233,7 +236,7 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
             "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
 
 
-def _never_the_same(programs: Sequence[Any], arguments: Arguments, many: int) -> int | None:
+def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: int) -> int | None:
     """The argument's leaf that had another shape in each of the programs, if there is one."""
     alike = [key[1] for key in programs if key[0] == arguments.in_tree]
     for i, aval in enumerate(arguments.avals):

@@ -21,7 +21,7 @@ import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -29,13 +29,15 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib
+from ..base.typing import ArrayLike
 from ..base.util import Memo, Owned
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
+from ..runtime.eager import PjitFunction
 from ..types.dtypes import is_extended
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
-from ..types.tree_registry import registered_functions
+from ..types.tree_registry import PyTreeDef, registered_functions
 
 __all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
            "options_of_now", "software", "state_of"]
@@ -74,12 +76,12 @@ class UnstableError(TypeError):
     """A value that a persistent function reads has no digest that holds in other processes."""
 
 
-def code_of_users(code: types.CodeType, names: dict[str, Any]) -> bool:
+def code_of_users(code: types.CodeType, names: Mapping[str, object]) -> bool:
     """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
     return file_of_users(code.co_filename, names)
 
 
-def file_of_users(file: str, names: dict[str, Any]) -> bool:
+def file_of_users(file: str, names: Mapping[str, object]) -> bool:
     """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
     if file.startswith("<frozen"):      # the import system
         return False
@@ -198,7 +200,7 @@ class StableKey:
         self.add(f.__defaults__, f"a default of {f.__qualname__}")
         self.add(f.__kwdefaults__, f"a default of {f.__qualname__}")
 
-    def _code(self, code: types.CodeType, names: dict[str, Any], where: str) -> None:
+    def _code(self, code: types.CodeType, names: Mapping[str, object], where: str) -> None:
         """Add code of the user, and what it reads of its module's names."""
         self.codes.add(code)
         self.note("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars,
@@ -212,7 +214,7 @@ class StableKey:
         for path in _globals_read(code, where):
             self._global(path, names, where)
 
-    def _global(self, path: tuple[str, ...], names: dict[str, Any], where: str) -> None:
+    def _global(self, path: tuple[str, ...], names: Mapping[str, object], where: str) -> None:
         """Add a name that code reads, followed through modules by the attributes it asks for."""
         name, *attributes = path
         value = names.get(name, vars(builtins).get(name, _Absent))
@@ -252,7 +254,7 @@ class StableKey:
                 package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
             self._refuse(x, where, ", which reads more than its arguments")
 
-    def _builtin(self, x: Any, where: str) -> None:
+    def _builtin(self, x: Callable[..., object], where: str) -> None:
         owner = getattr(x, "__objclass__", None)
         bound = getattr(x, "__self__", None)
         module = getattr(x, "__module__", None) or getattr(owner, "__module__", None)
@@ -326,7 +328,7 @@ class StableKey:
             key = item[0] if isinstance(x, dict) else i
             self.add(item, f"{where.removesuffix(',')}[{key!r:.40}]")
 
-    def _set(self, x: Any, where: str) -> None:
+    def _set(self, x: Collection[object], where: str) -> None:
         # Their order is another one in each process.
         digests = []
         for item in x:
@@ -336,7 +338,7 @@ class StableKey:
             self.codes |= each.codes
         self.note("set", sorted(digests))
 
-    def _array(self, x: Any, where: str) -> None:
+    def _array(self, x: ArrayLike, where: str) -> None:
         if is_extended(x.dtype):
             return self._instance(x, where)
         if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
@@ -347,14 +349,14 @@ class StableKey:
         return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
 
-    def _jitted(self, x: Any, where: str) -> None:
+    def _jitted(self, x: PjitFunction, where: str) -> None:
         info = x._jit_info
         self.note("jit", info.keep_unused, info.inline, str(info.device), info.name)
         self.add(info.options, f"a compiler option of {where}")
         self.add(info.signature.key, f"an option of {where}")
         self.add(info.signature.fun, where)
 
-    def _tree(self, x: Any, where: str) -> None:
+    def _tree(self, x: PyTreeDef, where: str) -> None:
         node = x.node_data()
         if node is None:
             return self.note("leaf", x.num_nodes)
@@ -379,7 +381,7 @@ _Pair = namedtuple("_Pair", "x y")
 _BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 
-def state_of(x: object) -> tuple[dict[str, Any], bool]:
+def state_of(x: object) -> tuple[dict[str, object], bool]:
     """The attributes of an object, and whether those are all that it holds."""
     state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
     for cls in type(x).__mro__:
@@ -472,7 +474,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
 )
 
 
-def options_of_now() -> Iterator[Any]:
+def options_of_now() -> Iterator[object]:
     """The values of all options that may change what is traced."""
     for name in dir(config.config):
         if name.startswith("olympus_") and "cache" not in name:

@@ -8,29 +8,41 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
-from ..base.typing import PyTree
+from ..base.typing import Array, Device, IrModule, PyTree
 from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
+from ..core.effects import Effect
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
 from ..core.trace import Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
+from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
-from ..runtime.compile import Executable, Placement, load_lowered, relaid
+from ..runtime.compile import (
+    Executable,
+    LoadedExecutable,
+    Missed,
+    Placement,
+    load_lowered,
+    relaid,
+)
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
-from ..types.tree_registry import dispatch_registry
+from ..types.tree_registry import PyTreeDef, dispatch_registry
+from .program import Program
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
            "Wrapped"]
@@ -54,7 +66,7 @@ class Wrapped(Protocol):
     True
     """
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Compile if need be, and run."""
         raise NotImplementedError
 
@@ -78,7 +90,7 @@ class ArgInfo:
     ((2,), False)
     """
 
-    _aval: Any
+    _aval: Aval
     donated: bool
 
     @property
@@ -105,7 +117,7 @@ class Stage:
 
     __slots__ = ("_program", "_placement")
 
-    def __init__(self, program: Any, placement: Placement) -> None:
+    def __init__(self, program: Program, placement: Placement) -> None:
         self._program, self._placement = program, placement
 
     def __repr__(self) -> str:
@@ -122,27 +134,27 @@ class Stage:
         return _drawing.stage_drawing(self, _SHOWN)._repr_html_()
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The tree of (positional arguments, keyword arguments)."""
         return self._program.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self._program.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The avals of the arguments, in their tree."""
         return tree_unflatten(self.in_tree, self._program.in_avals(self._placement.shardings))
 
     @property
-    def out_avals(self) -> Any:
+    def out_avals(self) -> PyTree:
         """The avals of the result, in its tree."""
         return tree_unflatten(self.out_tree, self._program.closed.out_avals)
 
     @property
-    def args_info(self) -> object:
+    def args_info(self) -> PyTree:
         """An `ArgInfo` per argument, in their tree."""
         program = self._program
         return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
@@ -154,11 +166,11 @@ class Stage:
         return tuple(i for i, d in enumerate(self._program.donated) if d)
 
     @property
-    def out_info(self) -> object:
+    def out_info(self) -> PyTree:
         """A `ShapeDtypeStruct` per result, in its tree."""
         return tree_unflatten(self.out_tree, self._program.out_structs)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"pickle: a {type(self).__name__} given; it lives in the process that made "
                         "it; use olympus.export to move programs between processes.")
 
@@ -172,7 +184,7 @@ class Traced(Stage):
 
     __slots__ = ("fun_name",)
 
-    def __init__(self, program: Any, name: str, placement: Placement) -> None:
+    def __init__(self, program: Program, name: str, placement: Placement) -> None:
         super().__init__(program, placement)
         self.fun_name = name
 
@@ -181,12 +193,12 @@ class Traced(Stage):
         return [f"{count} equation{'' if count == 1 else 's'}"]
 
     @property
-    def olympuspr(self) -> Any:
+    def olympuspr(self) -> ClosedOlympuspr:
         """The traced program."""
         return self._program.closed
 
     @property
-    def effects(self) -> Any:
+    def effects(self) -> frozenset[Effect]:
         """What the program does besides computing."""
         return self._program.closed.effects
 
@@ -196,7 +208,8 @@ class Traced(Stage):
         return self
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
-              _private_parameters: Any = None, _ordered_effects: int | None = None) -> Lowered:
+              _private_parameters: Mapping[Primitive, Callable] | None = None,
+              _ordered_effects: int | None = None) -> Lowered:
         """Lower to StableHLO; the module is verified.
 
         Args:
@@ -225,7 +238,7 @@ class Traced(Stage):
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
                        program)
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Compile and call."""
         return self.lower().compile()(*args, **kwargs)
 
@@ -240,8 +253,9 @@ class Lowered(Stage):
 
     __slots__ = ("_module", "_context", "_kept", "_platforms", "_of")
 
-    def __init__(self, program: Any, module: Any, context: Any, kept: Sequence[bool],
-                 placement: Placement, platforms: tuple[str, ...], of: Lowering | None) -> None:
+    def __init__(self, program: Program, module: IrModule, context: ModuleContext,
+                 kept: Sequence[bool], placement: Placement, platforms: tuple[str, ...],
+                 of: Lowering | None) -> None:
         super().__init__(program, placement)
         self._of = of       # what was lowered, if it says all
         self._module, self._context, self._kept = module, context, kept
@@ -258,7 +272,7 @@ class Lowered(Stage):
           debug_info: whether to print names of operations and source locations.
         """
         if dialect in (None, "stablehlo"):
-            return self._module.operation.get_asm(enable_debug_info=debug_info)
+            return cast("str", self._module.operation.get_asm(enable_debug_info=debug_info))
         if dialect == "hlo":
             return mlir.hlo_module_text(self._module, debug_info)
         raise _unknown_dialect("as_text", dialect)
@@ -281,7 +295,7 @@ class Lowered(Stage):
         return _costs.cost_table(self._program.closed, self._placement.platform)
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
-                device_assignment: Any = None) -> Compiled:
+                device_assignment: Sequence[Device] | None = None) -> Compiled:
         """Compile for the device that the module was lowered for.
 
         Args:
@@ -311,7 +325,8 @@ class Lowered(Stage):
         return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
                                             interface, program.arg_names))
 
-    def _devices_for(self, count: int, device_assignment: Any) -> Any:
+    def _devices_for(self, count: int, device_assignment: Sequence[Device] | None
+                     ) -> Sequence[Device]:
         """The devices of the mesh that the program was lowered for without."""
         if device_assignment is None:
             raise RuntimeError(
@@ -337,11 +352,11 @@ class Compiled(Stage):
 
     __slots__ = ("_executable", "_cpp")
 
-    def __init__(self, program: Any, executable: Executable) -> None:
+    def __init__(self, program: Program, executable: Executable) -> None:
         super().__init__(program, executable.placement)
         self._executable, self._cpp = executable, _cpp_call(program, executable)
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         return self._cpp(*args, **kwargs)
 
@@ -370,33 +385,33 @@ class Compiled(Stage):
         """
         return _costs.cost_table(self._program.closed, self._executable.devices[0].platform)
 
-    def memory_analysis(self) -> Any:
+    def memory_analysis(self) -> lib.MemoryStats | None:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""
         return lib.memory_stats(self._executable.xla)
 
-    def runtime_executable(self) -> Any:
+    def runtime_executable(self) -> LoadedExecutable:
         """The runtime's own object."""
         return self._executable.xla
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
         return tree_map(lambda info, sharding: info.update(
             sharding=sharding if info.layout is None else Format(info.layout, sharding)),
                         super().out_info, self.output_shardings)
 
     @property
-    def input_shardings(self) -> Any:
+    def input_shardings(self) -> PyTree:
         """The sharding of each argument, in their tree; None for what the program ignores."""
         return tree_unflatten(self.in_tree, self._executable.in_shardings)
 
     @property
-    def output_shardings(self) -> Any:
+    def output_shardings(self) -> PyTree:
         """The sharding of each result, in its tree."""
         return tree_unflatten(self.out_tree, self._executable.out_shardings)
 
     @property
-    def input_formats(self) -> Any:
+    def input_formats(self) -> PyTree:
         """The `Format` of each argument, in their tree: layout and sharding.
 
         Both are None for what the program ignores; a key array's are those of its words.
@@ -407,7 +422,7 @@ class Compiled(Stage):
                                              for s in executable.in_shardings])
 
     @property
-    def output_formats(self) -> Any:
+    def output_formats(self) -> PyTree:
         """The `Format` of each result, in its tree: layout and sharding."""
         executable = self._executable
         return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
@@ -416,12 +431,12 @@ class Compiled(Stage):
 def _format(layout: object, sharding: object) -> Format:
     return Format(Layout.from_pjrt_layout(layout), sharding)
 
-def _cpp_call(program: Any, executable: Executable) -> Any:
+def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]:
     """The C++ callable of a compiled program: types that it met before need no Python of ours."""
-    def run(*args: PyTree, **kwargs: PyTree) -> Any:
+    def run(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return miss(*args, **kwargs)[0]     # under disable_jit: it is compiled already
 
-    def miss(*args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
+    def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
         try:
             arrays = _checked_leaves(program, args, kwargs)
             if any(map(layout_of, arrays)) or executable.layouts:
@@ -436,7 +451,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
-    def guarded(*args: PyTree, **kwargs: PyTree) -> object:
+    def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
 
     made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
@@ -444,13 +459,13 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
     return guarded if executable.exclusive else made
 
 
-def may_share(arguments: object) -> bool:
+def may_share(arguments: PyTree) -> bool:
     """Whether two arrays in a call's arguments may have memory in common."""
     return lib.may_share([x for x in dispatch_registry.flatten(arguments)[0]
                           if type(x) is lib.ArrayImpl])
 
 
-def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> list[Any]:
+def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> list[Array]:
     """The flat arrays of a call; TypeError where structure or types are not the traced."""
     leaves, tree = tree_flatten((args, kwargs))
     if tree != program.in_tree:
@@ -471,7 +486,7 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> lis
     return arrays
 
 
-def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[Any]:
+def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
     """Arguments in the layouts that a program was compiled for."""
     wrong = [f"{name} has {layout_of(x)}, the program {executable.layouts.get(i)}"
              for i, (name, x) in enumerate(zip(program.arg_names, arrays, strict=True))
@@ -484,7 +499,7 @@ def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[A
     return arrays if executable.layouts else [relaid(x, None) for x in arrays]
 
 
-def _structure_error(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
+def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
     expected = tree_unflatten(program.in_tree, program.closed.in_avals)
     differences = explain_mismatch(expected, (args, kwargs))
     return TypeError("Function compiled with input pytree does not match the input pytree it "
@@ -492,7 +507,7 @@ def _structure_error(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> Ty
                      "dynamic arguments that it was traced with, in the same structure.")
 
 
-def _type_error(program: Any, avals: list[ShapedArray]) -> TypeError:
+def _type_error(program: Program, avals: list[Aval]) -> TypeError:
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
              for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
              if not _compatible(have, want)]
@@ -500,7 +515,7 @@ def _type_error(program: Any, avals: list[ShapedArray]) -> TypeError:
                      "compiled. The mismatches are:\n" + "\n".join(lines))
 
 
-def _compatible(have: Any, want: Any) -> bool:
+def _compatible(have: Aval, want: Aval) -> bool:
     """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
     return have.shape == want.shape and have.dtype == want.dtype
 

@@ -33,7 +33,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
            ) -> tuple[ClosedOlympuspr, PyTreeDef]:
     """(program, structure of the result) of a call; arguments need only shapes and dtypes."""
     dynamic = [a for i, a in enumerate(args) if i not in statics]
-    positions: list[Any] = [i for i in range(len(args)) if i not in statics]
+    positions: list[int | str] = [i for i in range(len(args)) if i not in statics]
     leaves, in_tree = tree_flatten((dynamic, kwargs))
     named = zip([*positions, *sorted(kwargs)], [*dynamic, *[kwargs[k] for k in sorted(kwargs)]])
     names = tuple([argument_name(fun, where) + keystr(path) for where, tree in named
@@ -51,7 +51,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
                             "anything with shape and dtype, is required; bind other values with "
                             "functools.partial.") from None
 
-    def flat(*xs: Array) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Array], tuple[PyTreeDef, tuple[str, ...]]]:
         given, named = in_tree.unflatten(xs)
         rest = iter(given)
         full = [args[i] if i in statics else next(rest) for i in range(len(args))]
@@ -69,7 +69,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
     return closed, out_tree
 
 
-def _structs(closed: Any, out_tree: PyTreeDef) -> object:
+def _structs(closed: ClosedOlympuspr, out_tree: PyTreeDef) -> PyTree:
     return out_tree.unflatten(list(map(ShapeDtypeStruct.like, closed.out_avals)))
 
 
@@ -116,7 +116,8 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
             for name, size in axes.items()}
 
     @wraps(fun)
-    def make(*args: ArrayLike | ShapedArray, **kwargs: PyTree) -> Any:
+    def make(*args: ArrayLike | ShapedArray, **kwargs: PyTree
+             ) -> ClosedOlympuspr | tuple[ClosedOlympuspr, PyTree]:
         outer = ctx.axes
         try:
             if axes:
@@ -160,7 +161,7 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
 
 # Scopes -----------------------------------------------------------------------------------------
 
-def named_scope(name: str) -> Any:
+def named_scope(name: str) -> contextlib._GeneratorContextManager[None]:
     """Context manager and decorator: operations traced inside carry `name`, shown by profilers.
 
     Args:
@@ -242,7 +243,7 @@ class _FoldingTrace(Trace):
     __slots__ = ()
     parent: Trace
 
-    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
         # What names a mapped axis depends on the trace without any operand from it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ..base.lib import mlir
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
 from ..base.util import member, wraps
 from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
+from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..lax.queries import KEEP
@@ -46,7 +47,7 @@ class MetadataValue(Primitive):
     def infer(self, x: ShapedArray, *, metadata: tuple[tuple[str, str], ...]) -> ShapedArray:
         return x
 
-    def lower(self, b: Builder, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+    def lower(self, b: Builder, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> IrValue:
         ir, key = mlir.ir, "mhlo.frontend_attributes"
         if isinstance(x.owner, ir.Block):       # an argument
             return x
@@ -57,7 +58,8 @@ class MetadataValue(Primitive):
         attributes[key] = ir.DictAttr.get(told)
         return x
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, **params), tangents[0]
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Cotangent]:
@@ -72,7 +74,7 @@ xla_metadata_call_p = MetadataCall("xla_metadata_call")
 xla_metadata_value_p = MetadataValue("xla_metadata_value")
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -94,17 +96,17 @@ class _Within:
         ctx.scope, around = self.outer.pop()
         outermost.set_local(around)
 
-    def __call__(self, f: Callable[..., Any]) -> Any:
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         return wraps(f)(_Decorated(f, self))
 
 
 class _Decorated:
     """A function, and what else it can do (`lower`, …), within metadata."""
 
-    def __init__(self, f: Callable[..., Any], within: _Within) -> None:
+    def __init__(self, f: Callable[..., PyTree], within: _Within) -> None:
         self._f, self._within = f, within
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         with self._within:
             return self._f(*args, **kwargs)
 
@@ -140,7 +142,17 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
 
 
-def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
+@overload
+def xla_metadata_call(f: Callable[P, R], **meta: str) -> Callable[P, R]: ...
+
+
+@overload
+def xla_metadata_call(f: None = None, **meta: str
+                      ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
+                      ) -> Callable[..., PyTree]:
     """`f`, called as one function of which XLA is told more; a decorator if `f` is left out.
 
     Args:
@@ -174,7 +186,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
     return marked
 
 
-def fused(*, out_spaces: PyTree) -> Any:
+def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: the function is called as one, which XLA does not take apart.
 
     Args:
@@ -189,12 +201,12 @@ def fused(*, out_spaces: PyTree) -> Any:
     >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
     (True, Array(4., dtype=float32, weak_type=True))
     """
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(f: Callable[P, R]) -> Callable[P, R]:
         check_callable("fused", f)
         called = xla_metadata_call(f, inlineable="false")
 
         @wraps(f)
-        def run(*args: PyTree, **kwargs: PyTree) -> Any:
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
             leaves, tree = tree_flatten(called(*args, **kwargs))
             spaces = flatten_axes("fused out_spaces", tree, out_spaces)
             return tree_unflatten(tree, [move(x, member(Space, space, "fused: out_spaces"))
@@ -203,7 +215,7 @@ def fused(*, out_spaces: PyTree) -> Any:
     return decorate
 
 
-def scheduling_group(name: str) -> Any:
+def scheduling_group(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: operations of the function are scheduled by XLA as one group of this name.
 
     Args:
@@ -226,13 +238,13 @@ class ControlDep(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, src: ShapedArray, dst: ShapedArray) -> list[Any]:
+    def infer(self, src: ShapedArray, dst: ShapedArray) -> list[ShapedArray]:
         return []
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         return KEEP
 
-    def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[Any]:
+    def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[IrValue]:
         manual = b.module.manual
         if manual is None or manual.all_manual:
             op = b.ops("stablehlo.custom_call", [src, dst], {

@@ -57,12 +57,12 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "release", "user_error"]
 
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
+Client = lib.Client
+LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
 _MAPPINGS = Path("/proc/self/maps")
-Client = lib.Client
-LoadedExecutable = lib.LoadedExecutable
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 # What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
 # whether it forgets the call's signature.
