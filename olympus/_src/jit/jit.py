@@ -708,8 +708,9 @@ class JitFunction:
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
-        compiled = [e for p in list(self.programs.values()) for e in list(p.executables.values())]
-        return _recompiles.CacheInfo(self.traces, len(self.programs), len(compiled),
+        programs = set(self.programs.values())      # some have two keys, see `_miss`
+        compiled = [e for p in programs for e in list(p.executables.values())]
+        return _recompiles.CacheInfo(self.traces, len(programs), len(compiled),
                                      sum(e.loaded.bytes for e in compiled))
 
     def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:

@@ -97,6 +97,13 @@ class CacheInfo(NamedTuple):
 
 # What differs ------------------------------------------------------------------------------------
 
+def whole_keys(programs: Mapping[tuple, Program]) -> list[ProgramKey]:
+    """The keys of traces."""
+    # Under a transformation a program is found by a shorter key as well (`Signature.plain`), which
+    # begins with the context. It says less, and counts no trace.
+    return [key for key in list(programs) if type(key[0]) is not Context]
+
+
 def differences(signature: Signature, programs: Sequence[ProgramKey], arguments: Arguments
                 ) -> list[Difference]:
     """How a call differs from the most similar of the keys that there are programs for."""
@@ -188,8 +195,8 @@ def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: 
             ) -> Explanation:
     """Whether there is a program for the call, and else what differs."""
     hit = arguments.key in programs
-    return Explanation(signature.name, hit,
-                       () if hit else differences(signature, list(programs), arguments))
+    return Explanation(signature.name, hit, () if hit else differences(
+        signature, whole_keys(programs), arguments))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:
@@ -227,10 +234,10 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
             f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
             "also one of the same code.\n  Make it and jit it once, outside of the loop or "
             "function around it;\n  pass what changes as an argument.", RetraceWarning)
-    elif (leaf := _never_the_same(list(programs), arguments, many)) is not None:
+    elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
         _told.add(code)
         source.warn(
-            f"{where} is traced for the {len(programs) + 1}th shape of "
+            f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
             f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
             "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "
             "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
