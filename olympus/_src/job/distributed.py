@@ -132,6 +132,7 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
           shutdown_timeout: int) -> None:
     end = time.monotonic() + timeout
     pulse = rollcall.open_pulse()
+    # First, so that its interpreter gets ready while the roll call waits.
     service = lib.prepare_service() if process == 0 else None
     try:
         mine = rollcall.introduce(process, count, pulse, f"olympus {__version__}")
@@ -149,6 +150,7 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
             with service:       # closes its pipes and waits
                 service.kill()
         raise
+    # C++ ends a process that fails to connect: it gets five seconds, however late it is.
     left = max(round(end - time.monotonic()), 5)
     current.client = lib.connect(address, process, init_timeout=left, heartbeat_timeout=heartbeat,
                                  shutdown_timeout=shutdown_timeout)
