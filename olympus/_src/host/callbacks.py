@@ -91,7 +91,7 @@ class HostCall(Primitive, abstract=True):
         values = [lib.to_numpy(stored(a)) for a in args]    # of keys their data
         try:
             out = self.host(params)(*values)
-        except Exception as error:
+        except Exception as error:      # of the class that a compiled program raises
             raise lib.runtime_error(error) from error.__cause__
         return list(map(argument_array, out))
 
@@ -170,6 +170,7 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     if partitioned and result_avals:
         raise ValueError("emit_python_callback: Partitioned callback not supported with return "
                          f"values: {len(result_avals)} given; pass partitioned=False.")
+    # A token is an operand and a result of the call, also for Python.
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
     # The list goes with the executable, which keeps the functions alive; the call names its place.
     index = len(ctx.module.host_callbacks)
@@ -192,13 +193,14 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
 def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
             types: Sequence[IrType]) -> list[IrValue]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
+    # Zeros of the other devices, so that the sum over all is what the one got.
     def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))
     places = [b.position(name) for name in names]
     place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), places)
-    # Any index but 0 takes the last branch.
+    # A sum of positions is 0 on the first device alone, and any index but 0 takes the last branch.
     outs = b.case(place, [call, nothing], types)
     return [b.all_reduce("stablehlo.add", x, a, names)
             for x, a in zip(outs, map(physical_aval, b.avals_out), strict=True)]
@@ -219,6 +221,7 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
             found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
             raise TypeError(f"{what}: {name} returned {found} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
+        # Floats lose digits, as everywhere without x64; integers would be other numbers.
         narrow = x.astype(aval.dtype, copy=False)
         if x.dtype != narrow.dtype and x.dtype.kind in "iu" and (x != narrow).any():
             raise OverflowError(
@@ -259,6 +262,7 @@ class PureCallback(HostCall):
                 f"vmap_method is one of {', '.join(VMAP_METHODS)}. Got vmap_method={vmap_method!r}"
                 "; pass 'sequential', which calls the function per element, or 'expand_dims' if it "
                 "takes leading axes.")
+        # One call for the batch, which has to return the leading axis.
         wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
         return self.bind(*args, result_avals=wide, **params), zeros
 
@@ -289,7 +293,7 @@ class IoCallback(HostCall):
 class DebugCallback(HostCall):
     """params: callback, ordered, partitioned. No results."""
 
-    cells = staticmethod(reuse.read)
+    cells = staticmethod(reuse.read)    # to print a key is not to use it
     transpose = None  # pyright: ignore[reportAssignmentType]
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
@@ -307,6 +311,7 @@ class DebugCallback(HostCall):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[list[Array], list[Tangent]]:
+        # With the primal values, once: tangents are no values of the user's function.
         return self.bind(*primals, **params), []
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
@@ -345,6 +350,7 @@ class _Structured:
     def __name__(self) -> str:
         return name_of(self.fun)
 
+    # Each call makes one, and calls of one function are to have equal params.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Structured) and (self.fun, self.tree) == (other.fun, other.tree)
 

@@ -28,6 +28,7 @@ class Frame:
     __slots__ = ("file", "name", "line", "globals")
 
     def __init__(self, frame: types.FrameType) -> None:
+        # Not the frame itself, which would keep its locals and those of its callers alive.
         self.file, self.name, self.line = frame.f_code.co_filename, frame.f_code.co_name, \
             frame.f_lineno
         self.globals = frame.f_globals
@@ -45,6 +46,7 @@ class Prompt(cmd.Cmd):
                  stdin: TextIO | None = None, stdout: TextIO | None = None,
                  completekey: str = "tab") -> None:
         super().__init__(completekey, stdin or sys.stdin, stdout or sys.stdout)
+        # `input`, with which lines can be edited, knows the streams of the process only.
         self.use_rawinput = stdin is None and stdout is None and sys.stdin.isatty()
         self.frames, self.values, self.at, self.quit = frames, values, 0, False
 
@@ -63,7 +65,7 @@ class Prompt(cmd.Cmd):
     def show(self, text: str, shown: Callable[[object], str]) -> None:
         try:
             self.say(shown(self.evaluate(text)))
-        except Exception as error:
+        except Exception as error:      # a mistake at the prompt is none of the program's
             self.say(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, arg: str) -> None:
@@ -76,7 +78,7 @@ class Prompt(cmd.Cmd):
 
     def default(self, line: str) -> bool | None:
         """Anything else is an expression."""
-        if line == "EOF":
+        if line == "EOF":       # what `cmd` reads where the input ends
             return self.do_continue("")
         return self.do_p(line)
 
@@ -170,6 +172,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         raise ValueError(f"debug.breakpoint: backend is {backend!r}; None or 'cli' is required.")
     frames, arrays, others = [], [], []
     for frame in _frames(filter_frames, num_frames):
+        # Without `.0`, as the iterator of a comprehension is called.
         names = {k: v for k, v in frame.f_locals.items() if k.isidentifier()}
         traced = {k: v for k, v in names.items() if _is_traced(v)}
         frames.append(Frame(frame))

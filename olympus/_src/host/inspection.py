@@ -23,7 +23,7 @@ class InspectSharding(DebugCallback):
         return frozenset((effects.debug_effect,))       # or it were dead code
 
     def impl(self, x: object, *, callback: Callable[[Sharding], None]) -> list[Array]:
-        callback(stored(x).sharding)
+        callback(stored(x).sharding)    # of a key's words, as in a program
         return []
 
     def lower(self, b: Builder, x: IrValue, *, callback: Callable[[Sharding], None]

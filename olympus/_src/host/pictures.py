@@ -69,12 +69,14 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
         notebook.display(notebook.HTML(boxes(labels, height, width, color_map if use_color else (
             lambda number: (1.0, 1.0, 1.0)))))
         return
+    # In a file the codes of colours would be text.
     paint = painter(color_map) if use_color and sys.stdout.isatty() else None
     print(drawn(labels, height, width, paint))
 
 
 def _notebook() -> ModuleType | None:
     """IPython's module that displays, if this is the process of a notebook."""
+    # Not imported: a notebook has done so. In a terminal IPython's shell has no kernel.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return ipython.display if ipython is not None and hasattr(shell, "kernel") else None
@@ -141,6 +143,7 @@ def painter(color_map: ColorMap | None) -> Callable[[str, float], str]:
     def paint(text: str, number: float) -> str:
         color, dark = color_of(number, color_map)
         ink = 30 if dark else 97
+        # 30 and 97 are black and white ink, 48;2 begins a background of 24 bits.
         return f"\x1b[{ink};48;2;{';'.join(map(str, color))}m{text}\x1b[0m"
 
     return paint

@@ -36,7 +36,7 @@ from .callbacks import DebugCallback, FlatCallback, flat_callback
 
 __all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
 
-UPDATES = 50
+UPDATES = 50    # calls of the host for one loop, about
 
 _tqdm: Any = lazy_module("tqdm.auto")
 
@@ -53,7 +53,7 @@ class Bar:
     def __init__(self, label: str, each: int = 1, length: int | None = None) -> None:
         self.label, self.each, self.length = label, each, length
         self.shown: Any = None
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()    # the backend calls from threads of its own
         self.use_tqdm = importlib.util.find_spec("tqdm") is not None
 
     def __call__(self, done: ArrayLike, total: ArrayLike) -> None:
@@ -65,6 +65,7 @@ class Bar:
             if self.use_tqdm:
                 if self.shown is None:
                     self.shown = _tqdm.tqdm(total=total, desc=self.label)
+                # Calls without an order may overtake one another: a bar does not go back.
                 self.shown.update(max(done - self.shown.n, 0))
             else:
                 self.shown = f"\r{self.label}: {100 * done // max(total, 1):3d}% {done}/{total}"
@@ -73,7 +74,7 @@ class Bar:
             if done >= total:
                 if self.use_tqdm:
                     self.shown.close()
-                self.shown = None
+                self.shown = None       # a loop that runs again shows another bar
 
 
 class BatchEffect(DebugEffect):
@@ -129,6 +130,7 @@ class Tick(DueTick):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
+        # Elements of a batch share the bar, which shows the furthest.
         self.bind(*[x if d is None else reduce_max(x, (d,))
                     for x, d in zip(args, dims, strict=True)], **params)
         return [], []
@@ -176,6 +178,7 @@ def report(label: str, each: int = 1, length: int | None = None
 
     The index counts from 0; the first floating-point leaf of the carry brings the backward pass.
     """
+    # (0, 0) has the structure of a call's operands, done and total.
     flat, back = (flat_callback(Bar(text, each, length), (0, 0), {})[0]
                   for text in (label, f"{label} backward"))
 
@@ -188,7 +191,7 @@ def report(label: str, each: int = 1, length: int | None = None
             if scalar_kind(typeof(x).dtype) in "fc":
                 # Backwards, the iteration at `index` is the last but `index`.
                 leaves[i] = backward_p.bind(x, sub(total, index), total, callback=back)
-                break
+                break       # one leaf makes one call in each iteration
         return tree_unflatten(tree, leaves)
 
     return body

@@ -12,7 +12,7 @@ from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
-register_wrapper(Token)
+register_wrapper(Token)     # programs take and return what it holds: an array without elements
 
 
 class CreateToken(Primitive):
