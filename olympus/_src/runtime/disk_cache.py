@@ -52,7 +52,7 @@ LoadedExecutable = lib.LoadedExecutable
 _MAGIC = b"olympus\x01"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
-_LOCK_SECONDS = 10
+_LOCK_SECONDS = 10      # that a process waits for another one's lock
 _STALE_SECONDS = 600    # a file being written that is older has lost its writer
 _LOOK_SECONDS = 86400   # after which somebody looks for such files
 _MOST_WAITING = 64 << 20    # bytes to be written; beyond that, programs are left out
@@ -119,6 +119,7 @@ class Directory:
 
         ValueError for one that is larger than all entries may be.
         """
+        # A sixth of the bytes; level 6 takes three times as long, for an eighth.
         packed, took = zlib.compress(data, 1), min(int(seconds * 1000), 2**32 - 1)
         entry = _HEAD.pack(_MAGIC, _digest(took, packed), took) + packed
         if len(entry) < self.least:
@@ -129,7 +130,7 @@ class Directory:
         self.make()
         with self._locked() as lock:
             path = self._entry(key)
-            if not path.exists():
+            if not path.exists():       # another process may have compiled it meanwhile
                 self._count(lock, len(entry))
                 self._write(path, entry)
         return len(entry), ""
@@ -155,6 +156,7 @@ class Directory:
         That is jaxlib's libraries, devices, the CPU's features and the flags of XLA.
         """
         flags = [flag for flag in _flags() if not flag.startswith(_IDLE_FLAGS)]
+        # XLA:CPU compiles for this CPU, and machines of several kinds may share a directory.
         cpu = _cpu_features() if client.platform == "cpu" else ""
         environment = (
             __version__, lib.jaxlib_version, _libraries(str(self.path)), sys.platform,
@@ -218,7 +220,7 @@ class Directory:
     def _locked(self) -> Iterator[IO[bytes] | None]:
         """Alone among the processes that write here; gives the lock, None where there are none."""
         with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
-            _locks.add(lock)
+            _locks.add(lock)    # which a fork's child has open, too, and would hold as well
             try:
                 yield lock if _acquire(lock) else None
             finally:
@@ -277,7 +279,7 @@ def _acquire(lock: IO[bytes]) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
+            if error.errno not in (errno.EAGAIN, errno.EACCES):     # a file system without locks
                 return False
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{lock.name} has been held for {_LOCK_SECONDS} s by "
@@ -496,7 +498,7 @@ def flush() -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):    # which gives up what is not written yet
         flush()
 
 
@@ -556,7 +558,7 @@ def load_or_compile(function: str, digest: str, client: Client, devices: Sequenc
                 config.compilation_cache_check_contents.value and key not in _verified):
             loaded = lib.deserialize_executable(client, found[0], devices, host_callbacks=hosts)
     except Exception as error:
-        if found is not None:
+        if found is not None:       # it would fail in the next process, too
             directory.drop(key)
             found = None
         warn_or_raise(directory, "reading", name, error)

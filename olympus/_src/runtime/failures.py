@@ -32,6 +32,7 @@ __all__ = ["checked", "error_checking_behavior", "noted_kinds", "note", "raise_i
 
 _OPTIONS = {"nan": error_checking_behavior_nan, "divide": error_checking_behavior_divide,
             "oob": error_checking_behavior_oob}
+# What an option looks for, as `interpreters.checks` calls it.
 _KINDS = {"nan": "nan", "divide": "div", "oob": "index"}
 
 Behavior = Literal["ignore", "raise"] | None
@@ -46,6 +47,7 @@ class _State(threading.local):
 
     def settle(self, wait: bool) -> None:
         """Drop what is known to be fine; all but the first that is known to have failed."""
+        # In the order of the calls: the first failure is told, and later ones may follow from it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):
                 self.failed, self.noted = True, deque([self.noted[0]])
@@ -108,6 +110,7 @@ def raise_if_error() -> None:
     if not _state.failed:
         return
     (code, words, sites), = _state.noted
+    # Before it raises: the next call is about later programs.
     _state.noted.clear()
     _state.failed = False
     raise_failure(code, np.asarray(words), sites)

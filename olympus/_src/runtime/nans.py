@@ -66,6 +66,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
                     f"{name}: invalid value ({what}) encountered in {prim}: the result "
                     f"{found.aval} of {prim} at {found.line}, and {why}; look at the operands "
                     f"there.{found.details}")
+        # Of a compiled program the arguments are not the operands of what made the NaN.
         place = _Place.of(test, wrong[0], args) if closed is None else None
         raise FloatingPointError(
             f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
@@ -187,7 +188,7 @@ class _Search:
             self.run(closed, *args)
         except _Found as found:
             return found.culprit
-        return None
+        return None     # operation by operation, numbers may be rounded in another way
 
     def run(self, closed: ClosedOlympuspr, *xs: ArrayLike) -> list[Array]:
         if self.around:
@@ -231,6 +232,7 @@ class _Search:
     def line_of(self, eqn: OlympusprEqn) -> source.Source | None:
         """The user's line of an equation, or of what runs it."""
         around = [eqn, *[around.eqn for around in reversed(self.around)], ctx.transposed]
+        # What the library recorded for all callers has no line; what runs it has one.
         known = (e.source for e in around if e is not None and e.source is not source.CALLERS)
         return next(known, None) or source.user_frame()
 

@@ -71,6 +71,7 @@ def placement_of(shardings: Sequence[Sharding | None], default: Device | None = 
         found = found or mesh.device_tuple
     if not found:
         abstract = tuple([s if is_abstract(s) else None for s in shardings])
+        # Not committed: its results may go anywhere, too.
         return Placement((devices.default_device(),), False, abstract if any(abstract) else ())
     meshes = tuple([_over(s, found, shardings) if type(s) is NamedSharding else None
                     for s in shardings])
@@ -102,6 +103,7 @@ def _over(sharding: NamedSharding, where: tuple[Device, ...], others: Sequence[S
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
                          f"assignment size: {len(where)}: an argument of {sharding}, and others "
                          f"on {_places(where)} given; one mesh is required.")
+    # A mesh that the user made, if one has this shape: results are named by it, then.
     around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
     mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))

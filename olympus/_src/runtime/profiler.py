@@ -78,7 +78,7 @@ class ProfileData(xla.ProfileData):
     """
 
     def __init__(self, serialized: bytes) -> None:
-        super().__init__(serialized)
+        super().__init__(serialized)    # XLA's class does not give the bytes back
         self._serialized = serialized
 
     @classmethod
@@ -313,7 +313,7 @@ def _write(session: Session, data: ProfileData, folder: str, run: str, link: boo
         place = runs / (run or written.name)
         while not run and place.exists():
             place = runs / next(names)
-        shutil.copytree(written, place, dirs_exist_ok=True)
+        shutil.copytree(written, place, dirs_exist_ok=True)     # the user may name a run twice
     if link or perfetto:
         chrome, = place.glob("*.trace.json.gz")
         shown = Path(shutil.copyfile(chrome, place / "perfetto_trace.json.gz"))
@@ -329,13 +329,14 @@ def _serve(path: Path) -> None:
         def do_GET(self) -> None:
             self.server.done = True
             self.send_response(200)
+            # The page is of another origin, to which browsers give nothing without this.
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
         def log_message(self, *args: object) -> None:
-            LOGGER.debug("profiler: %s", args)
+            LOGGER.debug("profiler: %s", args)      # `http.server` would write to stderr
 
     with _server.HTTPServer(("127.0.0.1", _PERFETTO_PORT), Once) as server:
         server.done = False
@@ -438,6 +439,7 @@ def start_server(port: int, requires_backend: bool = True) -> object:
         if _listening is not None:
             raise ValueError("start_server: a server of profiles is started while there is one; "
                              "stop it before (olympus.profiler.stop_server).")
+        # XLA says only in its log that a port is taken.
         with contextlib.suppress(ConnectionRefusedError), socket.create_connection(
                 ("127.0.0.1", port), 1.0):
             raise ValueError(f"start_server: port {port} given, at which another server is; take "
@@ -503,7 +505,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     >>> b"bytes" in profile and b"device" in profile
     True
     """
-    return gzip.compress(client(backend).heap_profile())
+    return gzip.compress(client(backend).heap_profile())    # as files of pprof are
 
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None
