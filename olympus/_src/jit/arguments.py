@@ -26,7 +26,7 @@ __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arr
            "leaf_path", "name_in_code", "parameter_name", "parameters_of", "select",
            "structure_path", "substitute"]
 
-_ARRAYS = (Tracer, lib.ArrayImpl)
+_ARRAYS = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
 _WRAPPERS = 8       # around a function, of which one may be around itself
 
 
@@ -41,7 +41,7 @@ def check_callable(what: str, fun: object) -> None:
 
 def check_argnums(what: str, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """An int, or a tuple of ints."""
-    try:
+    try:        # by `__index__`, which NumPy's integers have as well
         if isinstance(argnums, (tuple, list)):
             return tuple([i.__index__() for i in argnums])
         return argnums.__index__()
@@ -56,6 +56,7 @@ def resolve_argnums(what: str, fun: object, argnums: int | tuple[int, ...], coun
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     for i in wanted:
         if not -count <= i < count:
+            # As JAX's classes differ.
             raise (ValueError if i < 0 else TypeError)(
                 f"{what}: differentiating {name_of(fun)} with respect to argnums={argnums} "
                 f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "
@@ -102,6 +103,7 @@ def name_in_code(fun: object, position: int | str) -> str:
     Empty where `inspect` has to be asked.
     """
     for _ in range(_WRAPPERS):
+        # `inspect` asks for `__signature__` before `__wrapped__`, and before the code.
         if type(fun) is not FunctionType or "__signature__" in fun.__dict__:
             return ""
         if "__wrapped__" not in fun.__dict__:
@@ -134,7 +136,7 @@ def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int
         if p.kind is p.VAR_POSITIONAL:
             return f"{p.name}[{position - i}]"
         if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:
-            break
+            break       # the call has more positional arguments than there are parameters
         if i == position:
             return p.name
     return f"args[{position}]"
@@ -169,7 +171,7 @@ def evaluating() -> bool:
     base = ThreadState.trace
     while trace is not base:
         trace = trace.parent
-        if trace is None:
+        if trace is None:       # it records, and passes nothing on
             return False
     return True
 
@@ -220,6 +222,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
 
 def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> Aval:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
+    # Nearly all leaves have one: trying is quicker than asking.
     try:
         return x.aval
     except AttributeError:
@@ -231,4 +234,5 @@ def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> Aval:
     except TypeError:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
+        # Another library's struct: a ShapeDtypeStruct has an aval.
         return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))

@@ -68,6 +68,7 @@ class BatchedError(CheckException):
 
 
 ErrorCategory = type[CheckException]
+# By what `interpreters.checks` calls them.
 CATEGORIES: dict[str, ErrorCategory] = {
     "user": FailedCheckError, "nan": NaNError, "index": OOBError, "div": DivisionByZeroError}
 
@@ -107,6 +108,7 @@ class Error:
             raise TypeError(f"checkify: the error {self._code} is traced; one that is known is "
                             "required; return it from the transformed function, or use "
                             "checkify.check_error there.")
+        # This waits for the program; the words are read only where it failed.
         code = np.asarray(self._code)
         if not code.any():
             return None
@@ -121,7 +123,7 @@ class Error:
         return self._code, self._words, self._sites
 
     def _exception(self, code: np.ndarray, words: np.ndarray) -> CheckException:
-        site = self._sites[int(code) - 1]
+        site = self._sites[int(code) - 1]       # 0 is no failure
         return CATEGORIES[site.kind](explained(site, words))
 
     def throw(self) -> None:
@@ -180,11 +182,13 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
     @wraps(f)
     def checked(*args: PyTree, **kwargs: PyTree) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
+        # It is a part of the Context: what is traced within has programs of its own.
         outer = looked_for.swap_local(kinds)
         try:
             body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
         finally:
             looked_for.set_local(outer)
+        # What does more than compute may not run again, so that its first run says all.
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
         found = check_program(body.program, kinds, quick and not once)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
@@ -210,11 +214,12 @@ def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTr
     @wraps(fun, attributes=True)
     @api_boundary
     def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        # Traced, the error is the caller's: nobody knows yet whether there is one.
         traced = ctx.trace is not ThreadState.trace
         error, out = (compiled if traced else quick)(*args, **kwargs)
         if traced or error._sites or quick is compiled:
             check_error(error)
-        elif error._code:
+        elif error._code:       # of a quick program, which has no sites; this waits for it
             check_error(compiled(*args, **kwargs)[0])
             raise OlympusRuntimeError(
                 f"jit: a check of {name_of(fun)} failed, and when it ran again, to say which, none "
@@ -238,7 +243,7 @@ def kinds_of(what: str, errors: object) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
-    given: list[object] = [errors]
+    given: list[object] = [errors]      # one name, which as an iterable would be letters
     if isinstance(errors, Iterable) and not isinstance(errors, (str, type)):
         given = [*errors]
     if not all(isinstance(x, (str, type)) and x in names for x in given):
@@ -280,6 +285,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False,
     fields, tree = tree_flatten((fmt_args, fmt_kwargs))
     fields = _checked_fields(what, msg, fields, tree)
     site = Site("user", msg, source.user_frame(), fields_of(fields), tree)
+    # Evaluated, a check that fails is bound, and raises there.
     if ctx.trace is ThreadState.trace and not isinstance(pred, Tracer) and (debug or bool(pred)):
         return
     # 0 where it holds, else the number of the only site.
@@ -345,7 +351,7 @@ def check_error(error: Error) -> None:
 
 def _bind(error: Error) -> None:
     """Make a traced error the program's."""
-    if not error._sites:
+    if not error._sites:        # nothing in its program can fail
         return
     code, words = error._code, error._words
     check_p.bind(code, words, sites=error._sites, debug=False)

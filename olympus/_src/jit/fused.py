@@ -50,10 +50,12 @@ def begin_with(fun: Callable[..., PyTree], error: Exception) -> None:
     # A helper is not what the user called: the public function around it will put its name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
+    # Only what looks like a function's name, as messages begin, is replaced by another one.
     first, colon, rest = text.partition(": ")
     if (not colon or first.endswith(fun.__name__)
             or not (first in _GENERAL or re.fullmatch(r"[\w./\[\]]+(\(\))?", first))):
         return
+    # The name of an argument stays: it says which one is wrong.
     code = inspect.unwrap(fun).__code__
     arguments = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     text = in_lines(
@@ -178,7 +180,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
-        if isinstance(error, lib.XlaRuntimeError):
+        if isinstance(error, lib.XlaRuntimeError):      # it has run, and would fail again
             raise error
         return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
@@ -235,7 +237,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
             failure = error
         return otherwise(failure, args, kwargs)
 
-    call.compiled = compiled
+    call.compiled = compiled        # for functions of NumPy's whose operands need no look
     return call
 
 

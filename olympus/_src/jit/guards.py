@@ -249,6 +249,7 @@ class _Walk:
     def function(self, f: types.FunctionType, place: _Place) -> None:
         """A function: what its code reads, if it is the user's, and what it closes over."""
         users, name = _of_user(f.__code__, f.__globals__), f.__qualname__
+        # One whose code or defaults are exchanged stays the same object.
         self.expect(functools.partial(getattr, f), _IN_FUNCTION)
         if users:
             self.leaf(place, f.__code__, f)
@@ -307,6 +308,7 @@ class _Walk:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         self.equal.append((functools.partial(len, x), len(x)))
+        # In their order, which a loop over it follows.
         self.leaf(place.within(" (its keys)"), tuple(map(bit_key, x)), list(x))
         keys = tuple(x)
         for key, item in zip(keys, self.expect(x.get, keys), strict=True):
@@ -428,7 +430,7 @@ def _bits_of_set(x: AbstractSet[Hashable]) -> frozenset[tuple[type, Hashable]]:
 
 def _filled(cell: types.CellType) -> bool:
     try:
-        return cell.cell_contents is not cell
+        return cell.cell_contents is not cell       # True: to read an empty one raises
     except ValueError:
         return False
 

@@ -33,5 +33,6 @@ def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> Hol
     >>> [(line.operation, line.type) for line in report.lines]
     [('concatenate', 'float32[100]')]
     """
+    # "auto", whatever `olympus_hold` says: it is what is asked for.
     lower = getattr(fun, "lower", None) or jit(fun, hold="auto").lower
     return lower(*args, **kwargs)._context.hold_report

@@ -286,10 +286,10 @@ def _make_checked(fun: Callable, options: MadeOptions, checks: Iterable[str]
 def _with_error(fun: Callable, options: MadeOptions, kinds: frozenset[str],
                 library: bool = False, quick: bool = False) -> PjitFunction:
     """`jit` of the function that returns (error, result)."""
-    options = {**options, "notes": False}
+    options = {**options, "notes": False}       # its failures are results
     out_shardings = options.get("out_shardings", UNSPECIFIED)
     if out_shardings is not UNSPECIFIED:
-        options["out_shardings"] = (None, out_shardings)
+        options["out_shardings"] = (None, out_shardings)    # the error is where XLA likes
     return make_jit(_checked.with_error(fun, kinds, quick), options, library)
 
 

@@ -171,6 +171,7 @@ def _of_caches(objects: Iterable[object]) -> list[CacheMemory]:
 
 
 def _own_modules() -> list[tuple[str, list[tuple[str, object]]]]:
+    # Copies: an import changes both dicts, also one in another thread.
     return [(name, list(vars(module).items())) for name, module in list(sys.modules.items())
             if name.startswith("olympus._src.") and module is not None]
 
@@ -201,6 +202,7 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
 
 
 def _nbytes(values: Iterable[object]) -> int:
+    # Of a class, `nbytes` is a property and no number.
     return sum(getattr(x, "nbytes", 0) for x in values if not isinstance(x, type))
 
 

@@ -64,6 +64,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     if lapack:      # lowering registers it
         lib.lapack_names()
     on = interface.place(placed).devices
+    # Types in the place of a program: nothing traces or lowers this one again.
     program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
@@ -124,6 +125,7 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
     >>> deserialize_and_load(data, in_tree, out_tree)(2.0)["a"].item()
     3.0
     """
+    # The first of two pickles: the second is read with the devices that are to run it.
     ran_on = pickle.load(io.BytesIO(serialized))
     owner = devices.client(backend) if backend is None or isinstance(backend, str) else backend
     chosen = () if execution_devices is None else tuple(execution_devices)
@@ -145,7 +147,7 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, obj: object) -> object:
         if isinstance(obj, lib.Device):
             return "device", obj.platform, obj.id
-        if type(obj) is NamedSharding:
+        if type(obj) is NamedSharding:      # which pickle refuses where its mesh has devices
             return "sharding", *obj._key
         return None
 

@@ -53,7 +53,7 @@ class PersistentPrograms:
 
     def program(self, arguments: Arguments, placement: Placement) -> Program:
         """The program of a call, which has its executable: known, from the disk, or made."""
-        here = arguments.key, placement
+        here = arguments.key, placement     # an entry is an executable, for its devices
         found = self.programs.get(here)
         if found is None:
             found = self.programs[here] = self._find(arguments, placement)
@@ -70,6 +70,7 @@ class PersistentPrograms:
         stable = self._key(arguments, placement)
         client, key, entry = devices.client(placement.platform), "", None
         try:
+            # Of all devices of the machine: those of the call are in the digest.
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
             entry = directory.get(key)
@@ -85,6 +86,7 @@ class PersistentPrograms:
 
     def check_run(self, program: Program, outs: Sequence[Array]) -> None:
         """Raise what the first run of a program from an entry raises, and not later."""
+        # One that lacks code is loaded like any other, and fails when it runs.
         if program in self.untried:
             lib.block_until_ready(list(map(stored, outs)))
             self.untried.pop(program, None)
@@ -105,7 +107,7 @@ class PersistentPrograms:
     def _made(self, arguments: Arguments, placement: Placement, stable: StableKey,
               directory: disk_cache.Directory, key: str) -> Program:
         """The program of a call, traced, compiled and written, if the machine has given a key."""
-        start = time.monotonic()
+        start = time.monotonic()        # before tracing, which an entry saves, too
         program, entered = _watched(lambda: self._compiled(arguments, placement))
         self._check(arguments, placement, stable, entered)
         try:
@@ -182,6 +184,7 @@ class PersistentPrograms:
         if (tuple(program.closed.in_avals) != tuple(arguments.avals)
                 or program.in_tree != arguments.in_tree):
             raise ValueError("the entry is of another call")
+        # What no entry says, since the key does.
         program.keep_unused, program.options = self.keep_unused, self.options
         program.executables[placement] = executable
         return program
@@ -196,6 +199,7 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
     `gc.callbacks`, finalizers, generators that it closes.
     """
     codes: dict[types.CodeType, dict[str, object]] = {}
+    # A profile sees its own thread alone; collections of others are none of its business.
     elsewhere, thread = 0, threading.get_ident()
 
     def begun(phase: str, _: object) -> None:
@@ -214,7 +218,8 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
         elif event == "call" and not elsewhere:
             codes.setdefault(code, frame.f_globals)
 
-    outer = sys.getprofile()
+    outer = sys.getprofile()        # a profiler of the user's rests meanwhile
+    # First and last, so that other callbacks are called between the two.
     gc.callbacks.insert(0, begun)
     gc.callbacks.append(ended)
     try:

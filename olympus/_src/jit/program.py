@@ -67,6 +67,7 @@ class Program:
         for aval, sharding in zip(self.closed.in_avals, placement.shardings):
             if sharding is not None:        # of a struct: an array that is cut so there cannot be
                 sharding.check_compatible_aval(aval.shape)
+        # An input that only dead equations read is not passed.
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         if config.enable_checks.value:
             check_olympuspr(closed.olympuspr)
@@ -206,7 +207,7 @@ def _leave_line_open(pr: Olympuspr, here: source.Source | None, seen: set[int]) 
         for name in eqn.primitive.programs or ():
             for body in programs_in(eqn.params[name]):
                 body = getattr(body, "olympuspr", body)
-                if id(body) not in seen:
+                if id(body) not in seen:    # equations may share one: the pass stays linear
                     _leave_line_open(body, here, seen)
 
 
@@ -214,7 +215,7 @@ def _warn_of_constants(name: str, consts: Sequence[ArrayLike]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
     total = sum(getattr(c, "nbytes", 0) for c in consts)
-    if total >= most >= 0:
+    if total >= most >= 0:      # -1 never warns
         sizes = ", ".join(str(typeof(c)) for c in consts[:5])
         source.warn(f"jit: {name} closes over arrays of {total:,} bytes ({sizes}), which are part "
                     "of each program that is compiled of it; pass them as arguments, or raise "

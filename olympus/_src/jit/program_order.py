@@ -76,6 +76,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
         if strict_in_out:
             _join(operands, [i for i, name in enumerate(program.arg_names)
                              if re.split(r"\W", name)[0] not in left_out])
+        # Bound one by one, in whatever trace is current.
         chain = _Chain()
         outs = evaluate(program.closed.olympuspr, program.closed.consts, operands, chain.step)
         if strict_in_out:
@@ -87,6 +88,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
 
 def _join(values: list[Array], places: Sequence[int]) -> list[Array]:
     """Let none of the arrays at these places be read before all are there; in place."""
+    # XLA reads none of a barrier's results before all of its operands are there.
     places = [i for i in places if is_array(values[i])]
     if len(places) > 1:
         for i, x in zip(places, optimization_barrier_p.bind(*[values[i] for i in places]),
@@ -105,5 +107,6 @@ class _Chain:
         self.last, *ins = _join([self.last, *ins], range(len(ins) + 1))
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
+        # One result will do: all of an operation's are there at once.
         self.last = next(filter(is_array, outs), self.last)
         return out

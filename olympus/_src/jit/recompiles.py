@@ -111,7 +111,7 @@ def differences(signature: Signature, programs: Sequence[ProgramKey], arguments:
         return []
     near = max(programs, key=lambda key: _likeness(key, arguments.key))
     in_tree, avals, arity, static, context = near
-    before = Arguments()
+    before = Arguments()    # of the call that was traced, what its leaves are named by
     before.in_tree, before.arity = in_tree, arity
     before.leaves = list(range(in_tree.num_leaves))
     before.statics = {where: None for where, _ in static if isinstance(where, int)}
@@ -169,6 +169,7 @@ def _around(now: Context, before: Context) -> list[Difference]:
     if now is before:
         return []
     names = config.in_trace_key
+    # Behind the options, a context has what has no name of its own.
     found = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
              for i, (new, old) in enumerate(zip(now.options, before.options, strict=True))
              if new != old]
@@ -247,6 +248,7 @@ def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: 
     """The argument's leaf that had another shape in each of the programs, if there is one."""
     alike = [key[1] for key in programs if key[0] == arguments.in_tree]
     for i, aval in enumerate(arguments.avals):
+        # As many shapes as calls, with this one: no two had the same.
         seen = Counter(getattr(avals[i], "shape", None) for avals in [*alike, arguments.avals])
         if len(alike) >= many and len(seen) == len(alike) + 1 and getattr(aval, "shape", None):
             return i

@@ -96,6 +96,7 @@ class Signature:
             raise _static_and_donated(both[0], self.name)
         self.donates = bool(self.donate_argnums or self.donate_argnames)
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
+        # Looked at here, so that a mistake is told where `jit` is written.
         self.has_formats = False
         for what, shardings in (("in", in_shardings), ("out", out_shardings)):
             for leaf in tree_flatten(shardings)[0]:
@@ -263,7 +264,7 @@ class Signature:
         for position, arg in zip(arguments.positions, dynamic):
             base = self.argument_name(position)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
-        for key in sorted(kwargs):
+        for key in sorted(kwargs):      # as a tree has the keys of a dict
             base = self.argument_name(key)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
         return tuple(names)
@@ -389,6 +390,7 @@ def _shardings_of_leaves(what: str, tree: PyTreeDef, shardings: PyTree) -> list[
     """The sharding of each leaf, or None."""
     found = [s.sharding if isinstance(s, Format) else s
              for s in flatten_axes(f"jit {what}", tree, shardings)]
+    # `pjit` outside of a mesh demands nothing.
     return [None if s is None or s is WHOLE and current_mesh() is None else
             resolve_sharding(f"jit {what}", s) for s in found]
 
@@ -430,7 +432,7 @@ def _exact(value: object, library: bool) -> bool:
         return all(map(_exact_item, value))
     if isinstance(value, (float, complex)):
         return value == value and value != 0    # NaN is not itself, and 0.0 is -0.0
-    return not isinstance(value, np.generic)
+    return not isinstance(value, np.generic)    # which have NaN and zeros with signs as well
 
 
 def _exact_item(value: object) -> bool:
@@ -450,11 +452,12 @@ class Item:
         self.value, self.kind, self.key, self.asleep = value, type(value), bit_key(value), True
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return hash(self.value)     # C++ looks for the user's tuple, by the hash of that
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not self.kind or self.asleep:
             return type(other) is Item and other.key == self.key
+        # Of equal ints of one type the bits are equal, too.
         return other == self.value if self.kind is int else bit_key(other) == self.key
 
 
@@ -465,11 +468,12 @@ _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 def _told(value: Any, items: list[Item]) -> object:
     """What C++ is to know instead of a static argument; the items in it go to the list."""
     kind = type(value)
+    # A class that compares in its own way has no stand-in.
     if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
         return value
     found = [x if _exact_item(x) else Item(x) for x in value]
     items += [x for x in found if type(x) is Item]
-    return tuple.__new__(kind, found)
+    return tuple.__new__(kind, found)       # constructors, as of named tuples, may take others
 
 
 def _given(value: object) -> object:

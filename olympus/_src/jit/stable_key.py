@@ -59,7 +59,7 @@ _READERS = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap"))  #
 _PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
-_CACHES = frozenset((Owned.NAME,))
+_CACHES = frozenset((Owned.NAME,))      # which grow while a function is used
 _NO_CONTENT = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl", "_abc_impl",
     "__annotations__", "__orig_bases__", "__parameters__", "__firstlineno__",
@@ -90,6 +90,7 @@ def file_of_users(file: str, names: Mapping[str, object]) -> bool:
         return not (_versioned(module) or module.startswith("namedtuple_"))
     if SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
         return False
+    # The last home is Python's, where other packages are installed as well.
     return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
 
 
@@ -100,6 +101,7 @@ def _versioned(module: object) -> bool:
 @functools.cache
 def software() -> str:
     """A digest of all that tracing runs besides the user's code: versions, and Olympus's files."""
+    # Times and sizes, not contents: every process that looks for a program asks.
     root = Path(_HOMES[0])
     files = sorted((str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime_ns)
                    for p in root.rglob("*.py"))
@@ -129,7 +131,7 @@ class StableKey:
 
     def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
-        self._hash.update(repr(parts).encode())
+        self._hash.update(repr(parts).encode())     # of a tuple: parts are told apart
 
     def add(self, x: Any, where: str) -> None:
         """Add a value that is read; UnstableError if it has no digest."""
@@ -137,7 +139,7 @@ class StableKey:
         if kind in _PLAIN:
             self.note(kind.__name__, x)
         elif kind is float or kind is complex:
-            self.note(kind.__name__, x.real.hex(), x.imag.hex())
+            self.note(kind.__name__, x.real.hex(), x.imag.hex())    # exact, and -0.0 is not 0.0
         elif kind is tuple:     # equal constants may be one object or two
             self.note("tuple", len(x))
             for i, item in enumerate(x):
@@ -188,6 +190,7 @@ class StableKey:
             self._check_pure(f, f"{f.__module__}.{f.__name__}", where)
             if not (_versioned(module) or str(module).startswith("namedtuple_")):
                 self._refuse(f, where, f" of the module {module}, which may do anything")
+            # With the line: all lambdas of a module have one name. The version says the rest.
             self.note("function", module, f.__code__.co_qualname, f.__code__.co_firstlineno)
         for name, cell in cells:
             self.note(name)
@@ -265,7 +268,7 @@ class StableKey:
         if module is None and isinstance(x, np.ufunc):
             module = "numpy"
         if module is not None:
-            module = module.lstrip("_")
+            module = module.lstrip("_")     # `_operator` is the half of `operator` that is in C
             self._check_pure(x, f"{module}.{name}", where)
         if not _versioned(module):
             self._refuse(x, where, f" of the module {module}, which may do anything")
@@ -276,7 +279,7 @@ class StableKey:
         if _versioned(module) or module == "collections.abc":
             self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
             return self.note("class", module, cls.__qualname__)
-        # Made by C, of a module without a version; or Python's own.
+        # 1 << 9 is Py_TPFLAGS_HEAPTYPE. Made by C, of a module without a version; or Python's own.
         if not cls.__flags__ & 1 << 9 or module.partition(".")[0] in sys.stdlib_module_names:
             self._refuse(cls, where)
         self.note("class", cls.__qualname__, len(cls.__bases__))
@@ -346,6 +349,7 @@ class StableKey:
         elements = np.asarray(x)
         place = (x._committed, str(x.sharding), x.aval.weak_type) if isinstance(
             x, lib.ArrayImpl) else type(x).__name__
+        # By bytes: dtypes of ml_dtypes cannot be in a buffer.
         return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
 
@@ -392,6 +396,7 @@ def state_of(x: object) -> tuple[dict[str, object], bool]:
             return state, False     # made by C, where anything may be
         slots = vars(cls).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
+            # Private names as Python writes them.
             mangled = f"_{cls.__name__.lstrip('_')}{name}" if (
                 name.startswith("__") and not name.endswith("__")) else name
             if name not in ("__weakref__", "__dict__") and hasattr(x, mangled):
@@ -476,6 +481,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
 
 def options_of_now() -> Iterator[object]:
     """The values of all options that may change what is traced."""
+    # Options of caches say where programs are kept, and change none.
     for name in dir(config.config):
         if name.startswith("olympus_") and "cache" not in name:
             yield config.config.read(name)

@@ -57,7 +57,7 @@ _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
 
 
-@runtime_checkable
+@runtime_checkable      # by the methods: what C++ made is no instance of a class of ours
 class Wrapped(Protocol):
     """What `jit` returns: a function that can also be traced and lowered without being called.
 
@@ -106,7 +106,7 @@ def _listed(avals: Sequence[Aval]) -> str:
     text = ""
     for n, aval in enumerate(avals):
         more = aval.str_short(short_dtypes=True)
-        if n and len(text) + len(more) > _ROOM:
+        if n and len(text) + len(more) > _ROOM:     # the first one is shown, however long it is
             return f"{text}, …"
         text += f"{', ' if n else ''}{shortened(more, _ROOM)}"
     return text or "()"
@@ -146,6 +146,7 @@ class Stage:
     @property
     def in_avals(self) -> PyTree:
         """The avals of the arguments, in their tree."""
+        # On a mesh with explicit axes, an argument's type says how it is cut.
         return tree_unflatten(self.in_tree, self._program.in_avals(self._placement.shardings))
 
     @property
@@ -228,11 +229,13 @@ class Traced(Stage):
         deviceless = AxisType if lowering_platforms is not None else (
             () if placement.committed or placement.shardings else (AxisType.Auto,))
         with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
+            # What users call cuda is gpu to the rules of lowering.
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(program._replace(
                 rules=_private_parameters, deviceless=deviceless, platforms=several,
                 ordered=_ordered_effects))
+        # A module that was lowered in another way is not what a call would look for.
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
@@ -308,7 +311,7 @@ class Lowered(Stage):
                 f"compile: {self._context.name} is lowered for {', '.join(self._platforms)}; one "
                 "platform is required; lower it for that one.")
         placement, parts = self._placement, self._context.parts
-        if parts > 1:
+        if parts > 1:       # it was lowered for a mesh without devices
             placement = placement.over(self._devices_for(parts, device_assignment))
         elif device_assignment is not None:
             if len(placement.devices) > 1 and {*device_assignment} != {*placement.devices}:
@@ -318,7 +321,9 @@ class Lowered(Stage):
                                  "required.")
             placement = placement._replace(devices=tuple(device_assignment))
         program = self._program
+        # Options of `jit` hold where they are not given again.
         options = {**(program.options or {}), **(compiler_options or {})}
+        # Calls of the function find it, if the module is what they would have lowered.
         loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
         if parts > 1:
             interface = interface.over(placement.devices)
@@ -363,6 +368,7 @@ class Compiled(Stage):
     call = __call__
 
     def _told(self) -> list[str]:
+        # What a donated argument and the result in its place share is counted once.
         count, stats = len(self._executable.devices), self.memory_analysis()
         bytes_ = 0 if stats is None else (
             stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
@@ -396,6 +402,7 @@ class Compiled(Stage):
     @property
     def out_info(self) -> PyTree:
         """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
+        # A layout is said together with the sharding, in a Format.
         return tree_map(lambda info, sharding: info.update(
             sharding=sharding if info.layout is None else Format(info.layout, sharding)),
                         super().out_info, self.output_shardings)
@@ -417,7 +424,7 @@ class Compiled(Stage):
         Both are None for what the program ignores; a key array's are those of its words.
         """
         executable = self._executable
-        taken = iter(lib.layouts(executable.xla)[0])
+        taken = iter(lib.layouts(executable.xla)[0])    # of the arguments that the program reads
         return tree_unflatten(self.in_tree, [Format() if s is None else _format(next(taken), s)
                                              for s in executable.in_shardings])
 
@@ -439,6 +446,7 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
     def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
         try:
             arrays = _checked_leaves(program, args, kwargs)
+            # Nearly all arrays lie by rows, and nearly all programs take them so.
             if any(map(layout_of, arrays)) or executable.layouts:
                 arrays = _laid_out(program, executable, arrays)
             flat = list(map(stored, arrays))
@@ -446,16 +454,18 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
             result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
                 executable, flat, program.name, program.closed)))
         except BaseException as error:
+            # C++ would keep the signature, and take no fast path for it.
             lib.forget_signatures(itself)
             source.filter_traceback(error)
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
+    # Several devices that get one buffer twice, once to give it up, end the process.
     def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
 
     made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
-    itself = weakref.ref(made)
+    itself = weakref.ref(made)      # the collector sees no cycle through C++'s object
     return guarded if executable.exclusive else made
 
 
@@ -478,8 +488,10 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
     arrays = list(map(argument_array, leaves))
     avals = list(map(typeof, arrays))
     expected = program.closed.in_avals
+    # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
+    # C++ would refuse it in words of its own, without the argument's name.
     for name, x in zip(program.arg_names, arrays):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
@@ -488,6 +500,7 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
     """Arguments in the layouts that a program was compiled for."""
+    # What is not committed may be laid out anew.
     wrong = [f"{name} has {layout_of(x)}, the program {executable.layouts.get(i)}"
              for i, (name, x) in enumerate(zip(program.arg_names, arrays, strict=True))
              if layout_of(x) != executable.layouts.get(i) and x.committed]

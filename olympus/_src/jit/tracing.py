@@ -35,6 +35,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
     dynamic = [a for i, a in enumerate(args) if i not in statics]
     positions: list[int | str] = [i for i in range(len(args)) if i not in statics]
     leaves, in_tree = tree_flatten((dynamic, kwargs))
+    # Keywords as a tree has them: in the order of their names.
     named = zip([*positions, *sorted(kwargs)], [*dynamic, *[kwargs[k] for k in sorted(kwargs)]])
     names = tuple([argument_name(fun, where) + keystr(path) for where, tree in named
                    for path, _ in tree_flatten_with_path(tree)[0]])
@@ -122,6 +123,7 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
         try:
             if axes:
                 ctx.axes = {**outer, **axes}
+            # From the end: calls may have different numbers of arguments.
             statics = [i + len(args) if i < 0 else i for i in numbers]
             closed, out_tree = _trace("make_olympuspr", fun, args, kwargs, statics)
             return (closed, _structs(closed, out_tree)) if return_shape else closed
@@ -182,7 +184,7 @@ def named_scope(name: str) -> contextlib._GeneratorContextManager[None]:
     if not isinstance(name, str):
         raise TypeError("named_scope: named_scope name argument must be a string; "
                         f"{name!r} of type {type(name).__name__} given.")
-    return _scope(name)
+    return _scope(name)     # apart, since the body of a generator runs only when it is entered
 
 
 @contextlib.contextmanager
@@ -229,7 +231,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(1)
     Array(6, dtype=int32, weak_type=True)
     """
-    trace = ctx.trace
+    trace = ctx.trace       # outside of all others, operations run at once anyway
     outer = enter(trace if trace is ThreadState.trace else _FoldingTrace(trace))
     try:
         yield
@@ -241,7 +243,7 @@ class _FoldingTrace(Trace):
     """Evaluates what depends on no traced value; passes the rest on to `parent`."""
 
     __slots__ = ()
-    parent: Trace
+    parent: Trace       # never None: it is made where something is traced
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
         # What names a mapped axis depends on the trace without any operand from it.

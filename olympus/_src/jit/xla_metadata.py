@@ -52,6 +52,7 @@ class MetadataValue(Primitive):
         if isinstance(x.owner, ir.Block):       # an argument
             return x
         attributes = x.owner.attributes
+        # What an operation has been told before, it keeps.
         told = {k: ir.StringAttr.get(v) for k, v in metadata}
         if key in attributes:
             told |= {a.name: a.attr for a in attributes[key]}
@@ -60,6 +61,7 @@ class MetadataValue(Primitive):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[Array, Tangent]:
+        # What is said of an operation is not said of its derivative.
         return self.bind(*primals, **params), tangents[0]
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Cotangent]:
@@ -77,6 +79,7 @@ xla_metadata_value_p = MetadataValue("xla_metadata_value")
 def _text(value: object) -> str | None:
     if value is None:
         return None
+    # As XLA writes booleans.
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -85,9 +88,10 @@ class _Within:
 
     def __init__(self, metadata: Metadata) -> None:
         self.metadata = metadata
-        self.outer: list[tuple[Scope, Any]] = []
+        self.outer: list[tuple[Scope, Any]] = []    # a stack: functions call themselves
 
     def __enter__(self) -> None:
+        # A program that begins within depends on it as well, so it is a part of C++'s key.
         inner = (outermost.value or ROOT).extend(self.metadata)
         self.outer.append((ctx.scope, outermost.swap_local(inner)))
         ctx.scope = ctx.scope.extend(self.metadata)
@@ -135,9 +139,11 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     >>> 'mhlo.frontend_attributes = {origin = "loss"}' in f.lower(1.0).as_text()
     True
     """
+    # Sorted: the order in which they are written makes no other program.
     items = tuple(sorted((k, _text(v)) for k, v in kwargs.items()))
     if x is None:
         return _Within(Metadata(items))
+    # None takes back what a block says; of a value there is nothing to take back.
     given = tuple([item for item in items if item[1] is not None])
     return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
 
@@ -207,6 +213,7 @@ def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(f)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            # The call itself leaves its results where they are.
             leaves, tree = tree_flatten(called(*args, **kwargs))
             spaces = flatten_axes("fused out_spaces", tree, out_spaces)
             return tree_unflatten(tree, [move(x, member(Space, space, "fused: out_spaces"))
@@ -242,7 +249,7 @@ class ControlDep(Primitive):
         return []
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
-        return KEEP
+        return KEEP     # without results it were dead code
 
     def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[IrValue]:
         manual = b.module.manual
@@ -250,7 +257,7 @@ class ControlDep(Primitive):
             op = b.ops("stablehlo.custom_call", [src, dst], {
                 "call_target_name": mlir.ir.StringAttr.get("control_dep"),
                 "has_side_effect": b.attr("true"), "api_version": b.attr("4 : i32")}, [])
-            if manual is None:
+            if manual is None:      # for several devices it is taken out: XLA knows it of one only
                 b.module.hints.append(op)
         return []
 
