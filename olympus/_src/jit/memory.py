@@ -192,7 +192,7 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
     for x in client(None).live_arrays():
         if x.aval is None:      # XLA's own, which no program of ours has made
             continue
-        size = 1
+        size = 1        # of the part that each device has
         for n in x.sharding.shard_shape(x.shape):
             size *= n
         for device in x.sharding.addressable_devices:

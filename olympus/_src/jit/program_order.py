@@ -80,6 +80,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
         chain = _Chain()
         outs = evaluate(program.closed.olympuspr, program.closed.consts, operands, chain.step)
         if strict_in_out:
+            # The last operation may be one whose result is not returned.
             outs = _join([*outs, chain.last], range(len(outs) + 1))[:-1]
         return tree_unflatten(program.out_tree, outs)
 

@@ -185,6 +185,7 @@ class Signature:
                 key.append((kind, x))       # 1, 1.0 and True are equal, and three programs
             else:
                 return None, leaves
+        # A dynamic keyword has no place among the leaves here: it takes the whole key.
         for name, x in kwargs.items():
             if type(x) not in _SIMPLE or name not in self.static_argnames:
                 return None, leaves
