@@ -33,7 +33,6 @@ def pack(program: Program, executable: Executable) -> bytes:
     """All that a call of a compiled program needs."""
     # In front, by itself: a reader has to know the devices before it can read the rest.
     devices_of = [(d.platform, d.id) for d in executable.devices]
-    # With whether LAPACK's kernels are registered here: code that calls them needs that.
     key: Any = executable.loaded.key
     out = io.BytesIO()
     pickle.dump(devices_of, out)
@@ -42,6 +41,7 @@ def pack(program: Program, executable: Executable) -> bytes:
         program.out_tree, program.arg_names, program.donated, executable.kept,
         executable.interface, executable.placement, executable.loaded.bytes,
         key and key[0],
+        # Whether LAPACK's kernels are registered here: code that calls them needs that.
         bool(lib.lapack_names.cache_info().currsize), executable.loaded.serialized()))
     return out.getvalue()
 
