@@ -28,7 +28,7 @@ _OF_BUILD = tuple(name for name in (
     "exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
     "memory_fitting_level") if hasattr(_jax.ExecutableBuildOptions, name))
 
-CompilerOptions = Mapping[str, str | bool | int | float]
+CompilerOptions = Mapping[str, str | bool | int | float | enum.Enum]
 
 
 class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
