@@ -54,7 +54,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
 
 
 @fused(static=("equal_nan",))
-def _isclose(a: Any, b: Any, rtol: ArrayLike, atol: ArrayLike, *, equal_nan: bool) -> Array:
+def _isclose(a: Array, b: Array, rtol: ArrayLike, atol: ArrayLike, *, equal_nan: bool) -> Array:
     shape = broadcast_shapes(a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     size = arithmetic.abs(b)
@@ -224,7 +224,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return ne(imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
-def iscomplexobj(x: object) -> bool:
+def iscomplexobj(x: Any) -> bool:
     """Whether a dtype is complex, whatever the values.
 
     Args:

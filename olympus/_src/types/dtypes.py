@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import ml_dtypes
 import numpy as np
@@ -63,7 +63,11 @@ class prng_key(extended):
     """
 
 
-class ExtendedDType:
+# Checkers take extended dtypes for dtypes: what `DType` annotates may be one.
+_DTypeToCheckers: Any = np.dtype if TYPE_CHECKING else object
+
+
+class ExtendedDType(_DTypeToCheckers):
     """Base of the dtypes that exist only in Olympus; instances are hashable and compare by value.
 
     A subclass gives `type` (a subclass of `extended`), `name` (as printed: `key<fry>`), `itemsize`
@@ -219,7 +223,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     return found
 
 
-def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -> Any:
+def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """`canonicalize_dtype` for a dtype that the caller of `name` gave.
 
     Warns where a 64-bit dtype is narrowed because x64 is off; Python's `int`, `float` and `complex`

@@ -18,6 +18,7 @@ from numpy.exceptions import AxisError
 
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, said
 from ..base.messages import in_lines
+from ..base.typing import DimSize
 from ..base.util import memoize
 
 __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
@@ -102,7 +103,7 @@ def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
                         "is required; write (x,) for one entry.") from None
 
 
-def canonical_dim(d: Any, what: str = "shape") -> Any:
+def canonical_dim(d: Any, what: str = "shape") -> DimSize:
     """One dimension as a non-negative int, or symbolic; errors as `canonical_shape`."""
     if type(d) is not int:
         d = extent(d, what, "dimension")
