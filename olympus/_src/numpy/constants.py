@@ -177,7 +177,7 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: object) -> bool:
     """Whether a value can be iterated over: an array with axes, a list, not a number.
 
     Args:
@@ -189,8 +189,9 @@ def iterable(y: Any) -> bool:
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)
     """
+    given: Any = y
     try:
-        iter(y)
+        iter(given)
     except TypeError:
         return False
     return True

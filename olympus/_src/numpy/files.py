@@ -116,7 +116,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(found)
 
 
-def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+def loadtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
             **options: object) -> Array:
     """The numbers of a text file, a row per line.
 
@@ -139,7 +139,7 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = No
     return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype("loadtxt", dtype), **options))
 
 
-def genfromtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+def genfromtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
                **options: object) -> Array:
     """The numbers of a text file in which some may be missing, a row per line.
 

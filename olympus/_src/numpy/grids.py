@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, R, Shape
 from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
@@ -436,8 +436,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 @named
-def fromfunction(function: Callable[..., Array], shape: int | Shape, *, dtype: DTypeLike = float,
-                 **kwargs: object) -> Array:
+def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DTypeLike = float,
+                 **kwargs: object) -> R:
     """A function of the coordinates of a grid, called once with all of them (unlike JAX's, not
     vmapped).
 

@@ -245,7 +245,8 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
 
 
 @named
-def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
+def histogramdd(sample: ArrayLike | Sequence[ArrayLike],
+                bins: ArrayLike | Sequence[ArrayLike] = 10,
                 range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, list[Array]]:
     """The numbers of points in the cells of a grid.

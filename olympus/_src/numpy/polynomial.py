@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -399,9 +399,33 @@ def _seen(p: Array) -> Array:
 
 # Fits --------------------------------------------------------------------------------------------
 
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None,
+            full: Literal[False] = False, w: ArrayLike | None = None, cov: Literal[False] = False
+            ) -> Array: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, *,
+            full: Literal[True], w: ArrayLike | None = None, cov: bool | str = False
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, *, cov: Literal[True, "unscaled"]
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False
+            ) -> Array | tuple[Array, ...]: ...
+
+
 @named
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
-            w: ArrayLike | None = None, cov: bool | str = False) -> Any:
+            w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """The polynomial of a given degree with the least sum of squared distances from points.
 
     Args:

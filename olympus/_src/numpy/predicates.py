@@ -224,7 +224,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return ne(imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Whether a dtype is complex, whatever the values.
 
     Args:
@@ -240,7 +240,8 @@ def iscomplexobj(x: Any) -> bool:
         return dtypes.issubdtype(x, np.complexfloating)
     if hasattr(x, "aval"):
         return dtypes.is_complex(x.aval.dtype)
-    return np.iscomplexobj(x)
+    given: Any = x
+    return np.iscomplexobj(given)
 
 
 def isrealobj(x: object) -> bool:
