@@ -412,7 +412,7 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
     """
     axes = [manual.others(s, free) for s in specs]
 
-    def summed(x: object, names: tuple[Hashable, ...], spec: PartitionSpec) -> object | Array:
+    def summed(x: Array, names: tuple[Hashable, ...], spec: PartitionSpec) -> Array:
         if not names:
             return x
         total = psum_p.bind(x, axes=names, axis_index_groups=None)

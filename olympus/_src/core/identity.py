@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import itertools
 from array import array
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,7 @@ class Firsts:
         return alike.setdefault(_called(closed), closed)
 
 
-def _called(closed: ClosedOlympuspr) -> Any:
+def _called(closed: ClosedOlympuspr) -> Hashable:
     """What programs have that are equal in all but lines."""
     itself = id(closed.olympuspr), *map(id, closed.consts)
     return identity(closed) or itself, _scopes(closed)
@@ -154,7 +154,7 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 
-def _parts(prim: Primitive, params: Params, note: Any) -> dict[str, Any]:
+def _parts(prim: Primitive, params: Params, note: Callable[[int], None]) -> Params:
     """Note the programs that a primitive carries; the params that are left, of those that count."""
     if prim.programs is None:
         raise _Unknown

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ..base import lib
@@ -22,7 +22,7 @@ from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
-__all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "PartitionSpec",
+__all__ = ["UNCONSTRAINED", "DeviceLike", "Entry", "NamedSharding", "NoMeshError", "PartitionSpec",
            "Sharding", "ShardingLike", "SingleDeviceSharding",
            "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
            "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
@@ -47,6 +47,10 @@ class _Unconstrained:
 UNCONSTRAINED = _Unconstrained()
 
 
+# Of one axis: None, a name, a tuple of names, the outermost first, or UNCONSTRAINED.
+Entry: TypeAlias = Hashable
+
+
 class PartitionSpec:
     """A partition specification: the mesh axes along which each axis of an array is cut.
 
@@ -69,9 +73,9 @@ class PartitionSpec:
     __slots__ = ("partitions", "reduced", "unreduced")
     UNCONSTRAINED = UNCONSTRAINED
 
-    partitions: tuple[Any, ...]
-    unreduced: frozenset[Any]
-    reduced: frozenset[Any]
+    partitions: tuple[Entry, ...]
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
 
     def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
                  ) -> None:
@@ -165,7 +169,7 @@ class PartitionSpec:
         return f"P({', '.join(fields)})"
 
 
-def entry_of(p: object) -> Any:
+def entry_of(p: object) -> Entry:
     """An entry in its one form: no name is None, one name is itself."""
     if isinstance(p, (tuple, list)):
         return tuple(p) if len(p) > 1 else p[0] if p else None
@@ -176,7 +180,7 @@ ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 DeviceLike: TypeAlias = Device | Sharding | None
 
 
-def axes_of(entry: object) -> tuple[Any, ...]:
+def axes_of(entry: Any) -> tuple[str, ...]:
     """The mesh axes of an entry of a specification, the outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()

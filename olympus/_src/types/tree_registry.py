@@ -114,7 +114,8 @@ def _register(what: str, nodetype: Any, *functions: object) -> None:
     registered_functions[nodetype] = functions
 
 
-def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatten) -> None:
+def register_dispatch_node(nodetype: type, flatten: Callable[[Any], object],
+                           unflatten: Unflatten) -> None:
     """Let C++ look into a class of array-like leaves when it dispatches a jitted call."""
     dispatch_registry.register_node(nodetype, flatten, unflatten)
 
