@@ -54,7 +54,7 @@ Axes: TypeAlias = int | Sequence[int]
 PyTree: TypeAlias = Any
 AxisName: TypeAlias = Hashable | Sequence[Hashable]     # of one named axis, or of several
 AxisIndexGroups: TypeAlias = Sequence[Sequence[int]] | None
-T = TypeVar("T")        # a pytree that comes back with its structure
+T = TypeVar("T")        # what comes back as it was given: a pytree, items of a list
 P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
