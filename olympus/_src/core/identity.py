@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import lib
-from ..base.typing import ArrayLike, Params
+from ..base.typing import Params
 from ..base.util import Memo, bit_key, lazy_module
 from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
@@ -213,7 +213,7 @@ def _is_exact(value: object) -> bool:
     raise _Unknown
 
 
-def _content(value: ArrayLike) -> Hashable:
+def _content(value: Any) -> Hashable:
     """What is the same for arrays of the same elements."""
     value = getattr(value, "_base_array", value)    # of keys
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):
