@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import DTypeLike
+from ..base.typing import Array, Device, DTypeLike
 from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
@@ -27,7 +27,14 @@ from ..types.avals import (
     make_aval,
 )
 from ..types.layout import Format, Layout, demanded_layout
-from ..types.sharding import DeviceLike, NamedSharding, check_reduced, replica_ids, unreduced
+from ..types.sharding import (
+    DeviceLike,
+    NamedSharding,
+    Sharding,
+    check_reduced,
+    replica_ids,
+    unreduced,
+)
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
@@ -36,7 +43,6 @@ __all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "layout_of", "parts
 
 _markup: Any = lazy_module("olympus._src.base.markup")
 _pictures: Any = lazy_module("olympus._src.types.pictures")
-Array = lib.Array
 ArrayImpl = lib.ArrayImpl
 
 
@@ -345,8 +351,8 @@ class Shard:
 
     __slots__ = ("device", "_sharding", "_shape", "data")
 
-    def __init__(self, device: DeviceLike, sharding: Any, global_shape: tuple[int, ...],
-                 data: Any = None) -> None:
+    def __init__(self, device: Device, sharding: Sharding, global_shape: tuple[int, ...],
+                 data: Array | None = None) -> None:
         self.device, self._sharding, self._shape = device, sharding, global_shape
         self.data = data
 

@@ -264,7 +264,7 @@ class Executable:
         except lib.XlaRuntimeError as error:
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[object]) -> None:
+    def _check_given_once(self, kept: Sequence[Array]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
         for i in self.exclusive:
@@ -638,7 +638,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 
-def relaid(x: Any, layout: str | None) -> object:
+def relaid(x: Any, layout: str | None) -> Array:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
     found = layout_of(x)
     if found == layout:

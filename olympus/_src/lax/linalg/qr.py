@@ -200,7 +200,7 @@ class Geqrf(MatrixOperation):
         return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
-            ) -> tuple[list[Array], list[Tangent]]:
+            ) -> tuple[list[Array], list[Array]]:
         """From the tangent of Q's first columns: their distance from those of the identity is
         V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
