@@ -130,7 +130,8 @@ def dlpack_array(external_array: object, device: DeviceLike = None, copy: bool |
     >>> dlpack.from_dlpack(np.arange(3, dtype=np.int32))
     Array([0, 1, 2], dtype=int32)
     """
-    x, target = external_array, _one_device(device)
+    x: Any = external_array
+    target = _one_device(device)
     if isinstance(x, Tracer) or not hasattr(x, "__dlpack__") or not hasattr(
             x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x).__name__} given; an array with the "
@@ -197,7 +198,7 @@ def _from_gpu(x: Any, index: int, copy: bool | None) -> Array:
     return _imported(x.__dlpack__(stream=stream), found[0], copy, stream)
 
 
-def _imported(capsule: object, device: DeviceLike, copy: bool | None, stream: int | None = None
+def _imported(capsule: object, device: Device, copy: bool | None, stream: int | None = None
               ) -> Array:
     try:
         return lib.from_dlpack(capsule, device, make_aval, stream=stream, copy=copy)

@@ -12,7 +12,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
 from ..base.source import warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, StaticScalar
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ..core.trace import Tracer, describe, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, slicing
@@ -553,7 +553,7 @@ def _repeat_to(a: Array, repeats: Array, *, total: int, axis: int) -> Array:
 
 # Inserting and deleting --------------------------------------------------------------------------
 
-def _places(name: str, obj: np.ndarray | StaticScalar | Sequence[int], n: int) -> np.ndarray:
+def _places(name: str, obj: object, n: int) -> np.ndarray:
     """Concrete places along an axis of size n, from an int, slice, mask or integers."""
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)

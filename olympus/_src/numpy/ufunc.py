@@ -453,7 +453,7 @@ def _reduced(x: Array, initial: Array | None, where: Array | None, *, function: 
 
 
 def _identity(function: ufunc[object], dtype: DType) -> Array:
-    value = function.identity
+    value: Any = function.identity
     if isinstance(value, int) and value < 0 and dtypes.scalar_kind(dtype) == "u":
         value = int(dtypes.iinfo(dtype).max)    # all bits
     return literal(value, dtype)

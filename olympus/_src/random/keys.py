@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NewType, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 
 from ..base import config, lib, source
-from ..base.typing import Array, ArrayLike, Builder, Device, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, Builder, Device, DType, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Primitive
@@ -98,9 +98,9 @@ class PRNGKeyArray(lib.Array):
     __array_priority__ = 100
     __array__ = _no_numpy("numpy.asarray")
     item, tolist = _no_numpy("item"), _no_numpy("tolist")
-    weak_type = False
+    weak_type: bool = False
 
-    def __init__(self, dtype: KeyType, base: Array) -> None:
+    def __init__(self, dtype: DType, base: Array) -> None:
         self.dtype, self._base_array = dtype, base
         self._cells: Any = None     # of `core.reuse`
 
@@ -186,7 +186,7 @@ class PRNGKeyArray(lib.Array):
         """Each key repeated."""
         return joining.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 
-    flatten = ravel
+    flatten: Callable[..., Array] = ravel
 
     def copy(self) -> PRNGKeyArray:
         """The same keys in memory of their own."""
@@ -239,7 +239,7 @@ class PRNGKeyArray(lib.Array):
 
     def addressable_data(self, index: int) -> PRNGKeyArray:
         """The keys on one of the devices."""
-        return self.addressable_shards[index].data
+        return self.dtype.wrap(self._base_array.addressable_data(index))
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes that the keys take on their devices."""
