@@ -83,10 +83,12 @@ def by_option(x: Array) -> tuple[Array, ...]:
     values, counts = onp.unique(x, return_counts=True)
     line, *rest = onp.polyfit(grid, onp.polyval(onp.polyfit(grid, grid, 1), grid), 1, full=True)
     first, second = onp.atleast_1d(grid[0], grid[1])
+    both, places, _ = onp.intersect1d(values, values, return_indices=True)
+    weighed = onp.average(x, 0).sum() + onp.indices(x.shape).max() + both[0] + places[0]
     singular = lax.linalg.svd(onp.atleast_2d(x), compute_uv=False)
     q, r = lax.linalg.qr(x)
-    return (grid * step, values, counts, line, *rest, first, second, singular.max(), q @ r,
-            lax.sort(x))
+    return (grid * step, values, counts, line, *rest, first, second, weighed, singular.max(),
+            q @ r, lax.sort(x))
 
 
 @olympus.custom_jvp

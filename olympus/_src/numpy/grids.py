@@ -378,6 +378,21 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     return found
 
 
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: OneOf[False] = False) -> Array: ...
+
+
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: OneOf[True]
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+            ) -> Array | tuple[Array, ...]: ...
+
+
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
             sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array per axis.

@@ -406,6 +406,24 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     return _selected("setdiff1d", keep, values, size, 0 if fill_value is None else fill_value)[0]
 
 
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: Literal[False] = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array: ...
+
+
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+                return_indices: Literal[True], size: int | None = None,
+                fill_value: ArrayLike | None = None) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]: ...
+
+
 @named
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
                 return_indices: bool = False, *, size: int | None = None,

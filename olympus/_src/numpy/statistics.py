@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -285,6 +285,21 @@ def _spread_weights(name: str, w: Array, x: Array, axis: Axis, axes: Axes) -> Ar
                          "of the same shape, or of the sizes of the axes, are required.")
     w = lax_shape.transpose(w, sorted(range(len(axes)), key=axes.__getitem__))
     return lax_shape.broadcast_in_dim(w, x.shape, sorted(axes))
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: Literal[False] = False, keepdims: bool = False) -> Array: ...
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, *,
+            returned: Literal[True], keepdims: bool = False) -> tuple[Array, Array]: ...
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]: ...
 
 
 @fused(static=("axis", "returned", "keepdims"))
