@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, T
+from ..base.typing import Array, ArrayLike
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
 from .staging import StagingTrace
@@ -41,15 +41,15 @@ def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
     return _with_lines(closed.olympuspr, closed.consts, args)
 
 
-def evaluate(pr: Olympuspr, consts: Sequence[T], args: Sequence[T],
-             step: Callable[[OlympusprEqn, list[Any]], Any]) -> list[T]:
+def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike],
+             step: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
     """Run the program, each equation by `step(eqn, operands)`."""
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
     # Operands reach `step` as they are, literals included: it is the current trace that knows what
     # to make of a Literal.
-    env: dict[Var, T] = dict(zip(pr.constvars, consts, strict=True))
+    env: dict[Var, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
         out = step(eqn, read(eqn.invars, env))

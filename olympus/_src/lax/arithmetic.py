@@ -182,7 +182,8 @@ class IntegerPow(Elementwise):
         aval = b.avals_out[0]
         if y == 0:
             return b.full(aval, 1)
-        power, result, rest = x, None, operator.abs(y)
+        power, rest = x, operator.abs(y)
+        result: Any = None
         while rest:
             if rest & 1:
                 result = power if result is None else b.op("stablehlo.multiply", [result, power])
