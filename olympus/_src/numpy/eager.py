@@ -21,7 +21,7 @@ from ..base.typing import Array, ArrayLike, F, R
 from ..core import templates
 from ..core.trace import ctx
 from ..jit.fused import begin_with, fused
-from ..jit.jit import make_jit
+from ..jit.jit import MadeOptions, make_jit
 from ..lax import slicing
 from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..types import dtypes
@@ -178,7 +178,8 @@ def eager_sequence(along: Callable[..., int]) -> Callable[[F], F]:
 def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     code = fun.__code__
     options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
-    static = {"static_argnums": tuple(range(1, code.co_argcount)), "static_argnames": options}
+    static: MadeOptions = {"static_argnums": tuple(range(1, code.co_argcount)),
+                           "static_argnames": options}
     compiled, name = make_jit(fun, static, library=True), fun.__name__
 
     @functools.wraps(fun)

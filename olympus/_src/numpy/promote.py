@@ -490,7 +490,7 @@ def inexact(x: T) -> T | Array:
     return convert(x, dtypes.to_inexact_dtype(aval.dtype), aval.weak_type)
 
 
-def to_array(x: ArrayLike) -> Array:
+def to_array(x: Any) -> Array:
     """A result that is an operand itself, as an array: literals are put on the device."""
     return result_array(x)
 
