@@ -14,8 +14,6 @@ import pytest
 
 import olympus
 from olympus import numpy as onp
-from olympus._src.lowering.builder import Builder
-from olympus._src.lowering.emitter import Emitter
 
 ROOT = Path(__file__).parent
 
@@ -86,22 +84,6 @@ def test_checkers_know_the_methods_that_arrays_have():
         # A ufunc that is a method takes its options too, which nobody passes to a method.
         known_of = taken[1:len(parameters) + 1] if name in ("conj", "conjugate") else taken[1:]
         assert known_of == parameters, name
-
-
-def test_checkers_know_the_builder_that_rules_of_lowering_get():
-    stub = ast.parse((ROOT.parent / "olympus/_src/base/builder_type.pyi").read_text())
-    known = next(node for node in stub.body if isinstance(node, ast.ClassDef))
-    for node in known.body:
-        if isinstance(node, ast.AnnAssign):
-            assert node.target.id in Emitter.__slots__
-        elif isinstance(node, ast.FunctionDef):
-            found = inspect.getattr_static(Builder, node.name)
-            assert isinstance(found, property) == any(
-                getattr(d, "id", "") == "property" for d in node.decorator_list), node.name
-            parameters = inspect.signature(getattr(found, "fget", getattr(Builder, node.name)))
-            args = node.args
-            named = [*args.args, args.vararg, *args.kwonlyargs, args.kwarg]
-            assert [*parameters.parameters] == [a.arg for a in named if a], node.name
 
 
 def test_public_objects_say_where_users_find_them():

@@ -12,12 +12,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .array_type import Array, Device  # what jaxlib's C++ classes do not tell of their methods
-    from .builder_type import Builder      # of lowering, which is above the rules that it is for
     from .lib.mlir import ir
 else:
     from .lib import Array, Device
-
-    Builder = Any
 
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
            "Builder", "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
@@ -66,6 +63,7 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
+Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
 IrAttribute: TypeAlias = "ir.Attribute"

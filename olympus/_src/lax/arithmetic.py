@@ -182,8 +182,7 @@ class IntegerPow(Elementwise):
         aval = b.avals_out[0]
         if y == 0:
             return b.full(aval, 1)
-        power, rest = x, operator.abs(y)
-        result: Any = None
+        power, result, rest = x, None, operator.abs(y)
         while rest:
             if rest & 1:
                 result = power if result is None else b.op("stablehlo.multiply", [result, power])

@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import (
-    Array,
-    ArrayLike,
-    Builder,
-    DimSize,
-    DTypeLike,
-    DuckTypedArray,
-    IrValue,
-    Shape,
-)
+from ..base.typing import Array, ArrayLike, Builder, DTypeLike, DuckTypedArray, IrValue, Shape
 from ..core import tags
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
@@ -60,7 +51,7 @@ class DimAsValue(Primitive):
     def infer(self, *, dim: object) -> ShapedArray:
         return scalar_aval(int)
 
-    def lower(self, b: Builder, *, dim: DimSize) -> IrValue:
+    def lower(self, b: Builder, *, dim: IrValue) -> IrValue:
         return b.scalar(dim, b.avals_out[0].dtype)
 
 

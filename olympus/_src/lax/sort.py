@@ -133,7 +133,7 @@ def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[
     return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
 
 
-def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
+def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
     """One zero and one NaN, so that the total order of floats has them where they belong."""
     flag = make_aval((), BOOL)
     zero, nan = b.scalar(0.0, aval.dtype), b.scalar(float("nan"), aval.dtype)

@@ -255,7 +255,7 @@ def _broadcast(b: Any, xs: Sequence[object], attributes: object, avals: Sequence
 
 def _by_operands(name: str, taken: Sequence[str]) -> Callable[..., Any]:
     """An operation whose dynamic form takes the attributes `taken` as its last operands."""
-    def emit(b: Builder, xs: Sequence[IrValue], attributes: Any, avals: Sequence[ShapedArray]
+    def emit(b: Builder, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]
              ) -> Any:
         if not any(isinstance(attributes[key], tuple) for key in taken):
             return None

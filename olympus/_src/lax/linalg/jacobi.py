@@ -89,7 +89,7 @@ def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrVa
     index, off = make_aval((), INT32), make_aval((), real_dtype(aval.dtype))
     small = size * float(dtypes.finfo(aval.dtype).eps)
 
-    def unfinished(count: IrValue, most: IrValue, *_: IrValue) -> IrValue:
+    def unfinished(count: object, most: object, *_: object) -> IrValue:
         return b.traced(lambda count, most: bitwise_and(lt(count, _SWEEPS), gt(most, small)),
                         [count, most], [index, off])[0]
 
