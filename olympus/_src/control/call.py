@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
 from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Tangent, Zero, spread_tangents
+from ..core.primitive import Axis, Builder, Higher, Linear, Tangent, Zero, spread_tangents
 from ..core.staging import StagingTrace
 from ..core.trace import ctx, typeof
 from ..interpreters.batching import batch_program

@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Linear, Tangent, Zero, not_linear
+from ..core.primitive import Builder, Linear, Tangent, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed

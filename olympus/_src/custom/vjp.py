@@ -12,14 +12,14 @@ from itertools import compress
 from typing import Any
 
 from ..base.errors import UnexpectedTracerError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
-from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
+from ..core.primitive import Axis, Builder, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis

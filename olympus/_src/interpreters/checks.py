@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, Builder, DTypeLike, IrValue, Params, PyTree
+from ..base.typing import Array, DTypeLike, IrValue, Params, PyTree
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
