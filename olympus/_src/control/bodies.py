@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import Noted, Owned, name_of
 from ..core import tags
 from ..core.context import current_context
@@ -156,7 +156,7 @@ def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
         raise
 
 
-def cast(x: Any, aval: Any) -> ArrayLike:
+def cast(x: Array, aval: ShapedArray) -> Array:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
     if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:

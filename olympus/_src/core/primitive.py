@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, final
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
@@ -31,6 +31,7 @@ __all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive"
 _MEMO_LIMIT = 8192
 
 
+@final
 class Zero:
     """A tangent or cotangent known to be zero: no array is made for it.
 
@@ -67,6 +68,7 @@ def spread_tangents(avals: Iterable[Any], nonzero: Iterable[bool], tangents: Ite
             for a, nz in zip(avals, nonzero, strict=True)]
 
 
+@final
 class Linear:
     """Marks, in a transpose rule, an operand that the cotangent is wanted for.
 

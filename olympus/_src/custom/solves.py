@@ -233,11 +233,11 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
     # a derivative. The guess has none.
     @custom_jvp
-    def root(consts: list[Any], others: list[Any], guess: list[Any]) -> list[Any]:
+    def root(consts: list[Array], others: list[Array], guess: list[Array]) -> list[Array]:
         return results(eval_closed(solver.program, *others, *guess))
 
     @root.defjvp
-    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:
+    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Array], list[Array]]:
         out = root(*primals)
         consts, t_consts = primals[0], tangents[0]
         # f(x, c) = 0, hence (df/dx) dx = -(df/dc) dc: `moved` is the right side, `linear` the left.
@@ -246,7 +246,7 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
         _, moved = jvp_flat(lambda *c: eval_closed(equation.program, *c, *x), consts, t_consts)
         rhs = tree_unflatten(tree, [neg(instantiate(t)) for t in moved])
 
-        def linear(v: Any) -> Any:
+        def linear(v: PyTree) -> PyTree:
             vs = [cast(leaf, a.to_tangent_aval())
                   for leaf, a in zip(tree_flatten(v)[0], avals, strict=True)]
             _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)
