@@ -140,7 +140,7 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     # What is not traced, or has no derivative, stays inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
-    moved = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
+    moved: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
     kept = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
     num_args = len(example_args)
 

@@ -233,11 +233,12 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
     # a derivative. The guess has none.
     @custom_jvp
-    def root(consts: list[Array], others: list[Array], guess: list[Array]) -> list[Array]:
+    def root(consts: list[ArrayLike], others: list[ArrayLike], guess: list[ArrayLike]
+             ) -> list[Array]:
         return results(eval_closed(solver.program, *others, *guess))
 
     @root.defjvp
-    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Array], list[Array]]:
+    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Array], list[ArrayLike]]:
         out = root(*primals)
         consts, t_consts = primals[0], tangents[0]
         # f(x, c) = 0, hence (df/dx) dx = -(df/dc) dc: `moved` is the right side, `linear` the left.

@@ -48,7 +48,7 @@ class JVPTracer(Tracer):
     # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: ArrayLike, tangent: Array) -> None:
+    def __init__(self, trace: JVPTrace, primal: ArrayLike, tangent: ArrayLike) -> None:
         self._trace = trace
         self.aval = typeof(primal)
         self.primal, self.tangent = primal, tangent
@@ -119,7 +119,7 @@ class JVPTrace(Trace):
                 tangents.append(zero_tangent(a))
         return primals, tangents, active
 
-    def wrap(self, primal: ArrayLike, tangent: Tangent) -> Array:
+    def wrap(self, primal: ArrayLike, tangent: ArrayLike | Zero) -> Array:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
@@ -205,7 +205,7 @@ class _NotingJVPTrace(Noting, JVPTrace):
 
 
 def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
-             tangents: Sequence[Tangent]) -> tuple[list[Array], list[Tangent]]:
+             tangents: Sequence[ArrayLike | Zero]) -> tuple[list[Array], list[Tangent]]:
     """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
     parent = ctx.trace
     trace = (_NotingJVPTrace if check_tracer_leaks.value else JVPTrace)(parent)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import cut
 from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
 from ..control.remat import checkpoint_p
@@ -99,7 +99,7 @@ def _stretch(checkpoint: int | str, length: int) -> int:
     return max(-(-length // kept.__index__()), 1)
 
 
-def _in_stretches(args: Sequence[Array], length: int, stretch: int, label: str, *,
+def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: str, *,
                   olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, reverse: bool,
                   unroll: int) -> list[Array]:
     """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
@@ -238,7 +238,7 @@ class _Application:
         return body.out_tree.unflatten(out)
 
     def _run_eagerly(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool],
-                     arrays: Sequence[Array], ins: Sequence[PartitionSpec]) -> object:
+                     arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
         outer = enter(trace)
