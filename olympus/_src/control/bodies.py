@@ -159,7 +159,7 @@ def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray]
         raise
 
 
-def cast(x: ArrayLike, aval: ShapedArray) -> ArrayLike:
+def cast(x: Any, aval: ShapedArray) -> ArrayLike:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
     if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:

@@ -269,7 +269,7 @@ class _Application:
             trace = parent
         return True
 
-    def _mesh_of(self, arrays: Sequence[Array]) -> Mesh:
+    def _mesh_of(self, arrays: Sequence[ArrayLike]) -> Mesh:
         """The devices of an eager call."""
         mesh = self.manual.mesh
         if isinstance(mesh, Mesh):
