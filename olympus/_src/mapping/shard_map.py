@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import ArrayLike, PyTree
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
@@ -22,6 +22,7 @@ from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstrac
 from ..types.shape import mod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["Infer", "shard_map", "smap"]
 
@@ -41,9 +42,10 @@ class _Infer:
 Infer = _Infer()
 
 
-def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
+def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
               in_specs: PyTree = Infer, mesh: Mesh | AbstractMesh | None = None,
-              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True) -> Any:
+              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True
+              ) -> Callable[..., PyTree]:
     """Turn `f`, the program of one device of a mesh, into a function of whole arrays.
 
     Args:
@@ -85,8 +87,8 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     return _mapped("shard_map", f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
-def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
-         axis_name: Hashable) -> Any:
+def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, out_axes: PyTree,
+         axis_name: Hashable) -> Callable[..., PyTree]:
     """`shard_map` along one axis of the ambient mesh, with array axes in place of specifications.
 
     Args:
@@ -128,8 +130,8 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     return _mapped("smap", f, None, specs(in_axes), specs(out_axes), {axis_name}, True)
 
 
-def _mapped(what: str, fun: Callable[..., Any], mesh: object, in_specs: object, out_specs: object,
-            axis_names: object, check: bool) -> Callable[..., Any]:
+def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: object,
+            out_specs: object, axis_names: object, check: bool) -> Callable[..., PyTree]:
     check_callable(what, fun)
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
@@ -147,7 +149,7 @@ def _mapped(what: str, fun: Callable[..., Any], mesh: object, in_specs: object, 
     return mapped
 
 
-def _mapped_axes(args: tuple) -> set[Any]:
+def _mapped_axes(args: tuple) -> set[Hashable]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
     found: set[Any] = set()
     for x in tree_flatten(args)[0]:
@@ -160,7 +162,7 @@ def _mapped_axes(args: tuple) -> set[Any]:
     return found
 
 
-def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Any]
+def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Hashable]
                  ) -> Manual:
     """The mesh of a call, and the axes of it that become manual: not those of vmaps around."""
     around = get_abstract_mesh()
@@ -198,12 +200,12 @@ def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mappe
 class _Application:
     """A mapped function and what it is applied to: what messages speak of."""
 
-    def __init__(self, what: str, fun: Callable[..., Any], manual: Manual, args: tuple,
-                 in_specs: Any, out_specs: Any) -> None:
+    def __init__(self, what: str, fun: Callable[..., PyTree], manual: Manual, args: tuple,
+                 in_specs: PyTree, out_specs: PyTree) -> None:
         self.what, self.fun, self.manual, self.args = what, fun, manual, args
         self.in_specs, self.out_specs = in_specs, out_specs
 
-    def run(self) -> Any:
+    def run(self) -> PyTree:
         manual, args = self.manual, self.args
         # Specifications before arguments: what is wrong with them is wrong for every call.
         self._check_specs("in_specs", self.in_specs)
@@ -292,18 +294,18 @@ class _Application:
         return found[-1]
 
     def _body(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool]
-              ) -> tuple[Any, Any]:
+              ) -> tuple[Derived, PyTreeDef]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
 
-        def cast(out: object) -> Any:
+        def cast(out: PyTree) -> PyTree:
             outs, out_tree = tree_flatten(out)
             specs = flatten_axes(f"{what} out_specs", out_tree, out_specs)
             return out_tree.unflatten([
                 self.manual.cast(x, s) if isinstance(s, PartitionSpec) else x
                 for x, s in zip(outs, specs, strict=True)])
 
-        def body(*xs: object) -> Any:
+        def body(*xs: object) -> PyTree:
             out = fun(*xs)
             return cast(out) if self.manual.check else out
 
@@ -450,7 +452,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Array]:
+def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Hashable]:
     """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]
