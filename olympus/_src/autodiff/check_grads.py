@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -190,7 +191,7 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
 
 
 def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str], name: str,
-           how: PyTree) -> None:
+           how: Mapping[str, Any]) -> None:
     for mode, words, check, derive in (("fwd", "forward", check_jvp, jvp),
                                        ("rev", "reverse", check_vjp, vjp)):
         if mode in modes:

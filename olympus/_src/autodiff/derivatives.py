@@ -96,7 +96,7 @@ class FlatFunction:
         """TypeError for a result that the transformation does not take."""
 
 
-def split_aux(what: str, fun: object, out: object) -> tuple[PyTree, PyTree]:
+def split_aux(what: str, fun: object, out: object) -> tuple[PyTree, object]:
     """The result and auxiliary data that `has_aux=True` promises."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         size = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""

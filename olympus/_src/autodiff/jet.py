@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
@@ -79,7 +79,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
                          " is required.")
     leaves, tree = tree_flatten(tuple(primals))
     check_arrays("jet", fun, leaves, range(len(primals)), primals)
-    given: list[PyTree] = []
+    given: list[Any] = []
     for i, (primal, terms) in enumerate(zip(primals, series, strict=True)):
         its, inner = tree_flatten(primal)
         given += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
@@ -103,7 +103,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 
 
-def _series_of(i: int, tree: PyTree, terms: object) -> list[Array]:
+def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
     """The list of terms of each leaf of an argument."""
     found = tree.flatten_up_to(terms)
     for leaf in found:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, R
 from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -192,7 +192,7 @@ call_p = Call("jit")
 
 
 def _of_call(rule: str) -> Any:
-    def apply(self: Call, *args: PyTree, olympuspr: ClosedOlympuspr, name: str, **params: Hashable
+    def apply(self: Call, *args: object, olympuspr: ClosedOlympuspr, name: str, **params: Hashable
               ) -> object:
         return getattr(call_p, rule)(*args, olympuspr=olympuspr, name=name)
 

@@ -96,7 +96,7 @@ class Cond(Runs):
         return checks.took(self.bind(*args, branches=tuple(
             [made[id(b)] for b in params["branches"]])), sites)
 
-    def step_through(self, run: Callable[..., list[Array]], index: Array, *args: PyTree,
+    def step_through(self, run: Callable[..., list[Array]], index: Array, *args: Array,
                      branches: Sequence[ClosedOlympuspr]) -> None:
         run(branches[int(index)], *args)
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, T
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, T
 from ..base.util import cut, merged
 from ..core.effects import Effect, input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -74,7 +74,7 @@ class Bodied(Higher, abstract=True):
         (_, body, its), = self.applied(params, args)
         return b.call_inline(body, its)
 
-    def step_through(self, run: Callable[..., list[Array]], *args: PyTree, **params: Hashable
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, **params: Hashable
                      ) -> None:
         (_, body, its), = self.applied(params, args)
         run(body, *its)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base import config
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, ArrayLike, Params, PyTree, R, T
+from ..base.typing import Array, ArrayLike, Params, R, T
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
@@ -138,7 +138,7 @@ class ManualTrace(Trace):
         # What differentiates or maps around goes by the function's own rules.
         return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
 
-    def outside(self, fun: Callable[..., R], *args: PyTree) -> R:
+    def outside(self, fun: Callable[..., R], *args: object) -> R:
         """What a function gives as an operation of the trace around."""
         outer, ctx.trace = ctx.trace, self.parent
         try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, T
+from ..base.typing import Array, ArrayLike, Builder, IrValue, T
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
@@ -95,7 +95,7 @@ class Scan(Runs):
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
             outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
 
-    def step_through(self, run: Callable[..., list[Array]], *args: PyTree,
+    def step_through(self, run: Callable[..., list[Array]], *args: Array,
                      olympuspr: ClosedOlympuspr, length: int, reverse: bool, num_consts: int,
                      num_carry: int, **params: Hashable) -> None:
         consts, carry, xs = cut(args, num_consts, num_carry)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, R, T
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, R, T
 from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
@@ -248,7 +248,7 @@ class ShardMap(Call):
         return [None if named_axes(s) else c
                 for c, s in zip(outs, eqn.params["out_specs"], strict=True)]
 
-    def step_through(self, run: Callable[..., list[Array]], *args: PyTree, **params: Hashable
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, **params: Hashable
                      ) -> None:
         _manual_trace.step_through(run, _manual(params), args, params)
 

@@ -13,7 +13,7 @@ from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Tangent
+from ..core.primitive import Axis, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
@@ -132,14 +132,14 @@ class While(Loop):
             lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
             cond.in_avals))}
 
-    def step_through(self, run: Callable[..., list[Array]], *args: PyTree, cond_nconsts: int,
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
                      body_olympuspr: ClosedOlympuspr) -> None:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
         while run(cond_olympuspr, *c_consts, *carry)[0]:
             carry = run(body_olympuspr, *b_consts, *carry)
 
-    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: Reverse-mode differentiation does not work for lax.while_loop or "
@@ -227,7 +227,7 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
     """Body, then condition, of one element that goes on, so that their effects end with it."""
     avals = [*cond.in_avals[:nc], *body.in_avals]
 
-    def forward(*args: PyTree) -> list[Array]:
+    def forward(*args: Array) -> list[Array]:
         new = eval_closed(body, *args[nc:])
         return [*eval_closed(cond, *args[:nc], *new), *new]
 

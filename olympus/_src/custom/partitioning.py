@@ -47,7 +47,7 @@ class CustomPartitioning(Primitive):
     def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[Array]:
         return partitioner.whole.out_avals
 
-    def impl(self, *args: PyTree, partitioner: Partitioner) -> list[Array]:
+    def impl(self, *args: Array, partitioner: Partitioner) -> list[Array]:
         return eval_closed(partitioner.whole, *args)
 
     def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[IrValue]:
@@ -150,7 +150,7 @@ class Parts:
             sharding = sharding.update(spec=PartitionSpec(*sharding.spec, *rest))
         return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
-    def _tilings(self, tree: PyTree, shardings: object, arrays: Sequence[lib.WholeArray]
+    def _tilings(self, tree: PyTreeDef, shardings: object, arrays: Sequence[lib.WholeArray]
                  ) -> list[Any]:
         found = tree.flatten_up_to(shardings)
         for sharding in found:

@@ -112,7 +112,7 @@ class Named:
     def __init__(self, call: Rules, name: str) -> None:
         self.call, self.name = call, name
 
-    def __call__(self, *args: PyTree) -> PyTree:
+    def __call__(self, *args: Any) -> Any:
         return self.call(*args)
 
     def __repr__(self) -> str:
@@ -615,7 +615,7 @@ class ClosedOver(Primitive):
               ) -> list[ShapedArray]:
         return list(out_avals)
 
-    def _refuse(self, *args: PyTree, what: str, name: str, **params: Hashable) -> NoReturn:
+    def _refuse(self, *args: object, what: str, name: str, **params: Hashable) -> NoReturn:
         raise TypeError(f"{what} {name}: differentiated with respect to a value that the function "
                         "or its rule closes over; the rule knows nothing of that value; make it "
                         "an argument of the function, or close over lax.stop_gradient of it.")

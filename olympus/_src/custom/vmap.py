@@ -444,7 +444,7 @@ class _Staged:
     def __init__(self, closed: ClosedOlympuspr) -> None:
         self.closed = closed
 
-    def __call__(self, *args: PyTree) -> list[Array]:
+    def __call__(self, *args: Array) -> list[Array]:
         return eval_closed(self.closed, *args)
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, Builder, DTypeLike, IrValue, Params, PyTree
+from ..base.typing import Array, Builder, DTypeLike, IrValue, Params
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
@@ -281,7 +281,7 @@ def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = 
 
 
 def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
-    def body(*args: PyTree) -> tuple[list[Array], Checks]:
+    def body(*args: Array) -> tuple[list[Array], Checks]:
         checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
         outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
         return [*checks.first(), *outs], checks
@@ -298,7 +298,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
     """A checked body as that of a loop: its carry has the count of iterations, the code and the
     words of the first failure in front; the last word is the iteration.
     """
-    def step(*args: PyTree) -> list[Array]:
+    def step(*args: Array) -> list[Array]:
         read, (count, *old), rest = cut(args, num_read, 3)
         code, words, *outs = eval_closed(body.program, *read, *rest)
         words = concatenate([words, words_of([count])], 0)
@@ -314,7 +314,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
 def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Hashable]
               ) -> ClosedOlympuspr:
     """A branch that returns words as the others do, with codes behind those of others."""
-    def branch(*args: PyTree) -> list[Array]:
+    def branch(*args: Array) -> list[Array]:
         if isinstance(body, ClosedOlympuspr):
             return [*no_failure(width, vma), *eval_closed(body, *args)]
         code, words, *outs = eval_closed(body.program, *args)

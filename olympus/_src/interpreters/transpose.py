@@ -33,10 +33,11 @@ from .partial_eval import reached, record_unknown
 
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
 
+Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
+
 
 def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                    cts: Sequence[ArrayLike | Zero | None], name: str | None = None
-                    ) -> Sequence[Cotangent]:
+                    cts: Given, name: str | None = None) -> Sequence[Cotangent]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
@@ -56,8 +57,7 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                  cts: Sequence[ArrayLike | Zero | None], name: str | None = None
-                  ) -> Sequence[Cotangent]:
+                  cts: Given, name: str | None = None) -> Sequence[Cotangent]:
     """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
 
     Args:
@@ -88,8 +88,7 @@ class _Scopes(dict):
 
 
 def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
-                   cts: Sequence[ArrayLike | Zero | None], scopes: _Scopes
-                   ) -> Sequence[Cotangent]:
+                   cts: Given, scopes: _Scopes) -> Sequence[Cotangent]:
     # Forward: `env` has `Linear` for each linear variable, and for the others, which are
     # coefficients, the value. Equations that read a linear variable wait; the others run now.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
@@ -119,8 +118,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     # each is free once its equation has used it.
     acc: dict[Any, Any] = {}
 
-    def accumulate(variables: Sequence[Atom], values: Sequence[Transposed],
-                   found: Sequence[ArrayLike | Zero | None]) -> None:
+    def accumulate(variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
         for var, x, ct in zip(variables, values, found, strict=True):
             if ct is not None and type(x) is Linear and type(ct) is not Zero:
                 if x.aval.tagged:

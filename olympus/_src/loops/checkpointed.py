@@ -23,7 +23,7 @@ from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent
+from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import literal
 from ..interpreters.batching import batch_flat
@@ -67,7 +67,7 @@ class CheckpointedWhile(While):
             "checkpoints": params["checkpoints"]})
         return merged(uk, compress(whole, uk), out)
 
-    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: transposed with a condition that reads what it is linear in; a number of "
@@ -118,7 +118,7 @@ class CountedWhile(Loop):
         return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
                             cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
 
-    def step_through(self, run: Callable[..., list[Array]], n: Array, *args: PyTree,
+    def step_through(self, run: Callable[..., list[Array]], n: Array, *args: Array,
                      olympuspr: ClosedOlympuspr, num_consts: int, **params: Hashable) -> None:
         consts, carry = cut(args, num_consts)
         for _ in range(int(n)):

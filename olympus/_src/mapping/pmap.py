@@ -162,7 +162,7 @@ class _Mapped:
                                                            self.out_specs)
 
     def _arguments(self, args: tuple, kwargs: dict[str, PyTree], size: int | None
-                   ) -> tuple[list[PyTree], list[int | None], int, Rebuild]:
+                   ) -> tuple[list[Any], list[int | None], int, Rebuild]:
         """The leaves of dynamic arguments, the mapped axis of each, how many examples there are,
         and what makes arguments of such leaves again."""
         static, count, axes = self.static, len(args), self.in_axes

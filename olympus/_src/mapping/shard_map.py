@@ -239,7 +239,7 @@ class _Application:
             newly_manual_axes=manual.names, check_vma=manual.check)
         return body.out_tree.unflatten(out)
 
-    def _run_eagerly(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool],
+    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool],
                      arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
@@ -293,7 +293,7 @@ class _Application:
                 "`AbstractMesh` to the mesh argument.")
         return found[-1]
 
-    def _body(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool]
+    def _body(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool]
               ) -> tuple[Derived, PyTreeDef]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
@@ -407,7 +407,7 @@ class _Application:
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
                 "leave in_specs out, or use olympus.reshard on the argument.")
 
-    def _result_specs(self, tree: PyTree, avals: Sequence[ShapedArray]
+    def _result_specs(self, tree: PyTreeDef, avals: Sequence[ShapedArray]
                       ) -> tuple[PartitionSpec, ...]:
         """Of each result; ValueError unless it can be put together so."""
         manual, fun = self.manual, name_of(self.fun)

@@ -134,7 +134,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
 def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, PyTree],
                      in_axes: int | Sequence[int | None], size: int | None,
                      positions: Sequence[int] | None = None
-                     ) -> tuple[list[PyTree], PyTreeDef, list[int | None], int]:
+                     ) -> tuple[list[Any], PyTreeDef, list[int | None], int]:
     """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
 
     `positions`: those of `args` among the arguments, if there are others.
