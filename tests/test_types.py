@@ -110,7 +110,6 @@ ANY = {
     "olympus.check": "what the message is filled with",
     "olympus.jit": "its overloads say more", "olympus.named_scope": "a decorator too",
     "olympus.pmap": "with methods of a jitted function",
-    **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),
     "olympus.typeof": "also values of foreign types, which have avals of their own",
     "lax.after_all": "a token", "lax.create_token": "a token",
     "lax.psum_scatter_start": "passed on to psum_scatter",
