@@ -14,6 +14,7 @@ from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
 from ..jit.arguments import as_arrays, check_arrays
 from ..lax.convert import convert_element_type
+from ..lax.creation import full_like
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -126,7 +127,7 @@ def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
         array, = as_arrays([term])
         array = convert_element_type(array, aval.dtype)
         if array.shape != aval.shape:
-            array = array + 0 * x if not array.shape else _refuse(k, array, aval)
+            array = full_like(x, array) if not array.shape else _refuse(k, array, aval)
         found.append(array if factorial_scaled else array * math.factorial(k))
     return found
 
@@ -202,7 +203,7 @@ def zero_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Serie
     (Array(2., dtype=float32, weak_type=True), [Array(0., dtype=float32, weak_type=True)])
     """
     out = prim.bind(*primals_in, **params)
-    return out, [out * 0 for _ in series_in[0]]
+    return out, [full_like(out, 0) for _ in series_in[0]]
 
 
 def deflinear(prim: Primitive) -> None:

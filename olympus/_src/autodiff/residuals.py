@@ -30,7 +30,8 @@ def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
     """
     check_callable("saved_residuals", fun)
     leaves, tree = tree_flatten((args, kwargs))
-    positions, trees = [*range(len(args)), *kwargs], [*args, *kwargs.values()]
+    keywords = sorted(kwargs)       # as the tree flattens a dict
+    positions, trees = [*range(len(args)), *keywords], [*args, *[kwargs[k] for k in keywords]]
     check_arrays("saved_residuals", fun, leaves, positions, trees)
     avals = list(map(typeof, leaves))
     names = [leaf_name(fun, positions, trees, i) for i in range(len(leaves))]
