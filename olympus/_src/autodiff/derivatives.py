@@ -428,6 +428,7 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
                         f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
         return
     found = typeof(tangent)
+    # Weak types may differ: Python numbers are tangents of arrays.
     if found is required or (found.shape == required.shape and found.dtype == required.dtype):
         return
     if found.dtype != required.dtype:
@@ -836,6 +837,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
                                 f"{name} is {given}, and the result is {aval}.")
+        # Not `backward_pass`, which is for tapes: a loop or call of the user's program may return
+        # coefficients beside linear results.
         ins = apply_transpose(pr, consts, [Linear(a) for a in avals], as_arrays(cts),
                               "transpose")
         return in_tree.unflatten([instantiate(x, a.to_cotangent_aval())

@@ -142,6 +142,8 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             leaves, in_tree = tree_flatten(chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
             avals = check_arrays(what, fun, leaves, positions, trees)
+            # Unit tangents are real: of a function that is not holomorphic the derivative along
+            # the imaginary axis would be missing. Gradients of real results have both.
             if what == "jacfwd" and not holomorphic:
                 _check_real(fun, avals, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
@@ -199,6 +201,8 @@ def _units(avals: Sequence[ShapedArray]) -> tuple[Sequence[Array], int]:
 
 
 def _unit_arrays(avals: tuple[ShapedArray, ...]) -> Sequence[Array]:
+    #   row k of all units is 1 at the k-th element of the arguments laid end to end:
+    #   an argument's own are zeros but for an identity matrix, `offset` rows down
     total, offset, units = sum(a.size for a in avals), 0, []
     for aval in avals:
         shape = (total, aval.size)
@@ -233,6 +237,8 @@ def _cut(column: tuple[Array, int | None] | None, out: ShapedArray, avals: Seque
         return [_zeros(out, (), a.shape) for a in avals]
     if column is None:
         return [_zeros(tangent, (), a.shape) for a in avals]
+    # The mapped axis counts elements of arguments: behind the result's axes it is cut by argument,
+    # and each part is reshaped to the argument's own axes.
     array, dim = column
     value = to_axis(array, dim, out.ndim, total)
     parts = split(value, [a.size for a in avals], out.ndim) if len(avals) > 1 else [value]
@@ -256,6 +262,7 @@ def _rows(lin: Linearized) -> Blocks:
     if total and places:
         def backward(*cts: Array) -> list[Any]:
             found = pull_back(lin, lin.program.consts, cts)
+            # Without the zeros of inactive arguments, which `_stack` makes unmapped.
             return [found[i] for i in places]
 
         outs, dims = batch_flat(under("vmap", backward), Axis(total), units, [0] * len(units))

@@ -85,6 +85,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         its, inner = tree_flatten(primal)
         given += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
                   _series_of(i, inner, terms))
+    # A zero series is as long as the others are.
     lengths = {len(terms) for terms in given if not isinstance(terms, ZeroSeries)}
     if len(lengths) > 1:
         raise ValueError(f"jet: series of {sorted(lengths)} terms given; as many for each argument "
@@ -126,7 +127,7 @@ def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
             term = 0.0
         array, = as_arrays([term])
         array = convert_element_type(array, aval.dtype)
-        if array.shape != aval.shape:
+        if array.shape != aval.shape:       # a scalar term stands for all elements
             array = full_like(x, array) if not array.shape else _refuse(k, array, aval)
         found.append(array if factorial_scaled else array * math.factorial(k))
     return found
@@ -278,6 +279,7 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Seq
     if not terms:
         return out, []
     # y' = deriv(x) x', of one order less.
+    # Terms are coefficients: the k-th of x times k is one of x', and one of y' over k is of y.
     velocity = [k * t for k, t in enumerate(terms, 1)]
     slope, more = jet2(lambda x, dx: deriv(x) * dx, (x, velocity[0]), (terms[:-1], velocity[1:]))
     return out, [t / k for k, t in enumerate([slope, *more], 1)]

@@ -116,6 +116,7 @@ class RooflineShape:
     @property
     def bytes(self) -> int:
         """The bytes that they take."""
+        # A key has two words of 32 bits (threefry's). Parts of a byte, of int4, count as a whole.
         bits = dtypes.itemsize_bits(self.dtype) if isinstance(self.dtype, np.dtype) else 64
         return -(-self.size * bits // 8)
 
@@ -304,6 +305,7 @@ class _Judge:
                                 **params)
         if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
             return self._collective(eqn)
+        # Only programs that are lowered: rules, such as those of custom_vjp, do not run here.
         bodies = [self.program(p) for name in prim.programs or ()
                   if prim.lowered is None or name in prim.lowered
                   for p in programs_in(getattr(params[name], "solve", params[name]))]
@@ -315,10 +317,12 @@ class _Judge:
         return sum(bodies, RooflineResult()) * (params["length"] if prim.name == "scan" else 1)
 
     def _operation(self, eqn: OlympusprEqn) -> RooflineResult:
+        # XLA counts exp, sin and their like apart; here each is one operation.
         cost = operation_cost(eqn)
         flops, size = int(cost.flops + cost.transcendentals), int(cost.bytes)
         if eqn.primitive.name not in _PRODUCTS:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
+        # Operands behind the first two (sizes of groups, scales) are small, and left out.
         kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
         moved = RooflineShape.total_bytes([*kept, *[v.aval for v in eqn.outvars]])
         return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
@@ -337,6 +341,8 @@ class _Judge:
             moved = rounds * (size * (count - 1) if part else size * (count - 1) // count)
             steps = rounds * count
         else:
+            # Parts that all devices exchange go the shorter way round the ring: count / 4 steps on
+            # average, count / 2 for the farthest.
             rounds = 1
             moved, steps = (size, 1) if name == "ppermute" else (size * count // 4, count // 2)
         return RooflineResult(ici_bytes=dict.fromkeys(axes, moved),

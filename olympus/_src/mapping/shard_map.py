@@ -133,6 +133,7 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
 def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: object,
             out_specs: object, axis_names: object, check: bool) -> Callable[..., PyTree]:
     check_callable(what, fun)
+    # As a pytree a list would be a prefix of no tuple of arguments.
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
@@ -309,6 +310,8 @@ class _Application:
             out = fun(*xs)
             return cast(out) if self.manual.check else out
 
+        # The body reads the function and the specifications, which are the key, and the manual axes,
+        # which are part of the Context. Arguments that are part of it may have no hash: no key.
         if all(given):
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
@@ -325,6 +328,7 @@ class _Application:
     def _check_specs(self, which: str, specs: object) -> None:
         """TypeError for what is no specification, ValueError for axes that are not manual."""
         manual = self.manual
+        # Types of arguments say how they are cut along explicit axes, and nothing of others.
         if specs is Infer:
             kinds = dict(zip(manual.mesh.axis_names, manual.mesh.axis_types, strict=True))
             auto = [n for n in manual.ordered(manual.names) if kinds[n] is not AxisType.Explicit]
@@ -390,6 +394,7 @@ class _Application:
                 f"{self._applied()}: its {self._argument(index)} is {aval}, which has rank "
                 f"{aval.ndim}, and the entry of in_specs for it is {spec}, which has length "
                 f"{len(spec)}; no more entries than axes are required; {remedy}.")
+        # Axes behind the last entry are whole.
         for i, (n, entry) in enumerate(zip(aval.shape, spec, strict=False)):
             count = manual.count(entry)
             if mod(n, count):
@@ -425,6 +430,7 @@ class _Application:
                     f"rank {aval.ndim}, and the entry of out_specs for it is {spec}, which has "
                     f"length {len(spec)}; no more entries than axes are required; {remedy}.")
         if manual.check:
+            # A token has no `vma` and no `sums`: it says nothing of devices.
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
                 if more := manual.ordered(getattr(aval, "vma", frozenset()) - named_axes(spec)):
                     self._refuse_varying(structure_path(tree, i), spec, aval, more)
