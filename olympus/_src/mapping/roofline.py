@@ -16,7 +16,7 @@ from ..autodiff.derivatives import vjp as vjp_
 from ..base.typing import DuckTypedArray, PyTree
 from ..base.util import wraps
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Primitive, programs_in
+from ..core.primitive import Primitive
 from ..jit.arguments import check_callable
 from ..jit.cost_table import operation_cost
 from ..jit.tracing import make_olympuspr
@@ -305,11 +305,10 @@ class _Judge:
                                 **params)
         if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
             return self._collective(eqn)
-        # Only programs that are lowered: rules, such as those of custom_vjp, do not run here.
-        bodies = [self.program(p) for name in prim.programs or ()
-                  if prim.lowered is None or name in prim.lowered
-                  for p in programs_in(getattr(params[name], "solve", params[name]))]
-        if not bodies or prim.name.startswith("reduce"):
+        # Of a linear solve the solver runs, and not the programs that its derivatives need. The
+        # body of a reduction or scatter runs for each element: XLA's estimate says that.
+        bodies = [self.program(body) for _, body, _ in prim.applied(params, eqn.invars)]
+        if not bodies:
             return self._operation(eqn)
         if prim.name == "cond":     # any of them may run
             return max(bodies, key=lambda found: found.unfused_flops)
