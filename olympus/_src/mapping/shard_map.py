@@ -310,8 +310,8 @@ class _Application:
             out = fun(*xs)
             return cast(out) if self.manual.check else out
 
-        # The body reads the function and the specifications, which are the key, and the manual axes,
-        # which are part of the Context. Arguments that are part of it may have no hash: no key.
+        # The body reads the function and the specifications, which are the key, and the manual
+        # axes, which are part of the Context. Arguments that are part of it may have no hash.
         if all(given):
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
