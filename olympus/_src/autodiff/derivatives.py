@@ -321,8 +321,9 @@ def check_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
                          "named axes with lax.psum inside the function.")
 
 
-def check_inputs(what: str, fun: object, avals: Sequence[ShapedArray], positions: Sequence[int],
-                 trees: Sequence[object], holomorphic: bool, allow_int: bool) -> None:
+def check_inputs(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedArray],
+                 positions: Sequence[int], trees: Sequence[object], holomorphic: bool,
+                 allow_int: bool) -> None:
     """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
         kind = dtypes.scalar_kind(aval.dtype)

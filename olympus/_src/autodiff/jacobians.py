@@ -165,7 +165,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     return jacobian_of
 
 
-def _check_real(fun: object, avals: Sequence[ShapedArray], positions: Sequence[int],
+def _check_real(fun: Callable[..., PyTree], avals: Sequence[ShapedArray], positions: Sequence[int],
                 trees: Sequence[Array]) -> None:
     for i, aval in enumerate(avals):
         if not dtypes.is_floating(aval.dtype):
@@ -177,8 +177,8 @@ def _check_real(fun: object, avals: Sequence[ShapedArray], positions: Sequence[i
                                "convert it to float, or leave it out of argnums."))
 
 
-def _check_results(what: str, fun: object, avals: Sequence[ShapedArray], tree: PyTreeDef,
-                   holomorphic: bool) -> None:
+def _check_results(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedArray],
+                   tree: PyTreeDef, holomorphic: bool) -> None:
     for i, aval in enumerate(avals):
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: {what} "

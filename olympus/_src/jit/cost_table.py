@@ -121,9 +121,11 @@ class Costs:
 
     def _equation(self, eqn: OlympusprEqn) -> Lines:
         prim, params = eqn.primitive, eqn.params
+        # Programs for derivatives, as a linear solve has them, are not run and cost nothing.
         ran = prim.applied(params, eqn.invars)
         # The body of a reduction or scatter is run for each element: its lowering says that.
         if not ran:
+            # None: the line is that of the call around it.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(body.olympuspr) for _, body, _ in ran]
         if prim.name == "cond":
@@ -132,6 +134,7 @@ class Costs:
         return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
+        # By the types of operands: no estimate depends on a literal's value.
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
         try:
             found = self.operations.get(key)
@@ -163,8 +166,9 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     try:
         module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
-    except (NameError, NotImplementedError):
+    except (NameError, NotImplementedError):    # an axis without a size, no rule
         return _NOTHING
+    # XLA says -1 of what it cannot estimate.
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])
 

@@ -164,7 +164,7 @@ class _Names:
 
     __slots__ = ("what", "fun", "positions", "trees")
 
-    def __init__(self, what: str, fun: object, positions: Sequence[int], args: tuple,
+    def __init__(self, what: str, fun: Callable[..., PyTree], positions: Sequence[int], args: tuple,
                  kwargs: dict[str, PyTree]) -> None:
         keywords = sorted(kwargs)       # as the tree flattens a dict: leaves are counted below
         self.what, self.fun, self.positions = what, fun, [*positions, *keywords]
