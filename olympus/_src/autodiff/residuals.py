@@ -14,14 +14,14 @@ from ..core.trace import typeof
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import split_program
 from ..jit.arguments import check_arrays, check_callable, leaf_name
-from ..types.avals import Aval, has_tangent
+from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves
 
 __all__ = ["print_saved_residuals", "saved_residuals"]
 
 
 def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
-                    ) -> list[tuple[Aval, str]]:
+                    ) -> list[tuple[ShapedArray, str]]:
     """The aval of each residual, and where it comes from.
 
     Args:

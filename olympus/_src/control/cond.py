@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
@@ -472,7 +472,7 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]],
     return tree_unflatten(bodies[0].out_tree, out)
 
 
-def _varied(program: ClosedOlympuspr, vma: frozenset[Hashable], avals: Sequence[ShapedArray]
+def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[ShapedArray]
             ) -> ClosedOlympuspr:
     """The program of operands, and with results, that vary along `vma`, too."""
     return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,

@@ -49,16 +49,16 @@ __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
 Specs = tuple[PartitionSpec, ...]
-NO_SUMS: tuple[frozenset[Hashable], frozenset[Hashable]] = (frozenset(), frozenset())
+NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
-def named_axes(spec: PartitionSpec) -> frozenset[Hashable]:
+def named_axes(spec: PartitionSpec) -> frozenset[str]:
     """The axes of the mesh that a specification names."""
     return frozenset([name for entry in spec for name in axes_of(entry)])
 
 
 @memoize()
-def _inner(mesh: Mesh | AbstractMesh, names: frozenset[Hashable]) -> AbstractMesh:
+def _inner(mesh: Mesh | AbstractMesh, names: frozenset[str]) -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 
@@ -67,7 +67,7 @@ class Manual:
 
     __slots__ = ("mesh", "names", "check", "inner")
 
-    def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[Hashable], check: bool) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[str], check: bool) -> None:
         self.mesh, self.names, self.check = mesh, names, check
         self.inner = _inner(mesh, names)
 
@@ -82,7 +82,7 @@ class Manual:
         finally:
             ctx.axes = outer
 
-    def ordered(self, names: Container[Hashable]) -> list[Hashable]:
+    def ordered(self, names: Container[object]) -> list[str]:
         """Those of its axes that are among these, in the order of the mesh."""
         return [n for n in self.mesh.axis_names if n in names and n in self.names]
 
@@ -132,7 +132,7 @@ class Manual:
                 "where the input is sharded on `Explicit` axes is not implemented; make it an "
                 "argument, or use olympus.reshard before.")
 
-    def residual_spec(self, aval: Aval, free: frozenset[Hashable]) -> PartitionSpec:
+    def residual_spec(self, aval: Aval, free: frozenset[str]) -> PartitionSpec:
         """How a value that goes from one body to another is put together: along a first axis.
 
         Not along `free`, which cut the axis that a vmap around adds.
@@ -157,14 +157,14 @@ class Manual:
             found = [p for b in found for p in np.split(b, self.count(entry), axis)]
         return found
 
-    def others(self, spec: PartitionSpec, free: frozenset[Hashable]) -> tuple[Hashable, ...]:
+    def others(self, spec: PartitionSpec, free: frozenset[str]) -> tuple[str, ...]:
         """Its axes that a specification does not name, and that are not `free`."""
         return tuple(self.ordered(self.names - named_axes(spec) - spec.unreduced - free))
 
 
-def cut_by_vmap(trace: Trace | None) -> frozenset[Hashable]:
+def cut_by_vmap(trace: Trace | None) -> frozenset[str]:
     """The axes of a mesh that cut the axes that vmaps around add."""
-    found: frozenset[Hashable] = frozenset()
+    found: frozenset[str] = frozenset()
     while trace is not None:
         if isinstance(trace, BatchTrace):
             found |= set(axes_of(trace.axis.mesh_axis))
@@ -254,7 +254,7 @@ class ShardMap(Call):
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
               mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
-              newly_manual_axes: frozenset[Hashable], check_vma: bool) -> list[IrValue]:
+              newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
         mesh = b.module.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
@@ -405,7 +405,7 @@ def _without_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOl
         [a.with_axis(0, 1) if flag else a for a, flag in zip(avals, flags, strict=True)]))
 
 
-def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[Hashable]
+def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[str]
             ) -> ClosedOlympuspr:
     """The program whose outputs, parts of cotangents, are summed along axes that all have alike.
 
@@ -413,7 +413,7 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
     """
     axes = [manual.others(s, free) for s in specs]
 
-    def summed(x: object, names: tuple[Hashable, ...], spec: PartitionSpec) -> object | Array:
+    def summed(x: Array, names: tuple[Hashable, ...], spec: PartitionSpec) -> Array:
         if not names:
             return x
         total = psum_p.bind(x, axes=names, axis_index_groups=None)

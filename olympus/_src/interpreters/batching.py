@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
-from ..types.avals import Aval, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -169,7 +169,8 @@ def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[A
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
-                  force: bool | Sequence[bool] = False, avals: Sequence[object] | None = None
+                  force: bool | Sequence[bool] = False,
+                  avals: Sequence[ShapedArray] | None = None
                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     """The program on mapped inputs, and the mapped axis of each output; cached on the program.
 
@@ -188,7 +189,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...], avals: Sequence[object] | None
+                   force: tuple[bool, ...], avals: Sequence[ShapedArray] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     # Which outputs are mapped is found out by tracing.
     def body(*args: Array) -> tuple[list[Array], tuple[int | None, ...]]:

@@ -175,7 +175,7 @@ def _int(value: int) -> Array:
     return literal(value, INT32)
 
 
-def no_failure(width: int, vma: frozenset[Hashable] = frozenset()) -> list[Array]:
+def no_failure(width: int, vma: frozenset[str] = frozenset()) -> list[Array]:
     """The code and the words of a program that has not failed, varying along these axes."""
     return [pvary(x, vma) for x in (full((), 0, INT32), _no_words(width))]
 
@@ -311,7 +311,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
         step, [*avals[:num_read], *carry, *avals[num_read:]]))
 
 
-def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Hashable]
+def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[str]
               ) -> ClosedOlympuspr:
     """A branch that returns words as the others do, with codes behind those of others."""
     def branch(*args: Array) -> list[Array]:
