@@ -367,7 +367,7 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
     return closed.derived(("depends", tuple(flags)), look)
 
 
-def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[object],
+def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],
                    unknown: Sequence[bool], instantiate: Sequence[bool] | bool = False
                    ) -> tuple[ClosedOlympuspr, list[Array], list[bool]]:
     """Run what a flat function does to known values, and record the rest.
