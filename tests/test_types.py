@@ -108,7 +108,6 @@ USER = "what the user's function takes, or gives"
 ANY = {
     "olympus.jit": "its overloads say more",
     "olympus.pmap": "with methods of a jitted function",
-    **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),
     "lax.psum_scatter_start": "passed on to psum_scatter",
     "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     **dict.fromkeys([f"numpy.{name}" for name in (

@@ -17,7 +17,7 @@ else:
     from .lib import Array, Device
 
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
-           "Builder", "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
+           "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
            "DuckTypedArray", "F", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
            "IrValue", "P", "Params", "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
 
@@ -63,7 +63,6 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
-Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
 IrAttribute: TypeAlias = "ir.Attribute"

@@ -287,6 +287,11 @@ class Olympuspr:
         printer.text(self.pretty_print())
 
 
+def _of_open(name: str, doc: str) -> Any:
+    """An attribute of the open program, which a closed one has, too."""
+    return property(attrgetter(f"olympuspr.{name}"), doc=doc)
+
+
 class ClosedOlympuspr:
     """A program with the values of its constants.
 
@@ -304,13 +309,13 @@ class ClosedOlympuspr:
                              f"{len(olympuspr.constvars)}; pass one value per constvar.")
         self.olympuspr, self.consts = olympuspr, list(consts)
 
-    constvars = property(attrgetter("olympuspr.constvars"), doc="Names of the constants.")
-    invars = property(attrgetter("olympuspr.invars"), doc="Names of the arguments.")
-    outvars = property(attrgetter("olympuspr.outvars"), doc="What is returned.")
-    eqns = property(attrgetter("olympuspr.eqns"), doc="The equations.")
-    effects = property(attrgetter("olympuspr.effects"), doc="What it does besides computing.")
-    debug_info = property(attrgetter("olympuspr.debug_info"), doc="Whose program it is.")
-    cache = property(attrgetter("olympuspr.cache"), doc="What passes computed of it.")
+    constvars: list[Var] = _of_open("constvars", "Names of the constants.")
+    invars: list[Var] = _of_open("invars", "Names of the arguments.")
+    outvars: list[Atom] = _of_open("outvars", "What is returned.")
+    eqns: list[OlympusprEqn] = _of_open("eqns", "The equations.")
+    effects: frozenset[Effect] = _of_open("effects", "What it does besides computing.")
+    debug_info: DebugInfo = _of_open("debug_info", "Whose program it is.")
+    cache: Memo = _of_open("cache", "What passes computed of it.")
 
     @property
     def in_avals(self) -> list[ShapedArray]:

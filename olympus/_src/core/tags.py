@@ -18,7 +18,7 @@ same on all of them. Results vary as the operands, unless the operation says oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from ..base.errors import ShardingTypeError, said
@@ -192,7 +192,7 @@ def install_casts(pvary: Any, recast: Callable[..., Array]) -> None:
     _pvary, _recast = pvary, recast
 
 
-def pvary(x: Any, vma: frozenset[str]) -> Any:
+def pvary(x: Any, vma: Set[Hashable]) -> Any:
     """`x`, if it is an array, as a value that varies along the axes `vma`, too."""
     if not vma or not isinstance(aval := typeof(x), ShapedArray) or vma <= aval.vma:
         return x

@@ -351,7 +351,7 @@ def is_float0(dtype: DTypeLike) -> bool:
     return dtype == float0
 
 
-def itemsize_bits(dtype: DTypeLike) -> int:
+def itemsize_bits(dtype: DTypeLike | None) -> int:
     """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
 
     Args:

@@ -173,7 +173,7 @@ class _Axes:
         self.axis_names, self.axis_types = names, types
 
     @property
-    def shape(self) -> OrderedDict[str, int]:
+    def shape(self) -> OrderedDict[Hashable, int]:
         """The number of devices along each axis, by name."""
         return OrderedDict(self.shape_tuple)
 

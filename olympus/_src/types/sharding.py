@@ -390,7 +390,7 @@ def without_mesh(what: str, spec: PartitionSpec) -> NoMeshError:
                        f"PartitionSpec is passed to {verb}.")
 
 
-def of_mesh(sharding: NamedSharding, mesh: Mesh) -> NamedSharding:
+def of_mesh(sharding: NamedSharding, mesh: Mesh | AbstractMesh) -> NamedSharding:
     """A sharding that a type says, over a mesh of devices; XLA decides where axes are Auto."""
     spec = sharding.spec
     if sharding.mesh.auto_axes:
