@@ -104,12 +104,10 @@ def test_public_objects_say_where_users_find_them():
 
 
 # Public functions some of whose parameters or results are `Any`, or not annotated; nothing else is.
-USER = "what the user's function takes, or gives"
 ANY = {
     "olympus.jit": "its overloads say more",
     "olympus.pmap": "with methods of a jitted function",
     "lax.psum_scatter_start": "passed on to psum_scatter",
-    "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     **dict.fromkeys([f"numpy.{name}" for name in (
         "base_repr", "binary_repr", "common_type", "get_printoptions", "load", "may_share_memory",
         "min_scalar_type", "mintypecode", "printoptions", "save", "savetxt", "savez",
