@@ -95,7 +95,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
     return call
 
 
-def attribute_text(what: str, value: Any) -> str:
+def attribute_text(what: str, value: object) -> str:
     """A Python value as MLIR writes it; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(

@@ -9,6 +9,7 @@ is right at zeros and ties without division.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, IrValue
@@ -85,7 +86,7 @@ class Cumulative(Primitive):
     transpose = None
 
     def __init__(self, name: str, combine: Combine, identity: Identity,
-                 with_tangent: CombineAll, kinds: str) -> None:
+                 with_tangent: Any, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds
         self.with_tangent = with_tangent

@@ -840,7 +840,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 
-def host_value(value: ArrayLike, aval: ShapedArray) -> np.ndarray:
+def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     """The elements that a device holds of a closed-over constant."""
     value = stored(value)
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
