@@ -110,7 +110,6 @@ ANY = {
     "olympus.jit": "its overloads say more",
     "olympus.pmap": "with methods of a jitted function",
     "lax.psum_scatter_start": "passed on to psum_scatter",
-    "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
     "numpy.mask_indices": USER, "numpy.piecewise": USER,
     "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",
