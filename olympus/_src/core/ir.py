@@ -185,7 +185,7 @@ class OlympusprEqn:
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
-                params: Params, effects: frozenset[Effect] = NO_EFFECTS,
+                 params: Params, effects: frozenset[Effect] = NO_EFFECTS,
                  source: Source | None = None, ctx: Scope = ROOT) -> None:
         # Lists are taken over, not copied: whoever makes an equation gives them away.
         self.primitive = primitive
