@@ -5,7 +5,6 @@ of these methods. Checkers compare the two where a `Builder` is given to a funct
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -114,7 +113,6 @@ class Module(Protocol):
     def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Hashable]) -> ManualAxes: ...
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval
                        ) -> dict[str, IrAttribute]: ...
-    def aside(self) -> AbstractContextManager[None]: ...
     def hook(self, call: Callable[..., R]) -> Callable[..., R]: ...
 
 class Emitter(Protocol):

@@ -60,8 +60,7 @@ class ScatterMul(Scatter):
         return out, scatter_add_p.bind(base, indices, mul(tu, others), **add_params(x, params))
 
     def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Transposed,
-                  **params: Hashable
-                  ) -> list[Cotangent]:
+                  **params: Hashable) -> list[Cotangent]:
         if type(updates) is not Linear:
             return [self.bind(ct, indices, updates, **params), None, None]
         if type(x) is Linear or not params["unique_indices"]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ..base import lib
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R, T
 from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
@@ -416,8 +416,20 @@ def _with_types(mesh: AbstractMesh, axes: str | Sequence[str] | None, kind: Axis
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[str] | None = None,
-              out_sharding: ShardingLike = None) -> Any:
+# Callables of any parameters: the sharding may be one more, which the call gives.
+@overload
+def auto_axes(f: Callable[..., R], /, *, axes: str | Sequence[str] | None = None,
+              out_sharding: PyTree = None) -> Callable[..., R]: ...
+
+
+@overload
+def auto_axes(f: None = None, /, *, axes: str | Sequence[str] | None = None,
+              out_sharding: PyTree = None) -> Callable[[Callable[..., R]], Callable[..., R]]: ...
+
+
+def auto_axes(f: Callable[..., PyTree] | None = None, /, *,
+              axes: str | Sequence[str] | None = None, out_sharding: PyTree = None
+              ) -> Callable[..., PyTree]:
     """Let XLA decide shardings within `f`, as if axes of the ambient mesh were Auto.
 
     Args:
@@ -440,7 +452,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[st
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
 
     @wraps(f)
-    def run(*args: object, **kwargs: object) -> Any:
+    def run(*args: object, **kwargs: object) -> PyTree:
         where = kwargs.pop("out_sharding", None) if out_sharding is None else out_sharding
         if where is None:
             raise TypeError("auto_axes: out_sharding is None; a NamedSharding or a PartitionSpec "
@@ -459,8 +471,19 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[st
     return run
 
 
-def explicit_axes(f: Callable[..., Any] | None = None, /, *,
-                  axes: str | Sequence[str] | None = None, in_sharding: PyTree = None) -> Any:
+@overload
+def explicit_axes(f: Callable[..., R], /, *, axes: str | Sequence[str] | None = None,
+                  in_sharding: PyTree = None) -> Callable[..., R]: ...
+
+
+@overload
+def explicit_axes(f: None = None, /, *, axes: str | Sequence[str] | None = None,
+                  in_sharding: PyTree = None) -> Callable[[Callable[..., R]], Callable[..., R]]: ...
+
+
+def explicit_axes(f: Callable[..., PyTree] | None = None, /, *,
+                  axes: str | Sequence[str] | None = None, in_sharding: PyTree = None
+                  ) -> Callable[..., PyTree]:
     """Make types say how values are cut within `f`, along Auto axes of the ambient mesh.
 
     Args:
@@ -484,7 +507,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
     @wraps(f)
-    def run(*args: object, **kwargs: object) -> Any:
+    def run(*args: object, **kwargs: object) -> PyTree:
         where = kwargs.pop("in_sharding", None) if in_sharding is None else in_sharding
         if where is None:
             raise TypeError("explicit_axes: in_sharding is None; a PartitionSpec or a NamedSharding"

@@ -177,8 +177,7 @@ class Emitter:
             found = scalars[key] = self._scalar(key, value, make_aval((), dtype))
         return found
 
-    def _scalar(self, key: tuple[type, object, DType], value: Number, aval: ShapedArray
-                ) -> IrValue:
+    def _scalar(self, key: tuple[type, object, DType], value: Number, aval: ShapedArray) -> IrValue:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
             # A dimension's value is of one dtype in the whole module, whatever is asked for here.

@@ -33,8 +33,7 @@ class ManualAxes(NamedTuple):
         """Whether nothing is left to XLA."""
         return len(self.names) == len(self.mesh.axis_names)
 
-    def groups(self, names: Sequence[object], groups: AxisIndexGroups
-               ) -> list[list[int]]:
+    def groups(self, names: Sequence[object], groups: AxisIndexGroups) -> list[list[int]]:
         """The partitions that work together along the named axes, row-major over these.
 
         `groups`: positions along the axes of those that do, if not all of them.

@@ -148,8 +148,7 @@ def _small(aval: ShapedArray) -> bool:
     return all(known_less(d, _LARGE + 1) for d in aval.shape[-2:])
 
 
-def _by_solver(b: Builder, x: IrValue, kernel: str, full: bool, compute_uv: bool
-               ) -> list[IrValue]:
+def _by_solver(b: Builder, x: IrValue, kernel: str, full: bool, compute_uv: bool) -> list[IrValue]:
     """`svd` by cuSOLVER and hipSOLVER."""
     (aval,), (s, *vectors) = b.avals_in, b.avals_out
     batch, m, n = aval.shape[:-2], *aval.shape[-2:]
