@@ -20,7 +20,7 @@ from ..base import spelling
 from ..base.source import Source
 from ..base.typing import ArrayLike, ArrayToCheckers, Params, R, T
 from ..base.util import Memo
-from ..types.avals import AbstractValue, ShapedArray
+from ..types.avals import ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
 from . import printing
@@ -49,8 +49,8 @@ class Var:
     __slots__ = ("aval", "__weakref__")
     dropped = False
 
-    def __init__(self, aval: AbstractValue) -> None:
-        self.aval: Any = aval
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval: ShapedArray = aval
 
     def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
@@ -185,7 +185,7 @@ class OlympusprEqn:
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
-                params: Params, effects: frozenset[Effect] = NO_EFFECTS,
+                 params: Params, effects: frozenset[Effect] = NO_EFFECTS,
                  source: Source | None = None, ctx: Scope = ROOT) -> None:
         # Lists are taken over, not copied: whoever makes an equation gives them away.
         self.primitive = primitive

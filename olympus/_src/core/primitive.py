@@ -275,7 +275,7 @@ class Primitive:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, args, params)
 
-    def def_impl(self, impl: F) -> F:
+    def def_impl(self, impl: T) -> T:
         """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
         self.impl = impl
         return impl

@@ -138,7 +138,7 @@ class StagingTrace(Trace):
         # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
         self.leaked: dict[int, tuple[Primitive, Any]] = {}
 
-    def new_input(self, aval: Aval, name: str | None = None) -> StagingTracer:
+    def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         """A tracer for the next input of the program."""
         tracer = self.made(self, Var(aval))
         tracer._name = name

@@ -35,7 +35,6 @@ from ..base.typing import (
 from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (
-    Aval,
     ShapedArray,
     check_index,
     check_scalar,
@@ -162,9 +161,9 @@ class Tracer(ArrayBase):
     # alive as long as the entry.
     __hash__ = None
 
-    def __init__(self, trace: Trace, aval: Aval) -> None:
+    def __init__(self, trace: Trace, aval: ShapedArray) -> None:
         self._trace: Any = trace
-        self.aval: Any = aval
+        self.aval: ShapedArray = aval
 
     def _is_traced_array(self) -> bool:
         """Asked by jaxlib's metaclass: is this an instance of `olympus.Array`?"""

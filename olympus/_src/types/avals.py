@@ -379,6 +379,8 @@ def _the_token() -> AbstractToken:
 
 
 abstract_token = AbstractToken()
+# What says ShapedArray of values in general (`typeof`, variables) has tokens' avals, too; these
+# have the attributes that are asked for there.
 Aval: TypeAlias = ShapedArray | AbstractToken
 
 
