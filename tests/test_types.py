@@ -109,6 +109,7 @@ KIND = "an object of one of several classes that have nothing in common"
 ANY = {
     "olympus.jit": "its overloads say more",
     "olympus.pmap": "with methods of a jitted function",
+    **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),
     "olympus.typeof": "also values of foreign types, which have avals of their own",
     "lax.psum_scatter_start": "passed on to psum_scatter",
     "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
