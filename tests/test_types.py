@@ -112,7 +112,6 @@ ANY = {
     **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),
     "olympus.typeof": "also values of foreign types, which have avals of their own",
     "lax.psum_scatter_start": "passed on to psum_scatter",
-    "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
     "numpy.mask_indices": USER, "numpy.piecewise": USER,
     "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",

@@ -17,7 +17,7 @@ else:
     from .lib import Array, Device
 
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
-           "Builder", "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F",
+           "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F",
            "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType", "IrValue", "P", "Params",
            "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
 
@@ -60,7 +60,6 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
-Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
 IrAttribute: TypeAlias = "ir.Attribute"

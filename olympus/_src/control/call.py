@@ -9,12 +9,13 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, R
+from ..base.typing import Array, ArrayLike, IrValue, Params, R
 from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import (
     Axis,
+    Builder,
     Cotangent,
     Higher,
     Linear,

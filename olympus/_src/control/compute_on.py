@@ -7,11 +7,12 @@ import functools
 import json
 from collections.abc import Callable, Hashable, Iterator
 
-from ..base.typing import Array, Builder, IrValue, PyTree
+from ..base.typing import Array, IrValue, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ROOT, ctx, outermost
 from ..core.context import ComputeOn as ComputeScope
 from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..lax.sharding import move

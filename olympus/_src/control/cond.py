@@ -11,13 +11,13 @@ import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, program_uses_axis
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof

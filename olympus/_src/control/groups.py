@@ -19,11 +19,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, T
 from ..base.util import cut, merged
 from ..core.effects import Effect, input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Tangent, Zero, spread_tangents
+from ..core.primitive import Axis, Builder, Higher, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Tangent, spread_tangents
+from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program

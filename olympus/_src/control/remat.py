@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, cast
 from ..base.config import debug_key_reuse, log_checkpoint_residuals
 from ..base.logs import LOGGER
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, Var, read, variables
-from ..core.primitive import Axis, Cotangent, Higher, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed

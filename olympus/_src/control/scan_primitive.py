@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, T
+from ..base.typing import Array, ArrayLike, IrValue, T
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Cotangent, Linear, Tangent, Transposed, Zero, not_linear
+from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed

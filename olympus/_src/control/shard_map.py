@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, R, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, T
 from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Tangent, Transposed, Zero, program_uses_axis
+from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Trace, ctx, literal, typeof

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, Builder, IrValue, Params, PyTree, T
+from ..base.typing import Array, IrValue, Params, PyTree, T
 from ..base.util import cut
 from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Tangent, Transposed
+from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof

@@ -11,12 +11,12 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from typing import Any, ClassVar, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, final
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
@@ -25,13 +25,19 @@ from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, n
 from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
 
-__all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView",
-           "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in", "spread_tangents"]
+if TYPE_CHECKING:
+    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+else:
+    Builder = Any
+
+__all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive",
+           "RuleView", "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in",
+           "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
 
-@final
+@final      # so that checkers know what `type(x) is Zero` leaves
 class Zero:
     """A tangent or cotangent known to be zero: no array is made for it.
 

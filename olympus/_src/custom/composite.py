@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..base.typing import Builder, IrValue, P, R
+from ..base.typing import IrValue, P, R
 from ..base.util import Noted
 from ..control.bodies import check_callable, flatten
 from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
+from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
 from ..lowering.attributes import element_type

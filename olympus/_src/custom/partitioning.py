@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import Array, Builder, Device, F, IrType, IrValue, P, Params, PyTree, R
+from ..base.typing import Array, Device, F, IrType, IrValue, P, Params, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
-from ..core.primitive import Primitive
+from ..core.primitive import Builder, Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..lowering.module import lower_part

@@ -12,7 +12,7 @@ from itertools import compress
 from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -21,6 +21,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import (
     Axis,
+    Builder,
     Cotangent,
     Linear,
     Primitive,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import IrOperation
+from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of
@@ -20,7 +20,7 @@ from .operations import NUMPY_OF, element_of, ints_of, shape_of
 __all__ = ["guard_indices"]
 
 
-def guard_indices(module: object) -> None:
+def guard_indices(module: IrModule) -> None:
     """Clamp the indices of gathers, and send illegal ones of scatters to a margin that is cut off.
 
     Operations along axes of unknown size are left as they are, and those that have vectors of

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import Array, Builder, IrType, IrValue, Params
+from ..base.typing import Array, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
 from ..lax.sharding import reshard

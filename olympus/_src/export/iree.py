@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import IrOperation
+from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
@@ -147,7 +147,7 @@ def _joined(entries: Mapping[str, Any]) -> object:
     return whole
 
 
-def _annotate(module: object) -> None:
+def _annotate(module: IrModule) -> None:
     """Say of dynamic broadcasts what IREE asks: an axis of unknown size is as long as before.
 
     It would merge two and forget what they say, so they are merged here.

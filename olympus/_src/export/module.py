@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base import lib
 from ..base.lib import mlir
+from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import module_context
 from ..lowering.linking import operations
 
@@ -38,14 +39,14 @@ STABLE = frozenset([
     "stablehlo.dynamic_top_k", "shape_assertion"])
 
 
-def custom_calls(module: object) -> Iterable[tuple[str, Any]]:
+def custom_calls(module: IrModule) -> Iterable[tuple[str, IrOperation]]:
     """(target, operation) of every custom call in a module."""
     for op in operations(module):
         if op.name == "stablehlo.custom_call":
             yield mlir.ir.StringAttr(op.attributes["call_target_name"]).value, op
 
 
-def drop_assertions(module: object) -> None:
+def drop_assertions(module: IrModule) -> None:
     """Take out what checks the sizes of arguments, which engines of others do not know."""
     for target, op in list(custom_calls(module)):
         if target == "shape_assertion":
@@ -70,7 +71,7 @@ def drop_identities(module: Any) -> None:
             op.erase()
 
 
-def check_custom_calls(module: object, allowed: Iterable[str]) -> None:
+def check_custom_calls(module: IrModule, allowed: Iterable[str]) -> None:
     """ValueError if a module calls what jaxlib may change, unless that is allowed."""
     allowed = {*STABLE, *allowed}
     if "ALL" in allowed:

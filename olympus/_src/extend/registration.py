@@ -133,7 +133,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     >>> print(olympus.jit(lambda x: p.bind(x, by=3))(2))
     6
     """
-    def rule(ctx: Builder, *xs: object, **params: Hashable) -> list[Any]:
+    def rule(ctx: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue]:
         def flat(*args: PyTree) -> list[Any]:
             out = fun(*args, **params)
             return list(out) if multiple_results else [out]

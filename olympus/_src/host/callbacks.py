@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, Builder, IrType, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrType, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
-from ..core.primitive import Axis, Cotangent, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Primitive, Tangent
 from ..core.trace import typeof, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored

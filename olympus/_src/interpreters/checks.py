@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, Builder, DTypeLike, IrValue, Params
+from ..base.typing import Array, DTypeLike, IrValue, Params
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
 from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Axis, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof

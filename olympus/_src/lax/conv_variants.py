@@ -5,7 +5,6 @@ the shapes of results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
@@ -38,7 +37,8 @@ Dims = tuple[int, ...]
 
 
 def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: Sequence[int],
-                     window: Sequence[int], strides: Sequence[int], consistent: bool) -> Any:
+                     window: Sequence[int], strides: Sequence[int], consistent: bool
+                     ) -> Sequence[tuple[int, int]]:
     """Pads of the dilated image, from a spelling of those of the convolution that is transposed."""
     if not isinstance(padding, str):
         pads = canonical_pads(name, padding, window)

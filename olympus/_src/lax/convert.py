@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from ..base import source
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import overload
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, T
+from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R, T
 from ..base.util import wraps
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..types.avals import ShapedArray
 from ..types.layout import Layout
@@ -90,7 +90,17 @@ def with_layout_constraint(x: T, layouts: PyTree) -> T:
                            for leaf, layout in zip(leaves, wanted, strict=True)])
 
 
-def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTree = None) -> Any:
+@overload
+def explicit_layout(f: Callable[P, R], /, *, in_layouts: PyTree = None) -> Callable[P, R]: ...
+
+
+@overload
+def explicit_layout(f: None = None, /, *, in_layouts: PyTree = None
+                    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def explicit_layout(f: Callable[..., PyTree] | None = None, /, *, in_layouts: PyTree = None
+                    ) -> Callable[..., PyTree]:
     """The function, whose arguments lie in memory as demanded.
 
     Args:
@@ -113,7 +123,7 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: PyTre
                         "is required.")
 
     @wraps(f)
-    def laid_out(*args: object, **kwargs: object) -> Any:
+    def laid_out(*args: object, **kwargs: object) -> PyTree:
         leaves, tree = tree_flatten(args)
         wanted = flatten_axes("explicit_layout in_layouts", tree, in_layouts)
         return f(*tree.unflatten([x if layout is None else with_layout_constraint(x, layout)

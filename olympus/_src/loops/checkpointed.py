@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
 from ..control.cond import cond
 from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent, Transposed
+from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import literal
 from ..interpreters.batching import batch_flat

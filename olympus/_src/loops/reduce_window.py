@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, to_axis

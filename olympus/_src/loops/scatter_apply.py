@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, Shape
+from ..base.typing import Array, ArrayLike, IrValue, PyTree, Shape
 from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.jvp import jvp_program

@@ -38,7 +38,8 @@ QR_FROM = 100.0     # the weight c above which a step by Cholesky would lose too
 
 
 def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
-         eps: float | None = None, dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None) -> Any:
+         eps: float | None = None, dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None
+         ) -> tuple[Array, Array, Array, Array]:
     """Polar decomposition x = u h of a matrix that has no fewer rows than columns.
 
     QR-based, dynamically weighted Halley iteration: Nakatsukasa, Bai and Gygi, "Optimizing
@@ -107,8 +108,9 @@ _polar = custom_jvp(_decomposed, nondiff_argnums=(2, 3, 4, 5))
 
 
 @_polar.defjvp
-def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, primals: Any,
-               tangents: Any) -> Any:
+def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float,
+               primals: tuple[Array, Array], tangents: tuple[Array, Array]
+               ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """u̇ = uΩ + (1 - uuᴴ)ẋh⁻¹ with Ωh + hΩ = uᴴẋ - ẋᴴu, and ḣ = uᴴẋ - Ωh (Higham, "Functions of
     matrices", 2008, §8)."""
     (x, beyond), (t, _) = primals, tangents

@@ -11,9 +11,9 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Shape
 from ..control.cond import cond
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DTypeLike, IrValue
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical

@@ -15,10 +15,10 @@ from typing import Any, NewType
 import numpy as np
 
 from ..base import config, lib, source
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import ctx, typeof
 from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
