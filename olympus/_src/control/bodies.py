@@ -81,8 +81,7 @@ class Derived:
 
 
 def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
-               finish: Finish | None = None,
-               finish_key: Hashable = None) -> Body:
+               finish: Finish | None = None, finish_key: Hashable = None) -> Body:
     """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
 
     `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
@@ -186,8 +185,7 @@ def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Ar
     return programs, list(union.values())
 
 
-def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]
-                 ) -> ClosedOlympuspr:
+def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> ClosedOlympuspr:
     """The program whose first `count` inputs give way to others; kept with it.
 
     Each of `lead` is the place of one of the first inputs, or the aval of an input that is new.

@@ -38,7 +38,7 @@ Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]
 UNNAMED = "pmap axis"      # the name of an axis that the user has no name for
 
 
-def pmap(fun: Callable[..., PyTree], axis_name: Hashable | None = None, *,
+def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
          in_axes: int | None | Sequence[PyTree] = 0, out_axes: PyTree = 0,
          static_broadcasted_argnums: int | Sequence[int] = (),
          devices: Sequence[Device] | None = None, backend: str | None = None,
