@@ -20,6 +20,7 @@ _EVERYWHERE = {
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "subok": "has no effect, since arrays have no subclasses.",
 }
+_VARARGS = 4                        # the flag of code that takes *args
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
@@ -72,11 +73,18 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
             own = own.__wrapped__
         code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
         if code is not None and doc and ">>>" in doc and name[0] != "_":
-            parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+            parameters = _parameters(code)
             fits = [entry for p in parameters if p in shared for entry in shared[p]
                     if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]
             if fits or returns:
                 fun.__doc__ = _completed(doc, parameters, fits, returns)
+
+
+def _parameters(code: Any) -> tuple[str, ...]:
+    """The names of a function's parameters in the order of its signature, without `**more`."""
+    names, rest = code.co_varnames, code.co_argcount
+    end = rest + code.co_kwonlyargcount
+    return names[:rest] + names[end:end + bool(code.co_flags & _VARARGS)] + names[rest:end]
 
 
 def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:

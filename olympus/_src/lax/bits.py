@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
@@ -44,12 +45,6 @@ clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x & y on the bits of integers, `and` of booleans.
 
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
-
     >>> lax.bitwise_and(onp.array([12, 10], "uint8"), 6)
     Array([4, 2], dtype=uint8)
     """
@@ -59,12 +54,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x | y on the bits of integers, `or` of booleans.
 
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
-
     >>> print(lax.bitwise_or(onp.array([1, 4]), 2))
     [3 6]
     """
@@ -73,12 +62,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ^ y: the bits that are set in one of the integers only; `!=` of booleans.
-
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
 
     >>> print(lax.bitwise_xor(onp.array([12, 10]), 6))
     [10 12]
@@ -175,3 +158,8 @@ def clz(x: ArrayLike) -> Array:
     [31 24  0]
     """
     return clz_p.bind(x)
+
+
+complete_docstrings(globals(), {
+    "x, y": "integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.",
+}, returns="An array of that dtype and shape; it has no derivative.")

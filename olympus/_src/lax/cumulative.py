@@ -196,7 +196,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative sums along an axis, from its end if `reverse`.
 
     Args:
-      operand: numbers (not bool), rank at least 1.
       axis: the axis; unlike NumPy's, the default is the first one.
 
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
@@ -207,9 +206,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative products along an axis.
-
-    Args:
-      operand: numbers (not bool), rank at least 1.
 
     Returns:
       An array of the operand's shape and dtype; the derivative is right where factors are 0.
@@ -264,4 +260,5 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 complete_docstrings(globals(), {
     "reverse": "start at its end.",
     "axis": "the axis.",
+    "operand": "numbers (not bool), rank at least 1.",
 }, returns="An array of the operand's shape and dtype.")

@@ -179,7 +179,6 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
     Args:
       index: a Python int; a negative one counts from the end.
-      keepdims: whether the axis stays, of size 1.
 
     Returns:
       An array of the operand's dtype. IndexError for an index out of bounds.
@@ -642,7 +641,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     Args:
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
-      allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
     Returns:
       An array of shape `slice_sizes` and the operand's dtype.
@@ -692,8 +690,6 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     """operand[index] on one axis, at a computed index.
 
     Args:
-      index: integer scalar, may be traced; it is clamped into range.
-      keepdims: whether the axis stays, of size 1.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
@@ -716,7 +712,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     Args:
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
-      allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
     Returns:
       An array of the operand's shape and dtype.
@@ -760,7 +755,6 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     Args:
       operand: array; it is not changed.
       update: array of its dtype and other axes; the axis itself has size 1 or is absent.
-      index: integer scalar, may be traced; it is clamped into range.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
@@ -821,4 +815,7 @@ def _wrapped(index: ArrayLike, size: int) -> Array:
 complete_docstrings(globals(), {
     "operand": "array.",
     "axis": "the axis.",
+    "index": "integer scalar, may be traced; it is clamped into range.",
+    "keepdims": "whether the axis stays, of size 1.",
+    "allow_negative_indices": "whether negative starts count from the end, for all or per axis.",
 }, returns="An array of the operand's rank and dtype.")

@@ -96,9 +96,6 @@ _GT, _GE = ("c", _Lexicographic(gt_p)), ("c", _Lexicographic(ge_p))
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x + y`, element by element; of booleans, whether either is true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
-
     Returns:
       An array of the broadcast shape and the promoted dtype; integers wrap around at its limits.
       Where NumPy widens to float64 beside an int32, the float's own width stays here.
@@ -133,9 +130,6 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
 @eager_binary
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x * y`, element by element; of booleans, whether both are true.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
 
     Returns:
       An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times infinity
@@ -389,9 +383,6 @@ def _integer_power(x: Array, y: Array) -> Array:
 @eager_binary
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ** y` in floating or complex numbers, so that integers take negative exponents.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
 
     Returns:
       An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
@@ -705,9 +696,6 @@ def _real(x: Array) -> Array:
 def real(val: ArrayLike, /) -> Array:
     """The real part of complex numbers; real numbers as they are.
 
-    Args:
-      val: array or number of any dtype and shape.
-
     Returns:
       An array of the real dtype: float32 of complex64. It is a value, not a view to assign to as in
       NumPy: use `lax.complex` to make a new one.
@@ -722,9 +710,6 @@ def real(val: ArrayLike, /) -> Array:
 @fused
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part of complex numbers; 0 of real numbers.
-
-    Args:
-      val: array or number of any dtype and shape.
 
     Returns:
       An array of the real dtype: float32 of complex64, the same one of real numbers.
@@ -773,4 +758,5 @@ complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
     "x1, x2":
         "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
+    "val": "array or number of any dtype and shape.",
 }, returns="bool of the broadcast shape; false where either is NaN.")

@@ -77,9 +77,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
-      N: number of rows.
-      M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
       order: None, "K", "C" or "A", since programs see no memory order.
 
     Returns:
@@ -125,11 +122,6 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
 
-    Args:
-      N: number of rows.
-      M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-
     Returns:
       [N, M].
 
@@ -158,7 +150,6 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangles of matrices: zeros above a diagonal.
 
     Args:
-      m: array [..., n, m].
       k: the last diagonal that is kept: 0 is the main one, positive ones lie above it.
 
     Returns:
@@ -178,7 +169,6 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangles of matrices: zeros below a diagonal.
 
     Args:
-      m: array [..., n, m].
       k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
 
     Returns:
@@ -218,7 +208,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """The indices of the lower triangle of a matrix, in row-major order.
 
     Args:
-      n: number of rows.
       k: the last diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
@@ -237,7 +226,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """The indices of the upper triangle of a matrix, in row-major order.
 
     Args:
-      n: number of rows.
       k: the first diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
@@ -264,7 +252,6 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     """The indices of the lower triangle of a matrix with the shape of another.
 
     Args:
-      arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the last diagonal of the triangle.
 
     Raises ValueError for other ranks.
@@ -282,7 +269,6 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     """The indices of the upper triangle of a matrix with the shape of another.
 
     Args:
-      arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the first diagonal of the triangle.
 
     Raises ValueError for other ranks.
@@ -443,4 +429,10 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 complete_docstrings(globals(), {
     "dtype": "of the result; float32 (float64 with x64) by default.",
+    "N": "number of rows.",
+    "M": "number of columns; as many unless given.",
+    "k": "which diagonal: 0 is the main one, positive ones lie above it; it may be traced.",
+    "n": "number of rows.",
+    "m": "array [..., n, m].",
+    "arr": "matrix, or what has a shape and a dtype; its values are not read.",
 }, returns="(rows, columns), two vectors of int32 (int64 with x64).")

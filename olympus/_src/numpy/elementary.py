@@ -316,9 +316,6 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the vector (x1, x2): `sqrt(x1**2 + x2**2)`, where the squares must not
     overflow.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       Floats of the broadcast shape, infinite where either is, even beside NaN. The derivatives are
       the cosines of the angles with the axes; at (0, 0) each is 1/2.
@@ -605,9 +602,6 @@ def signbit(x: ArrayLike, /) -> Array:
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of x1 with the sign of x2, that of -0 included.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       Floats of the broadcast shape and promoted dtype; integers become the default float. The
       derivative by x1 is 1 or -1, that by x2 is 0.
@@ -815,4 +809,5 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
 
 complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
+    "x1, x2": "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
 })

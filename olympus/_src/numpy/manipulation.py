@@ -57,7 +57,6 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
 
     Args:
       shape: an int or ints, one of which may be -1: what remains.
-      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: accepted; no result shares memory that could be written to.
 
     Returns:
@@ -115,9 +114,6 @@ def canonical_sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
 @fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a vector.
-
-    Args:
-      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
 
     Returns:
       A vector of the dtype of `a`.
@@ -503,9 +499,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 1: columns from right to left.
 
-    Args:
-      m: array of at least two axes.
-
     Returns:
       An array of the shape of `m`.
 
@@ -549,7 +542,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """Rotate an array by quarter turns in the plane of two axes, from the first to the second.
 
     Args:
-      m: array of at least two axes.
       k: how many quarters; negative ones turn back.
       axes: the two axes.
 
@@ -702,4 +694,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
 complete_docstrings(globals(), {
     "a": "array.",
+    "order": '"C" (last axis fastest) or "F" (first axis fastest); "A" is "C".',
+    "m": "array of at least two axes.",
 }, returns="An array of the same elements.")

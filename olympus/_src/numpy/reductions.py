@@ -167,7 +167,6 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Args:
       a: array of numbers or booleans. Unlike in NumPy lists are refused.
       dtype: dtype of the result; elements are converted before they are added.
-      promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
       `a` without the reduced axes.
@@ -195,7 +194,6 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     Args:
       dtype: dtype of the result; elements are converted before they are multiplied. By default that
         of `sum`: small integers become int32 or uint32 (64 bits with x64).
-      promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
       `a` without the reduced axes.
@@ -540,7 +538,6 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      dtype: dtype of the result; by default that of `sum`.
 
     Returns:
       `a` without the reduced axes; 0 where all are NaN.
@@ -560,7 +557,6 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      dtype: dtype of the result; by default that of `sum`.
 
     Returns:
       `a` without the reduced axes; 1 where all are NaN.
@@ -748,7 +744,6 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     """Running sums along an axis, as the array API standard has them.
 
     Args:
-      x: array of numbers or booleans with at least one axis.
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `sum`, so small integers widen.
       include_initial: whether a 0 comes first, so that the axis grows by one.
@@ -771,7 +766,6 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     """Running products along an axis, as the array API standard has them.
 
     Args:
-      x: array of numbers or booleans with at least one axis.
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
@@ -794,4 +788,7 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "initial": "a scalar to start from.",
+    "dtype": "dtype of the result; by default that of `sum`.",
+    "promote_integers": "whether integers narrower than the default ones are widened.",
+    "x": "array of numbers or booleans with at least one axis.",
 }, returns="An array of the shape of `a`, or a vector if `axis` is None.")

@@ -497,7 +497,6 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
     The elements are sorted. The gradient goes to the one or two that a quantile lies at.
 
     Args:
-      q: array of fractions in [0, 1].
       method: where the quantile lies and what lies between two elements, by NumPy's names:
         linear, lower, higher, midpoint, nearest, inverted_cdf, averaged_inverted_cdf,
         closest_observation, interpolated_inverted_cdf, hazen, weibull, median_unbiased or
@@ -525,8 +524,6 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
     """The values below which the fractions `q` of the elements that are not NaN lie.
 
     Args:
-      a: array of real numbers.
-      q: array of fractions in [0, 1].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
     Returns:
@@ -549,7 +546,6 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     """The values below which `q` percent of the elements over axes lie.
 
     Args:
-      a: array of real numbers.
       q: array of percentages in [0, 100].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
@@ -573,7 +569,6 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
     """The values below which `q` percent of the elements that are not NaN lie.
 
     Args:
-      a: array of real numbers.
       q: array of percentages in [0, 100].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
@@ -820,7 +815,6 @@ complete_docstrings(globals(), {
     "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
-    "axis, dtype, out, ddof, keepdims, where, mean, correction": "as of `var`.",
     "overwrite_input": "must be False.",
-    "axis, out, overwrite_input, method, keepdims, weights": "as of `quantile`.",
+    "q": "array of fractions in [0, 1].",
 })

@@ -512,9 +512,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
-    Args:
-      a, b: real numbers of shapes that broadcast; integers become floats.
-
     Returns:
       An array of the broadcast shape.
 
@@ -527,9 +524,6 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 @fused(inline=True)
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of |B(a, b)|, without the cancellation of large logarithms of Γ.
-
-    Args:
-      a, b: real numbers of shapes that broadcast; integers become floats.
 
     Returns:
       An array of the broadcast shape.
@@ -544,9 +538,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised lower incomplete gamma function P(a, x) (DLMF 8.2.4); see `lax.igamma`.
 
-    Args:
-      a, x: real numbers >= 0 of shapes that broadcast; integers become floats.
-
     Returns:
       Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
@@ -559,9 +550,6 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 @fused(inline=True)
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
-
-    Args:
-      a, x: real numbers >= 0 of shapes that broadcast; integers become floats.
 
     Returns:
       Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
@@ -608,4 +596,6 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
+    "a, b": "real numbers of shapes that broadcast; integers become floats.",
+    "a, x": "real numbers >= 0 of shapes that broadcast; integers become floats.",
 })

@@ -225,9 +225,6 @@ def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The Gegenbauer polynomial of degree n and parameter alpha, or Gegenbauer's function.
 
-    Args:
-      alpha: the family's parameter, real.
-
     >>> print(f"{special.eval_gegenbauer(2, 1.5, 0.5):.4f}")
     0.3750
     """
@@ -283,9 +280,6 @@ def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The generalised Laguerre polynomial of degree n and parameter alpha, or that function.
 
-    Args:
-      alpha: the family's parameter, real.
-
     Returns:
       An array of the broadcast shape. Differentiable in x.
 
@@ -298,6 +292,7 @@ def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
 complete_docstrings(globals(), {
     "x": "real numbers; all shapes broadcast, integers become floats.",
     "n": "degrees, real numbers: 0 for negative whole ones.",
+    "alpha": "the family's parameter, real.",
 }, returns=(
     "An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.\n"
     "Differentiable in x."))

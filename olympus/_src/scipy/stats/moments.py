@@ -99,9 +99,6 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
          ) -> Array:
     """The skewness of a sample: its third central moment over the 3/2 power of the second.
 
-    Args:
-      bias: False corrects for the size of the sample.
-
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
@@ -124,7 +121,6 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
 
     Args:
       fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
-      bias: False corrects for the size of the sample.
 
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
@@ -149,7 +145,6 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     """The distance of each number from the mean, in standard deviations.
 
     Args:
-      ddof: what is subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
 
     Returns:
@@ -169,9 +164,6 @@ def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
               ) -> Array:
     """The coefficient of variation: the standard deviation over the mean.
 
-    Args:
-      ddof: what is subtracted from the count for the standard deviation.
-
     Returns:
       Floats of the shape of a without the axis.
 
@@ -190,8 +182,6 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      dtype: that the numbers are converted to first; None leaves them.
-      weights: numbers >= 0 that broadcast with a; None are equal ones.
 
     Returns:
       Floats of the shape of a without the axis; NaN for negative numbers.
@@ -211,8 +201,6 @@ def hmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, *,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      dtype: that the numbers are converted to first; None leaves them.
-      weights: numbers >= 0 that broadcast with a; None are equal ones.
 
     Returns:
       Floats of the shape of a without the axis: 0 if one of the numbers is, NaN for negative ones.
@@ -260,7 +248,6 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
     """The distance between two percentiles, the quartiles.
 
     Args:
-      x: real numbers, any shape; integers become floats.
       rng: the two percentiles, from 0 to 100.
       scale: what the result is divided by. (SciPy's "normal" is 1.3489795.)
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
@@ -286,7 +273,6 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
     """The median of the distances from the median.
 
     Args:
-      x: real numbers, any shape; integers become floats.
       scale: what the result is divided by. (SciPy's "normal" is 0.67448975.)
 
     Returns:
@@ -344,4 +330,9 @@ complete_docstrings(globals(), {
     "axis": "along which; None is of all elements.",
     "nan_policy": '"propagate", or "omit" to leave NaN out.',
     "a": "real numbers, any shape; integers become floats.",
+    "bias": "False corrects for the size of the sample.",
+    "ddof": "what is subtracted from the count for the standard deviation.",
+    "dtype": "that the numbers are converted to first; None leaves them.",
+    "weights": "numbers >= 0 that broadcast with a; None are equal ones.",
+    "x": "real numbers, any shape; integers become floats.",
 })
