@@ -24,7 +24,7 @@ import pytest
 
 import olympus
 from olympus._src.base.config import Option
-from olympus._src.base.docstrings import complete_docstrings, with_imports
+from olympus._src.base.docstrings import complete_docstrings, described_like, with_imports
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -250,6 +250,59 @@ def test_a_table_completes_the_docstrings_of_its_file():
         "Own words.", "", "Args:", "  x: array.", "  axis: mine,", "    in two lines.",
         "  out: None:", "    always.", "  **more: others.", "", "Raises nothing.", "",
         ">>> import math"]
+
+
+def test_a_docstring_takes_from_its_model_what_it_leaves_out():
+    def model(x, y, *rest, axis=None, **more):
+        """Words of the model.
+
+        Args:
+          x, y: both,
+            in two lines.
+          *rest: the rest.
+          axis: the model's.
+          **more: others.
+
+        Returns:
+          A result,
+          in two lines.
+
+        Raises nothing,
+        in two lines.
+
+        >>> 1 + 1
+        2
+        """
+
+    @described_like(model)
+    def bare(x, y, *rest, axis=None):
+        """Words.
+
+        Args:
+          axis: its own.
+
+        >>> 2 + 2
+        4
+        """
+
+    @described_like(model)
+    def own(x):
+        """Words.
+
+        Returns:
+          Its own.
+
+        Raises its own.
+
+        >>> 3
+        3
+        """
+
+    assert inspect.getdoc(bare).splitlines() == [
+        "Words.", "", "Args:", "  x, y: both,", "    in two lines.", "  *rest: the rest.",
+        "  axis: its own.", "", "Returns:", "  A result,", "  in two lines.", "",
+        "Raises nothing,", "in two lines.", "", ">>> 2 + 2", "4"]
+    assert inspect.getdoc(own) == "Words.\n\nReturns:\n  Its own.\n\nRaises its own.\n\n>>> 3\n3"
 
 
 def test_examples_begin_with_the_imports_of_what_they_name():

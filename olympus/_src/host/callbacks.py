@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.docstrings import described_like
 from ..base.typing import Array, Builder, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
@@ -398,19 +399,13 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
                  sharding=sharding, vmap_method=vmap_method)
 
 
+@described_like(pure_callback)
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
                 sharding: Any = None, ordered: bool = False, **kwargs: PyTree) -> Any:
     """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:
-      callback: a function of pytrees of arrays.
-      result_shape_dtypes: pytree of objects with shape and dtype; the callback returns one array
-        for each, in any structure.
-      *args, **kwargs: pytrees of arrays for the callback.
       ordered: keep the order of ordered callbacks within a program; not under vmap.
-
-    Returns:
-      A pytree of arrays as `result_shape_dtypes` say.
 
     >>> from olympus.experimental import io_callback
     >>> seen = []

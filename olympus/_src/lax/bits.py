@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
@@ -99,14 +99,9 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(shift_left_p, x, y)
 
 
+@described_like(shift_left)
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y with zeros coming in: the bits are read as an unsigned integer.
-
-    Args:
-      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
 
     >>> print(lax.shift_right_logical(onp.array([-8, 8], "int8"), onp.array([1, 1], "int8")))
     [124   4]

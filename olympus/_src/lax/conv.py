@@ -11,6 +11,7 @@ import functools
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, not_linear
@@ -494,6 +495,7 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
                                 preferred_element_type=preferred_element_type)
 
 
+@described_like(conv)
 def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
                               padding: str | Sequence[tuple[int, int]],
                               lhs_dilation: Sequence[int] | None,
@@ -502,15 +504,9 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
     """Convolve arrays in the order NCHW, with any padding and dilation.
 
     Args:
-      lhs: image [batch, features, spatial...].
-      rhs: kernel [features out, features in, spatial...]; it is not flipped.
       window_strides: one stride per spatial axis.
       padding: a name, or pairs (low, high); see `conv_general_dilated`.
       lhs_dilation, rhs_dilation: spread the image or the kernel; None does not.
-      precision, preferred_element_type: see `dot_general`.
-
-    Returns:
-      [batch, features out, spatial...].
 
     >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
     >>> print(lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)))

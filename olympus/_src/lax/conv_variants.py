@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
@@ -299,6 +300,7 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     return _shape(lhs_shape, rhs_shape, strides, pairs, (1,) * len(pairs), spec, batch_group_count)
 
 
+@described_like(conv_general_shape_tuple)
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                                window_strides: Sequence[int],
                                padding: str | Sequence[tuple[int, int]],
@@ -306,13 +308,8 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     """The shape of `conv_transpose`; `padding` is a name, or pairs for the spread image.
 
     Args:
-      lhs_shape, rhs_shape: shapes of image and kernel.
       window_strides: one int per spatial axis, by which the image is spread.
       padding: "SAME", "VALID" or pairs (low, high).
-      dimension_numbers: see `conv_dimension_numbers`.
-
-    Returns:
-      A tuple of ints.
 
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_transpose_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "VALID", names)

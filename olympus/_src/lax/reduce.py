@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Tangent, Zero
@@ -357,14 +357,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _arg_reduce(argmax_p, operand, axis, index_dtype)
 
 
+@described_like(argmax)
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along an axis: of the first NaN if any, else the first.
-
-    Args:
-      operand: array of a real dtype.
-
-    Returns:
-      An array of `index_dtype`, without the axis. It has no derivative.
 
     >>> print(lax.argmin(onp.array([[3, 1, 1], [0, 5, 9]]), 1, "int32"))
     [1 0]

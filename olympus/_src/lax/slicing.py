@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
 from ..core import reuse, tags
@@ -748,17 +748,14 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
                                 allow_negative_indices=allow_negative_indices)
 
 
+@described_like(dynamic_update_slice_in_dim)
 def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int,
                                 *, allow_negative_indices: bool = True) -> Array:
     """The operand with one entry along an axis, at a computed index, replaced.
 
     Args:
-      operand: array; it is not changed.
       update: array of its dtype and other axes; the axis itself has size 1 or is absent.
       allow_negative_indices: whether a negative index counts from the end.
-
-    Returns:
-      An array of the operand's shape and dtype.
 
     >>> print(lax.dynamic_update_index_in_dim(onp.zeros((2, 3)), onp.ones(3), 1, 0))
     [[0. 0. 0.]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
@@ -533,16 +533,9 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(maximum)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of two elements; NaN if either is, see `fmin`.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real part,
-        then by imaginary part.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
-      the derivative.
 
     >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 1., nan,  2.], dtype=float32)
@@ -580,15 +573,12 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 @eager_named
+@described_like(fmax)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
     Args:
       x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
-      equal, `x1` gets the derivative.
 
     >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
     Array([1., 3., 3.], dtype=float32)

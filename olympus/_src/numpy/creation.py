@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, Shape
 from ..core import tags, templates
@@ -90,6 +90,7 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     return placed("array", x, device, out_sharding)
 
 
+@described_like(array)
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
             like: ArrayLike | None = None) -> Array:
@@ -98,11 +99,7 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
 
     Args:
       a: nested lists of numbers and arrays, an array, or a scalar.
-      dtype: of the result; that which holds all of the data by default.
       copy: whether the result must have memory of its own.
-
-    Returns:
-      An array.
 
     Raises as `array` does.
 
@@ -588,16 +585,11 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
+@described_like(zeros_like)
 def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Ones of the shape and dtype of another array.
-
-    Args:
-      dtype, shape: those of the result where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
 
     >>> onp.ones_like(onp.array([1.5, 2.5]))
     Array([1., 1.], dtype=float32)
@@ -626,6 +618,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
 
 
 @named
+@described_like(zeros_like)
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
@@ -633,10 +626,6 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
 
     Args:
       fill_value: number or array that broadcasts to the shape; converted to the dtype.
-      dtype, shape: those of the result where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
 
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)

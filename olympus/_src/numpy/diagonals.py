@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -165,16 +165,12 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 
 @fused(static=("k",))
+@described_like(tril)
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangles of matrices: zeros below a diagonal.
 
     Args:
       k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      An array of the shape and dtype of `m`.
-
-    Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
     >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
     [[1 2]

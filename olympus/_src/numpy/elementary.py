@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
@@ -394,15 +394,9 @@ def ceil(x: ArrayLike, /) -> Array:
 
 
 @eager_named
+@described_like(floor)
 def trunc(x: ArrayLike) -> Array:
     """The integer next to x in the direction of 0: x without its fraction.
-
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      An array of the same dtype: floats stay floats, and integers are as they are. The derivative
-      is 0 everywhere.
 
     >>> onp.trunc(onp.array([1.7, -1.7]))
     Array([ 1., -1.], dtype=float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import errors, lib
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -192,16 +192,9 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 @fused(inline=True)
+@described_like(atleast_1d)
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 2 axes: vectors become rows [1, n].
-
-    Args:
-      arys: arrays or numbers.
-
-    Returns:
-      The array, or a list of them if several are given (NumPy: a tuple).
-
-    Raises TypeError for lists and tuples.
 
     >>> print(onp.atleast_2d(onp.arange(3)))
     [[0 1 2]]
@@ -210,16 +203,9 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 @fused(inline=True)
+@described_like(atleast_1d)
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
-
-    Args:
-      arys: arrays or numbers.
-
-    Returns:
-      The array, or a list of them if several are given (NumPy: a tuple).
-
-    Raises TypeError for lists and tuples.
 
     >>> print(onp.atleast_3d(onp.arange(3)).tolist())
     [[[0], [1], [2]]]

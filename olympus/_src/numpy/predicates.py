@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..jit.fused import fused, named
@@ -228,14 +228,9 @@ def iscomplexobj(x: object) -> bool:
     return np.iscomplexobj(x)
 
 
+@described_like(iscomplexobj)
 def isrealobj(x: object) -> bool:
     """Whether a dtype is not complex, whatever the values.
-
-    Args:
-      x: an array, a traced one too, a number, a list, or a dtype itself.
-
-    Returns:
-      A Python bool, known when tracing.
 
     >>> onp.isrealobj(onp.array([1 + 0j])), onp.isrealobj("complex64")
     (False, True)

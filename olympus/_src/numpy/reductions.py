@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
@@ -245,15 +245,10 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(all)
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether some element over axes is not zero; False of an empty axis. NaN is not zero.
-
-    Args:
-      a: array of any dtype.
-
-    Returns:
-      bool: `a` without the reduced axes.
 
     >>> print(onp.any(onp.array([[0, 0], [2, 0]]), axis=1))
     [False  True]
@@ -336,20 +331,13 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
+@described_like(max)
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes; NaN if any is NaN.
 
     Complex numbers are ordered by real, then imaginary part. Equal smallest elements share the
     gradient equally.
-
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
-    Returns:
-      `a` without the reduced axes, of the same dtype.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.min(onp.array([[1, 5], [7, 2]]), axis=1)
     Array([1, 2], dtype=int32)
@@ -435,20 +423,12 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:
     """The index of the first smallest element along an axis.
 
     The first NaN counts as smallest. The index has no gradient.
-
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
-    Returns:
-      int32 (int64 with x64): `a` without the axis.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.argmin(onp.array([[1, 0, 0], [7, 2, 9]]), axis=1)
     Array([1, 1], dtype=int32)
@@ -472,18 +452,13 @@ def is_nan(x: Array) -> Array:
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
     """The index of the first largest element that is not NaN along an axis.
 
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
     Returns:
       int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.nanargmax(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 2, -1], dtype=int32)
@@ -492,18 +467,13 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
     """The index of the first smallest element that is not NaN along an axis.
 
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
     Returns:
       int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.nanargmin(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 1, -1], dtype=int32)
@@ -591,18 +561,14 @@ def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Any, out: None, k
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(max)
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over axes that is not NaN.
 
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
       `initial`.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.nanmax(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -611,18 +577,14 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(max)
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes that is not NaN.
 
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
       `initial`.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.nanmin(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -672,15 +634,12 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
 
 @fused(static=("axis", "dtype", "out"))
+@described_like(cumsum)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
             out: None = None) -> Array:
     """Running products along an axis: element i is the product of the first i + 1.
 
     Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_prod` widens.
-
-    Args:
-      axis: the axis; None runs over all elements in row-major order.
-      dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
     >>> onp.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[  1,   2,   6],
@@ -761,19 +720,14 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
 
 
 @fused(static=("axis", "dtype", "include_initial", "out"))
+@described_like(cumulative_sum)
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                     include_initial: bool = False, out: None = None) -> Array:
     """Running products along an axis, as the array API standard has them.
 
     Args:
-      axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
-
-    Returns:
-      An array of the shape of `x`, but for the axis that `include_initial` makes longer.
-
-    Raises ValueError for scalars, and for no axis given with several.
 
     >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)

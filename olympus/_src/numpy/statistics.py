@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import compatible
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -177,6 +177,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
+@described_like(var)
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
@@ -185,13 +186,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Its gradient is not finite where all elements are equal.
 
     Args:
-      a: array of numbers or booleans; floats are computed in at least float32.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
-
-    Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
 
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
@@ -255,18 +250,11 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
+@described_like(nanvar)
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None, *, correction: int | float | None = None) -> Array:
     """The standard deviation over axes of the elements that are not NaN.
-
-    Args:
-      a: array of numbers or booleans.
-      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
-      left.
 
     >>> print(onp.nanstd(onp.array([1., onp.nan, 5.])))
     2.0
@@ -563,6 +551,7 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
+@described_like(nanquantile)
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -570,12 +559,6 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
 
     Args:
       q: array of percentages in [0, 100].
-      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
-
-    Returns:
-      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
-
-    Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
 
     >>> print(onp.nanpercentile(onp.array([1., onp.nan, 3.]), 50))
     2.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -348,16 +348,9 @@ def next_fast_len(target: int, real: bool = False) -> int:
     return _nearest("next_fast_len", target, real, 1)
 
 
+@described_like(next_fast_len)
 def prev_fast_len(target: int, real: bool = False) -> int:
     """The largest size <= `target` whose transform is fast.
-
-    Args:
-      real: whether real series are transformed: factors 2, 3 and 5; of complex ones 7 and 11, too.
-
-    Returns:
-      An int.
-
-    Raises ValueError for a target below 1.
 
     >>> print(olympus.scipy.fft.prev_fast_len(13), olympus.scipy.fft.prev_fast_len(13, real=True))
     12 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.incomplete_beta import (
@@ -223,12 +223,9 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 
 @fused
+@described_like(bdtr)
 def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The survival function of the binomial distribution: more than k of n events.
-
-    Args:
-      k: real numbers, of which the floor counts, 0 <= k <= n.
-      p: probabilities of one event; all shapes broadcast.
 
     >>> print(special.bdtrc(1.0, 2.0, 0.5))
     0.25

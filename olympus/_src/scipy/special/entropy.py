@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, Axis
 from ...jit.fused import fused
 from ...lax.families import INEXACT
@@ -229,14 +229,9 @@ def expit(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(expit)
 def log_expit(x: ArrayLike) -> Array:
     """log(expit(x)), without loss where expit(x) rounds to 0 or 1.
-
-    Args:
-      x: numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(special.log_expit(-1000.0))
     -1000.0
@@ -262,12 +257,9 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 
 
 @fused(static=("axis",))
+@described_like(softmax)
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """log(softmax(x)), without loss where softmax is small.
-
-    Args:
-      x: array; integers become floats.
-      axis: axis or axes to normalise over; None is all.
 
     Returns:
       An array of the shape of x. `nn.log_softmax` is the same with another default.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -578,15 +578,9 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(betainc)
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation.
-
-    Args:
-      a, b: real numbers >= 0.
-      x: real numbers in [0, 1]; shapes broadcast, integers become floats.
-
-    Returns:
-      Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09

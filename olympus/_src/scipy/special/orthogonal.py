@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -248,14 +248,9 @@ def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(eval_hermite)
 def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
     """The Hermite polynomial of probability, Heₙ(x).
-
-    Args:
-      n: degrees, whole numbers >= 0.
-
-    Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> print(f"{special.eval_hermitenorm(3, 0.5):.4f}")
     -1.3750
