@@ -40,10 +40,12 @@ def publish(facade: str) -> None:
     pickles speak of `olympus.numpy.sum`, not of the file that defines it.
     """
     module = sys.modules[facade]
-    for name in module.__all__:
-        if name in vars(module):    # others are imported when they are first named
-            _credit(facade, name, vars(module)[name])
-    vars(module).setdefault("__getattr__", functools.partial(_no_such_name, module))
+    names = vars(module)
+    # A façade of assigned names alone, a distribution's, does not list them again.
+    for name in names.setdefault("__all__", [name for name in names if name[0] != "_"]):
+        if name in names:       # others are imported when they are first named
+            _credit(facade, name, names[name])
+    names.setdefault("__getattr__", functools.partial(_no_such_name, module))
 
 
 def _credit(facade: str, name: str, value: object) -> None:
