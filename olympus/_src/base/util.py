@@ -400,6 +400,21 @@ def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+class ByKey:
+    """Equal, and hashed, by what an object consists of, which its class says: `_key()`."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
 class Owned:
     """Caches of what is made of a function, kept on the function itself: they go when it goes.
 

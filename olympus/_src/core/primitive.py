@@ -17,7 +17,7 @@ from weakref import WeakSet
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
-from ..base.util import Memo
+from ..base.util import ByKey, Memo
 from ..types.avals import AbstractValue, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
@@ -150,7 +150,7 @@ def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[Ar
     return outs, more
 
 
-class Axis:
+class Axis(ByKey):
     """The axis that vmap adds: its size, the name that collectives call it by, and the axes of a
     mesh that it is spread along (None: as XLA likes)."""
 
@@ -161,12 +161,6 @@ class Axis:
 
     def _key(self) -> tuple[Any, ...]:
         return self.size, self.name, self.mesh_axis
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Axis) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
 
 def _operands_of(infer: object) -> int | None:

@@ -294,13 +294,10 @@ primitive_batchers = RuleView("vmap", _show_batcher, _Batcher)
 fancy_primitive_batchers = RuleView("vmap")     # rule(axis, args, dims, **params)
 
 
-class _AxisBatcher:
+class _AxisBatcher(_Batcher):
     """A rule that gets the axis in parts, in the form that primitives have."""
 
-    __slots__ = ("rule",)
-
-    def __init__(self, rule: Callable[..., Any]) -> None:
-        self.rule = rule
+    __slots__ = ()
 
     def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[object], **params: Hashable
                  ) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any, TypeAlias
 
+from ..base.util import ByKey
+
 __all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
 
 
@@ -20,7 +22,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-class Tolerance:
+class Tolerance(ByKey):
     """The largest error that a caller accepts: absolute, relative, or in units of the last place.
 
     Args:
@@ -45,12 +47,6 @@ class Tolerance:
 
     def _key(self) -> tuple[float, float, int]:
         return self.atol, self.rtol, self.ulps
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tolerance) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
