@@ -26,7 +26,8 @@ from .tags import by_body, check_varying, tagged
 from .trace import ctx, typeof
 
 __all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView",
-           "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in", "spread_tangents"]
+           "Tangent", "Transposed", "Zero", "linear_jvp", "program_uses_axis", "programs_in",
+           "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -127,6 +128,12 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
     if len(found) != count:
         raise TypeError(f"{prim.name}: its {rule} rule returned {len(found)} {what}; {count} are "
                         "required, one for each; None or a Zero stands for one that is not there.")
+
+
+def linear_jvp(self: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+               ) -> tuple[Any, Any]:
+    """The rule `jvp` of what is linear in all operands together: of tangents it is the same."""
+    return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
 def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),

@@ -43,7 +43,7 @@ from .windows import canonical_pads, dilated, padtype_to_pads
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
            "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_p",
-           "conv_with_general_padding"]
+           "conv_with_general_padding", "features_last"]
 
 
 def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, params: Params
@@ -70,7 +70,7 @@ def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, param
     return b.counted_loop(count, [b.full(out, 0)], step)[0]
 
 
-def _features_last(ndim: int) -> ConvDimensionNumbers:
+def features_last(ndim: int) -> ConvDimensionNumbers:
     """The dimension numbers that XLA:CPU has a fast convolution for."""
     image = (0, ndim - 1, *range(1, ndim - 1))
     return ConvDimensionNumbers(image, (ndim - 1, ndim - 2, *range(ndim - 2)), image)
@@ -78,12 +78,12 @@ def _features_last(ndim: int) -> ConvDimensionNumbers:
 
 def _permuted(lhs: Array, rhs: Array, *, dimension_numbers: ConvDimensionNumbers, **params: Hashable
               ) -> Array:
-    """A convolution, by one of `_features_last`."""
+    """A convolution, by one of `features_last`."""
     ndim, (image, kernel, result) = len(dimension_numbers.lhs_spec), dimension_numbers
     out = conv_general_dilated_p.bind(
         transpose(lhs, (image[0], *image[2:], image[1])),
         transpose(rhs, (*kernel[2:], kernel[1], kernel[0])),
-        dimension_numbers=_features_last(ndim), **params)
+        dimension_numbers=features_last(ndim), **params)
     order = (result[0], *result[2:], result[1])
     return transpose(out, [order.index(i) for i in range(ndim)])
 
@@ -173,7 +173,7 @@ class ConvGeneralDilated(Primitive):
         # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
         # as well, are ten to thirty times slower.
         b.module.convolutions += 1
-        if b.module.is_aside and dimension_numbers != _features_last(wanted.ndim):
+        if b.module.is_aside and dimension_numbers != features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
         lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)

@@ -21,6 +21,7 @@ from .conv import (
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_dilated_p,
+    features_last,
 )
 from .convert import convert_element_type
 from .creation import broadcasted_iota
@@ -65,12 +66,6 @@ def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: S
     return tuple(pads)
 
 
-def _channels_last(rank: int) -> ConvDimensionNumbers:
-    """N spatial C, spatial I O, N spatial C."""
-    image = (0, rank - 1, *range(1, rank - 1))
-    return ConvDimensionNumbers(image, (rank - 1, rank - 2, *range(rank - 2)), image)
-
-
 def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
                    padding: str | Sequence[tuple[int, int]],
                    rhs_dilation: Sequence[int] | None = None,
@@ -101,7 +96,7 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
     (1, 8, 8, 5)
     """
     x, k = typeof(lhs), typeof(rhs)
-    spec = _channels_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
+    spec = features_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
         conv_dimension_numbers(x.shape, k.shape, dimension_numbers))
     space = spec.rhs_spec[2:]
     spread = (1,) * len(space) if rhs_dilation is None else canonical_shape(

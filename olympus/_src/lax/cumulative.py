@@ -8,13 +8,13 @@ is right at zeros and ties without division.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Linear, Primitive, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -127,9 +127,7 @@ class Cumulative(Primitive):
 class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, axis: int, reverse: bool) -> list[Array | None]:
         return [self.bind(ct, axis=axis, reverse=not reverse)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -392,9 +392,7 @@ class Split(Physical):
                 "strides": b.i64s((1,) * len(shape))}, aval))
         return outs
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[list[Array], list[Tangent]]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, cts: Sequence[Array], x: Linear, *, sizes: Dims, axis: int
                   ) -> list[Array | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
@@ -68,9 +68,7 @@ class Unstack(Primitive):
         return b.inline(lambda y: [index_in_dim(y, i, axis, False)
                                    for i in range(len(b.avals_out))], x)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, axis: int
-            ) -> tuple[list[Array], list[Tangent]]:
-        return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)
+    jvp = linear_jvp
 
     def transpose(self, cts: Sequence[Tangent], x: Linear, *, axis: int) -> list[Array | None]:
         return [stack_p.bind(*map(instantiate, cts), axis=axis)]

@@ -32,7 +32,7 @@ from ..types.mesh import mesh_around
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
 from .array_api import dlpack_array
-from .promote import BOOL, convert, operand, plain, to_array, warn_complex
+from .promote import BOOL, array_args, convert, operand, plain, to_array, warn_complex
 
 __all__ = [
     "array", "asarray", "copy", "empty", "empty_like", "frombuffer", "full", "full_like",
@@ -178,6 +178,11 @@ def is_sequence(x: ArrayLike | Sequence[ArrayLike | Sequence[Array]]) -> bool:
     """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
     return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
         x, (str, bytes, Tracer))
+
+
+def data_arg(name: str, x: Any) -> Array:
+    """An operand as an array, a list too, of functions that have always taken lists."""
+    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
 
 def _is_numpy_data(x: Any) -> bool:
