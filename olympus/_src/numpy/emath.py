@@ -51,9 +51,6 @@ def _beyond_one(values: np.ndarray) -> np.ndarray:
 def sqrt(x: ArrayLike) -> Array:
     """The square root; of negative numbers the imaginary one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
-
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
     [2. 3.] 2j
     """
@@ -62,9 +59,6 @@ def sqrt(x: ArrayLike) -> Array:
 
 def log(x: ArrayLike) -> Array:
     """The natural logarithm; of negative numbers the principal one.
-
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
 
     >>> print(onp.emath.log(-1.).imag == onp.pi)
     True
@@ -75,9 +69,6 @@ def log(x: ArrayLike) -> Array:
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10; of negative numbers the principal one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
-
     >>> print(onp.emath.log10(-100.).dtype)
     complex64
     """
@@ -86,9 +77,6 @@ def log10(x: ArrayLike) -> Array:
 
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2; of negative numbers the principal one.
-
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
 
     >>> print(onp.emath.log2(-8.).real)
     3.0
@@ -136,9 +124,6 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
 def arccos(x: ArrayLike) -> Array:
     """The angle whose cosine is `x`, complex beyond [-1, 1].
 
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
-
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
     complex64
     """
@@ -148,9 +133,6 @@ def arccos(x: ArrayLike) -> Array:
 def arcsin(x: ArrayLike) -> Array:
     """The angle whose sine is `x`, complex beyond [-1, 1].
 
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
-
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
     float32
     """
@@ -159,9 +141,6 @@ def arcsin(x: ArrayLike) -> Array:
 
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent of `x`, complex beyond [-1, 1].
-
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
 
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
     complex64
@@ -193,4 +172,5 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers of any dtype.",
-})
+}, returns="Complex numbers where an element is not in the domain of the function of `numpy`,\n"
+           "or `x` is traced; else as that.")
