@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.indexing import GatherScatterMode     # above this: for checkers alone
+from ..lax.indexing import GatherScatterMode  # above this: for checkers alone
 from .typing import ArrayLike, Axis, DTypeLike
 
 _Mode = GatherScatterMode | str | None

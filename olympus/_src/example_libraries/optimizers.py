@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, P, PyTree
 from ..core.trace import typeof
 from ..numpy import arithmetic as uf
 from ..numpy import elementary as el
@@ -73,7 +73,7 @@ class Optimizer(NamedTuple):
     params_fn: ParamsFn
 
 
-def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
+def optimizer(opt_maker: Callable[P, Rules]) -> Callable[P, Optimizer]:
     """Decorator: from an optimiser of one array, one of pytrees.
 
     Args:
@@ -92,7 +92,7 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
     [0.75, 1.25]
     """
     @functools.wraps(opt_maker)
-    def make(*args: object, **kwargs: object) -> Optimizer:
+    def make(*args: P.args, **kwargs: P.kwargs) -> Optimizer:
         init, update, read = opt_maker(*args, **kwargs)
 
         def pack(states: Sequence[PyTree], treedef: PyTreeDef) -> OptimizerState:
