@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
                 fun.__doc__ = _completed(doc, parameters, fits, returns)
 
 
-def described_like(model: Any) -> Callable[[F], F]:
+def described_like(model: object) -> Callable[[F], F]:
     """Decorator: the docstring takes from another of its file what it leaves out itself.
 
     That is what the model says of the parameters that both have, what it returns and what it
@@ -117,7 +118,7 @@ def _margin(doc: str) -> str:
     return doc[doc.rindex("\n", 0, example) + 1:example]
 
 
-def _parameters(code: Any) -> tuple[str, ...]:
+def _parameters(code: CodeType) -> tuple[str, ...]:
     """The names of a function's parameters in the order of its signature."""
     names, rest = code.co_varnames, code.co_argcount
     end = rest + code.co_kwonlyargcount

@@ -404,9 +404,7 @@ class ByKey:
     """Equal, and hashed, by what an object consists of, which its class says: `_key()`."""
 
     __slots__ = ()
-
-    def _key(self) -> tuple[Any, ...]:
-        raise NotImplementedError
+    _key: Callable[[], tuple[Any, ...]]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self._key() == other._key()

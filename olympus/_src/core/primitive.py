@@ -130,8 +130,8 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
                         "required, one for each; None or a Zero stands for one that is not there.")
 
 
-def linear_jvp(self: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-               ) -> tuple[Any, Any]:
+def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
+               **params: Hashable) -> tuple[Array, Tangent]:
     """The rule `jvp` of what is linear in all operands together: of tangents it is the same."""
     return self.bind(*primals, **params), self.bind(*tangents, **params)
 

@@ -180,7 +180,7 @@ def is_sequence(x: ArrayLike | Sequence[ArrayLike | Sequence[Array]]) -> bool:
         x, (str, bytes, Tracer))
 
 
-def data_arg(name: str, x: Any) -> Array:
+def data_arg(name: str, x: ArrayLike | Sequence[ArrayLike]) -> Array:
     """An operand as an array, a list too, of functions that have always taken lists."""
     return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 

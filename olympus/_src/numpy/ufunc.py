@@ -182,7 +182,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             dtype = self.loops.chosen(name, dtype, self.loops.given(name, dtype, None))[1]
         return convert(x, dtype)
 
-    def _along(self, method: str, a: ArrayLike, axis: Any, dtype: Any, out: None
+    def _along(self, method: str, a: ArrayLike, axis: Axis, dtype: DTypeLike | None, out: None
                ) -> tuple[Any, int]:
         """The array that a method goes along, and which one axis."""
         x, name = self._operand(method, a, dtype, out), f"{self.__name__}.{method}"
