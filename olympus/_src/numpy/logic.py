@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Primitive
 from ..core.trace import literal
@@ -108,11 +108,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(bitwise_and)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x | y`: the bits that are 1 in either; of booleans, whether either is true.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype.
 
     >>> onp.bitwise_or(onp.array([12, 10]), 6)
     Array([14, 14], dtype=int32)
@@ -121,11 +119,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(bitwise_and)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ^ y`: the bits that differ; of booleans, whether exactly one is true.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype.
 
     >>> onp.bitwise_xor(onp.array([12, 10]), 6)
     Array([10, 12], dtype=int32)

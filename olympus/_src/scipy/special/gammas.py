@@ -522,11 +522,9 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(beta)
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of |B(a, b)|, without the cancellation of large logarithms of Γ.
-
-    Returns:
-      An array of the broadcast shape.
 
     >>> print(f"{special.betaln(1e6, 2.0):.4f}")
     -27.6310
@@ -548,11 +546,9 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(gammainc)
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
-
-    Returns:
-      Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
     >>> print(f"{special.gammaincc(1.0, 40.0):.5e}")
     4.24835e-18
