@@ -93,12 +93,17 @@ def _entr(tol: float, x: Array) -> Array:
     return where(x > 0.0, value, where(x < 0.0, -math.inf, where(x == 0.0, 0.0, x)))
 
 
-def _rel_entr(tol: float, p: Array, q: Array) -> Array:
+def _compared(p: Array, q: Array) -> tuple[Array, ...]:
+    """Where both are > 0, them there, their ratio, where it is near 1, and its distance from 1."""
     both = (p > 0.0) & (q > 0.0)
     x, y = inside(both, p, 1.0), inside(both, q, 1.0)
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
-    part = where(near, (x - y) / y, 0.0)
+    return both, x, y, ratio, near, where(near, (x - y) / y, 0.0)
+
+
+def _rel_entr(tol: float, p: Array, q: Array) -> Array:
+    both, x, y, ratio, near, part = _compared(p, q)
     far = log(inside((ratio > 0.0) & (ratio < math.inf), ratio, 1.0))
     far = where((ratio > 0.0) & (ratio < math.inf), far, log(x) - log(y))
     value = x * where(near, log1p(part), far)
@@ -107,11 +112,7 @@ def _rel_entr(tol: float, p: Array, q: Array) -> Array:
 
 
 def _kl_div(tol: float, p: Array, q: Array) -> Array:
-    both = (p > 0.0) & (q > 0.0)
-    x, y = inside(both, p, 1.0), inside(both, q, 1.0)
-    ratio = x / y
-    near = (ratio > 0.5) & (ratio < 2.0)
-    part = where(near, (x - y) / y, 0.0)
+    both, x, y, _, near, part = _compared(p, q)
     close = x * log1p_minus(part) + (x - y) * part
     value = where(near, close, _rel_entr(tol, x, y) - x + y)
     edge = where((p == 0.0) & (q >= 0.0), q, math.inf)
