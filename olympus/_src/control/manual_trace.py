@@ -113,7 +113,7 @@ class ManualTrace(Trace):
         self.manual, self.mesh = manual, mesh
         self.free = cut_by_vmap(parent)
 
-    def axes_of(self, aval: ShapedArray) -> list[Array]:
+    def axes_of(self, aval: ShapedArray) -> list[str]:
         """The axes that the first axis of an array of all parts is cut along."""
         manual = self.manual
         return manual.ordered(getattr(aval, "vma", ()) if manual.check else

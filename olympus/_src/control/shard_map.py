@@ -12,7 +12,7 @@ cuts tangents, cotangents and residuals as the values that they belong to.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
@@ -81,7 +81,7 @@ class Manual:
         finally:
             ctx.axes = outer
 
-    def ordered(self, names: object) -> list[Array]:
+    def ordered(self, names: Container[object]) -> list[str]:
         """Those of its axes that are among these, in the order of the mesh."""
         return [n for n in self.mesh.axis_names if n in names and n in self.names]
 
@@ -412,7 +412,7 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
     """
     axes = [manual.others(s, free) for s in specs]
 
-    def summed(x: object, names: tuple[Hashable, ...], spec: PartitionSpec) -> object | Array:
+    def summed(x: Array, names: tuple[Hashable, ...], spec: PartitionSpec) -> Array:
         if not names:
             return x
         total = psum_p.bind(x, axes=names, axis_index_groups=None)

@@ -44,7 +44,7 @@ class CustomPartitioning(Primitive):
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
         return params["partitioner"].whole.out_avals
 
-    def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[Array]:
+    def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[ShapedArray]:
         return partitioner.whole.out_avals
 
     def impl(self, *args: PyTree, partitioner: Partitioner) -> list[Array]:

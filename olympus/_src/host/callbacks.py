@@ -57,7 +57,7 @@ class FlatCallback(ByKey):
     def __call__(self, *arrays: object) -> PyTree:
         # On the CPU: the program that calls may hold the other device until this returns.
         cpu = devices.local_devices(backend="cpu")[0]
-        leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
+        leaves: list[object] = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
                   for x in map(np.asarray, arrays)]
         # In ascending order: each insertion finds its final place.
         for i, x in self.static:

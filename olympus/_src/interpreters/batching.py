@@ -168,7 +168,8 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
-                  force: bool | Sequence[bool] = False, avals: Sequence[object] | None = None
+                  force: bool | Sequence[bool] = False,
+                  avals: Sequence[ShapedArray] | None = None
                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     """The program on mapped inputs, and the mapped axis of each output; cached on the program.
 
@@ -187,7 +188,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...], avals: Sequence[object] | None
+                   force: tuple[bool, ...], avals: Sequence[ShapedArray] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     # Which outputs are mapped is found out by tracing.
     def body(*args: Any) -> tuple[list[Any], tuple[int | None, ...]]:

@@ -170,7 +170,7 @@ def _found(key: object, make: Callable[[], Any]) -> Any:
     return rule
 
 
-def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[object], same: Any,
+def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
               params: Params) -> JVPRule | bool:
     if prim.jvp is None:
         return False

@@ -226,7 +226,7 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
 
 
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-           pads: Sequence[Sequence[int]], spread: Sequence[int], spec: ConvDimensionNumbers,
+           pads: Sequence[tuple[int, int]], spread: Sequence[int], spec: ConvDimensionNumbers,
            batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
     batches = static_int(batches, "conv", "batch_group_count")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class ConvertElementType(Primitive):
             x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
             ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, **params)
         if not dtypes.is_inexact(params["new_dtype"]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -335,6 +335,16 @@ def _rank(x: ArrayLike) -> Any:
 
 sort_p = Sort("sort")
 top_k_p = TopK("top_k")
+
+
+@overload
+def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+         ) -> Array: ...
+
+
+@overload
+def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> tuple[Array, ...]: ...
 
 
 def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,

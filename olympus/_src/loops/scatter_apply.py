@@ -58,7 +58,7 @@ class ScatterApply(Primitive):
     result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, indices: ShapedArray, *xs: ShapedArray, olympuspr: ClosedOlympuspr,
-              update_shape: tuple[int, ...], **params: Hashable) -> list[ShapedArray]:
+              update_shape: tuple[int, ...], **params: Any) -> list[ShapedArray]:
         updates = make_aval(update_shape, xs[0].dtype)
         return [scatter_p.infer(x.strong(), indices, updates, update_olympuspr=None,
                                 update_consts=(), **params) for x in xs]

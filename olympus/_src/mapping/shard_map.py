@@ -20,7 +20,7 @@ from ..jit.arguments import check_callable, leaf_name, structure_path
 from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
+from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 
 __all__ = ["Infer", "shard_map", "smap"]
@@ -450,7 +450,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Array]:
+def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
     """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

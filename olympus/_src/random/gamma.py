@@ -5,6 +5,9 @@ in one loop until the last one is accepted, unless the bits of an array of keys 
 first one: then one after the other.
 """
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import functools

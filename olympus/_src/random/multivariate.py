@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax.arithmetic import sign
@@ -66,7 +64,7 @@ def _factor(cov: Array, method: str) -> Array:
 
 @fused(static=("shape", "dtype", "method"))
 def _multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, *, shape: Dims,
-                         dtype: DTypeLike, method: str) -> Any:
+                         dtype: DType, method: str) -> Array:
     # Without a dimension there is nothing to factor, nor a largest eigenvalue.
     if not shape[-1]:
         return parameter(mean, dtype, shape)
@@ -130,7 +128,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
 
 
 @fused(static=("shape", "n", "m", "dtype"))
-def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DTypeLike) -> Any:
+def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DType) -> Array:
     """Columns of normal numbers made orthonormal, with signs as if R's diagonal were positive."""
     tall = (*shape, n, m) if not less(n, m) else (*shape, m, n)
     drawn = at_least_32_bits(dtype)

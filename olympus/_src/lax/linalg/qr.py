@@ -10,7 +10,7 @@ of that formula.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...core.primitive import Cotangent, Linear, Tangent, Zero, not_linear
@@ -200,7 +200,7 @@ class Geqrf(MatrixOperation):
         return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
-            ) -> tuple[list[Array], list[Tangent]]:
+            ) -> tuple[list[Array], list[Array]]:
         """From the tangent of Q's first columns: their distance from those of the identity is
         V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
@@ -392,6 +392,21 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
      [-1.  0.]]
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: Literal[False] = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array]: ...
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: Literal[True], full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
 from ...base.util import member
@@ -212,6 +212,24 @@ def _moved(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
 
 
 svd_p = Svd("svd")
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[True] = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[False],
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Array: ...
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Array | tuple[Array, Array, Array]: ...
 
 
 def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
