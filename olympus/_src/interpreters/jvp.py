@@ -24,7 +24,7 @@ from ..types.tree import tree_map
 from .compiled_rules import jvp_at_once
 from .partial_eval import TapeTrace
 
-__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
+__all__ = ["DifferentiatedTracer", "JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
 
 
 def zero_tangent(x: ArrayLike) -> Zero:
