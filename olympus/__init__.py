@@ -14,18 +14,8 @@ from ._src.base.util import submodules as _submodules
 from ._src.base.util import when_named as _when_named
 from ._src.devices.array import Shard
 from ._src.devices.devices import (
-    default_backend,
-    device_count,
-    devices,
-    host_count,
-    host_id,
-    host_ids,
-    local_device_count,
-    local_devices,
-    print_environment_info,
-    process_count,
-    process_index,
-    process_indices,
+    default_backend, device_count, devices, host_count, host_id, host_ids, local_device_count,
+    local_devices, print_environment_info, process_count, process_index, process_indices,
 )
 from ._src.base.config import (
     CompilerEffortLevel, allow_f16_reductions, array_garbage_collection_guard, auto_pcast,
@@ -46,21 +36,12 @@ from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
 from ._src.arrays.device import (
-    block_until_ready,
-    clear_caches,
-    copy_to_host_async,
-    device_get,
-    device_put,
-    live_arrays,
+    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
     make_mesh,
 )
 from ._src.jit.jit import Inline, jit
 from ._src.jit.tracing import (
-    ensure_compile_time_eval,
-    eval_shape,
-    make_olympuspr,
-    named_call,
-    named_scope,
+    ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
 )
 from ._src.mapping.vmap import vmap
 from ._src.lax.meshes import get_mesh, set_mesh
@@ -76,18 +57,11 @@ with _when_named(__name__):
     from ._src.custom.gradient import closure_convert, custom_gradient
     from ._src.custom.vjp import custom_vjp
     from ._src.arrays.assembly import (
-        make_array_from_callback,
-        make_array_from_process_local_data,
+        make_array_from_callback, make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
     from ._src.autodiff.derivatives import (
-        fwd_and_bwd,
-        grad,
-        jvp,
-        linear_transpose,
-        linearize,
-        value_and_grad,
-        vjp,
+        fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
     )
     from ._src.autodiff.jacobians import hessian, jacfwd, jacobian, jacrev
     from ._src.jit.memory import memory_report

@@ -3,14 +3,8 @@
 from ._src.base.util import publish as _publish
 from ._src.base.lib import safe_map
 from ._src.extend.api_util import (
-    argnums_partial,
-    debug_info,
-    donation_vector,
-    flatten_axes,
-    flatten_fun,
-    flatten_fun_nokwargs,
-    rebase_donate_argnums,
-    shaped_abstractify,
+    argnums_partial, debug_info, donation_vector, flatten_axes, flatten_fun, flatten_fun_nokwargs,
+    rebase_donate_argnums, shaped_abstractify,
 )
 
 __all__ = [

@@ -1,24 +1,10 @@
 """Profiles of what the host and the devices do, and of the memory in use: names only."""
 
 from ._src.runtime.profiler import (
-    ProfileData,
-    ProfileEvent,
-    ProfileLine,
-    ProfileOptions,
-    ProfilePlane,
-    ProfileSession,
-    StepTraceAnnotation,
-    TraceAnnotation,
-    annotate_function,
-    device_memory_profile,
-    export_profile_data,
-    register_subprocess,
-    save_device_memory_profile,
-    start_server,
-    start_trace,
-    stop_server,
-    stop_trace,
-    trace,
+    ProfileData, ProfileEvent, ProfileLine, ProfileOptions, ProfilePlane, ProfileSession,
+    StepTraceAnnotation, TraceAnnotation, annotate_function, device_memory_profile,
+    export_profile_data, register_subprocess, save_device_memory_profile, start_server, start_trace,
+    stop_server, stop_trace, trace,
 )
 from ._src.base.util import publish as _publish
 

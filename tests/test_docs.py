@@ -24,7 +24,7 @@ import pytest
 
 import olympus
 from olympus._src.base.config import Option
-from olympus._src.base.docstrings import complete_docstrings, with_imports
+from olympus._src.base.docstrings import complete_docstrings, described_like, with_imports
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -223,6 +223,16 @@ def test_a_table_completes_the_docstrings_of_its_file():
     def hidden(x):
         """For the file alone."""
 
+    def starred(x, *rest, out=None):
+        """Words of the rest.
+
+        Args:
+          *rest: more.
+
+        >>> 1 + 1
+        2
+        """
+
     words = {"x, y": "both.", "x": "array.", "axis": "theirs.", "out": "None:\nalways."}
     complete_docstrings(
         {"__all__": ["bare", "hidden", "PI"], "bare": bare, "hidden": hidden, "PI": 3.0},
@@ -231,12 +241,68 @@ def test_a_table_completes_the_docstrings_of_its_file():
         "No words.", "", "Args:", "  x, y: both.", "  out: None:", "    always.", "", "Returns:",
         "  The same.", "", ">>> 1 + 1", "2"]
     assert hidden.__doc__ == "For the file alone."
+    complete_docstrings({"starred": starred}, words)
+    assert [line.partition(":")[0] for line in inspect.getdoc(starred).splitlines()[2:-3]] == [
+        "Args", "  x", "  *rest", "  out", "    always."]
     complete_docstrings({"own": functools.cache(own), "cached": (cached := functools.cache(own))},
                         words)
     assert inspect.getdoc(cached).splitlines() == [
         "Own words.", "", "Args:", "  x: array.", "  axis: mine,", "    in two lines.",
         "  out: None:", "    always.", "  **more: others.", "", "Raises nothing.", "",
         ">>> import math"]
+
+
+def test_a_docstring_takes_from_its_model_what_it_leaves_out():
+    def model(x, y, *rest, axis=None, **more):
+        """Words of the model.
+
+        Args:
+          x, y: both,
+            in two lines.
+          *rest: the rest.
+          axis: the model's.
+          **more: others.
+
+        Returns:
+          A result,
+          in two lines.
+
+        Raises nothing,
+        in two lines.
+
+        >>> 1 + 1
+        2
+        """
+
+    @described_like(model)
+    def bare(x, y, *rest, axis=None):
+        """Words.
+
+        Args:
+          axis: its own.
+
+        >>> 2 + 2
+        4
+        """
+
+    @described_like(model)
+    def own(x):
+        """Words.
+
+        Returns:
+          Its own.
+
+        Raises its own.
+
+        >>> 3
+        3
+        """
+
+    assert inspect.getdoc(bare).splitlines() == [
+        "Words.", "", "Args:", "  x, y: both,", "    in two lines.", "  *rest: the rest.",
+        "  axis: its own.", "", "Returns:", "  A result,", "  in two lines.", "",
+        "Raises nothing,", "in two lines.", "", ">>> 2 + 2", "4"]
+    assert inspect.getdoc(own) == "Words.\n\nReturns:\n  Its own.\n\nRaises its own.\n\n>>> 3\n3"
 
 
 def test_examples_begin_with_the_imports_of_what_they_name():
@@ -253,27 +319,30 @@ def test_examples_begin_with_the_imports_of_what_they_name():
 
 
 def tables():
-    """(file or class, words): each table of `complete_docstrings` in the package."""
+    """(file or class, words, text of the file): each table of `complete_docstrings`."""
     for path in sorted((ROOT / "olympus" / "_src").rglob("*.py")):
-        _, call, table = path.read_text(encoding="utf-8").partition("\ncomplete_docstrings(")
+        text, call, table = path.read_text(encoding="utf-8").partition("\ncomplete_docstrings(")
         if call:
             call = ast.parse(f"complete_docstrings({table}").body[0].value
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             where = vars(importlib.import_module(name))
             if call.args[0].func.id == "vars":
                 where = vars(where[call.args[0].args[0].id])
-            yield where, ast.literal_eval(call.args[1])
+            yield where, ast.literal_eval(call.args[1]), text
 
 
-def test_each_word_of_a_table_stands_in_several_docstrings():
-    seldom = []
-    for where, words in tables():
+def test_each_word_of_a_table_comes_from_it_into_several_docstrings():
+    seldom, twice = [], []
+    for where, words, text in tables():
         told = [inspect.getdoc(where[name]) or "" for name in where.get("__all__", where)]
-        for head, text in words.items():
-            said = f"  {head}: " + text.replace("\n", "\n    ")
+        for head, word in words.items():
+            said = f"  {head}: " + word.replace("\n", "\n    ")
+            place = where["__module__" if "__module__" in where else "__name__"], head
             if sum(said in doc for doc in told) < 2:
-                seldom.append((where["__module__" if "__module__" in where else "__name__"], head))
-    assert not seldom
+                seldom.append(place)
+            if "".join(f"    {line}\n" for line in said.splitlines()) in text:
+                twice.append(place)
+    assert not seldom and not twice
 
 
 def test_exceptions_are_of_names_that_exist_and_still_lack_something():

@@ -7,6 +7,7 @@ from __future__ import annotations
 import olympus
 import olympus.numpy as onp
 from olympus import Array, lax, nn, random
+from olympus.example_libraries import optimizers
 
 
 def scaled(x: Array, by: float) -> Array:
@@ -34,6 +35,7 @@ random.normal(key, shape="3")  # mistake
 nn.softmax(x, axi=0)  # mistake
 onp.reshape(x, (1.5, 2))  # mistake
 olympus.jit(scaled, static_argnum=1)  # mistake
+optimizers.adam(0.1, b3=0.9)  # mistake
 
 # Names that are not there.
 onp.sine(x)  # mistake

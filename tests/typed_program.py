@@ -75,7 +75,7 @@ def statistics(x: Array) -> dict[str, float]:
     stacked = onp.stack([top, top.T.T]).reshape(-1, x.shape[1]).astype(onp.float32)
     spread = onp.einsum("ij,kj->ik", stacked, stacked)
     return {"mean": float(norm.mean()), "trace": spread.trace().item(),
-            "max": float(onp.max(x.at[0, 0].set(1.0)))}
+            "max": float(onp.max(x.at[0, 0].set(1.0, mode=lax.GatherScatterMode.CLIP)))}
 
 
 def by_option(x: Array) -> tuple[Array, ...]:

@@ -151,27 +151,29 @@ def worker(library: str) -> None:
 
 
 class Worker:
-    """A library in its process."""
+    """A library in a process of its own, which `script --worker library` answers for."""
 
-    def __init__(self, python: str, library: str, env: dict[str, str]) -> None:
+    def __init__(self, python: str, library: str, env: dict[str, str], script: str = __file__
+                 ) -> None:
         self.process = subprocess.Popen(
-            [python, __file__, "--worker", library], stdin=subprocess.PIPE, env=env,
+            [python, script, "--worker", library], stdin=subprocess.PIPE, env=env,
             stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
 
-    def time(self, text: str, n: int) -> Any:
-        self.process.stdin.write(json.dumps([text, n]) + "\n")
+    def ask(self, *request: Any) -> Any:
+        """Seconds of CPU, or the error."""
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
 
 def compare(jax: Worker, olympus: Worker, text: str, rounds: int) -> tuple[Any, Any]:
     """The smallest time of each, or the first error."""
-    firsts = [w.time(text, 3) for w in (jax, olympus)]
+    firsts = [w.ask(text, 3) for w in (jax, olympus)]
     if any(isinstance(t, str) for t in firsts):
         return firsts[0], firsts[1]
     n = max(5, int(0.004 / max(firsts)))
-    pairs = [(jax.time(text, n), olympus.time(text, n)) for _ in range(rounds)]
+    pairs = [(jax.ask(text, n), olympus.ask(text, n)) for _ in range(rounds)]
     return min(p[0] for p in pairs), min(p[1] for p in pairs)
 
 

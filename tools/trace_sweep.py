@@ -22,7 +22,6 @@ import json
 import marshal
 import math
 import os
-import subprocess
 import sys
 import time
 import types
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from eager_times import Worker
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = "numpy", "nn", "random", "scipy"
@@ -133,22 +133,6 @@ def traceable(module: Any, fun: Callable[..., Any], args: Any, kwargs: Any, kind
     return program, [x for x, m in zip(leaves, moves, strict=True) if m]
 
 
-class Worker:
-    """A library in its process."""
-
-    def __init__(self, python: str, library: str, env: dict[str, str]) -> None:
-        self.process = subprocess.Popen(
-            [python, __file__, "--worker", library], stdin=subprocess.PIPE, env=env,
-            stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()
-
-    def ask(self, *request: Any) -> Any:
-        """Seconds of CPU, or the error."""
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-
 # The sweep.
 
 def calls() -> Iterator[tuple[str, Any]]:
@@ -223,8 +207,8 @@ def main(argv: list[str]) -> None:
     if not options.jax:
         parser.error("--jax: the Python that has JAX is required")
     env = {**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
-    workers = [Worker(options.jax, "jax", {**env, "PYTHONPATH": ""}),
-               Worker(sys.executable, "olympus", {**env, "PYTHONPATH": str(ROOT)})]
+    workers = [Worker(options.jax, "jax", {**env, "PYTHONPATH": ""}, __file__),
+               Worker(sys.executable, "olympus", {**env, "PYTHONPATH": str(ROOT)}, __file__)]
     rows: list[tuple[float, str, float, float]] = []
     left, ours = [], []
     for name, given in calls():

@@ -7,20 +7,8 @@ series_out)` on coefficients of Taylor polynomials, for those whose `jvp` rule i
 from .._src.base.util import publish as _publish
 from .._src.interpreters.jet import JetTrace, JetTracer, jet_rules
 from .._src.autodiff.jet import (
-    ZeroSeries,
-    ZeroTerm,
-    def_comp,
-    def_deriv,
-    deflinear,
-    defzero,
-    deriv_prop,
-    fact,
-    jet,
-    jet2,
-    linear_prop,
-    zero_prop,
-    zero_series,
-    zero_term,
+    ZeroSeries, ZeroTerm, def_comp, def_deriv, deflinear, defzero, deriv_prop, fact, jet, jet2,
+    linear_prop, zero_prop, zero_series, zero_term,
 )
 
 __all__ = [

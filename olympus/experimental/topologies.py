@@ -2,10 +2,7 @@
 
 from .._src.base.util import publish as _publish
 from .._src.devices.topologies import (
-    TopologyDescription,
-    get_attached_topology,
-    get_topology_desc,
-    make_mesh,
+    TopologyDescription, get_attached_topology, get_topology_desc, make_mesh,
 )
 
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]

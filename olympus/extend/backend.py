@@ -1,10 +1,7 @@
 """XLA's clients, one for each platform."""
 
 from .._src.devices.devices import (
-    backend_xla_version,
-    backends,
-    clear_backends,
-    register_backend_factory,
+    backend_xla_version, backends, clear_backends, register_backend_factory,
 )
 from .._src.devices.devices import client as get_backend
 from .._src.devices.devices import default_device as get_default_device

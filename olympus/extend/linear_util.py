@@ -2,15 +2,8 @@
 
 from .._src.base.util import publish as _publish
 from .._src.extend.linear_util import (
-    StoreException,
-    WrappedFun,
-    cache,
-    merge_linear_aux,
-    transformation,
-    transformation2,
-    transformation_with_aux,
-    transformation_with_aux2,
-    wrap_init,
+    StoreException, WrappedFun, cache, merge_linear_aux, transformation, transformation2,
+    transformation_with_aux, transformation_with_aux2, wrap_init,
 )
 
 __all__ = [

@@ -6,18 +6,8 @@ from .._src.core.primitive import Zero
 from .._src.interpreters.jvp import JVPTrace, JVPTracer
 from .._src.lax.families import add_p as add_olympusvals_p
 from .._src.extend.tables import (
-    add_tangents,
-    defbilinear,
-    defjvp,
-    defjvp2,
-    deflinear,
-    deflinear2,
-    get_primitive_transpose,
-    instantiate_zeros,
-    is_undefined_primal,
-    primitive_jvps,
-    primitive_transposes,
-    zeros_like_aval,
+    add_tangents, defbilinear, defjvp, defjvp2, deflinear, deflinear2, get_primitive_transpose,
+    instantiate_zeros, is_undefined_primal, primitive_jvps, primitive_transposes, zeros_like_aval,
 )
 from .._src.extend.tables import add_values as add_olympusvals
 

@@ -2,14 +2,8 @@
 
 from .._src.base.util import publish as _publish
 from .._src.extend.tables import (
-    axis_primitive_batchers,
-    bdim_at_front,
-    broadcast,
-    defbroadcasting,
-    defreducer,
-    defvectorized,
-    fancy_primitive_batchers,
-    primitive_batchers,
+    axis_primitive_batchers, bdim_at_front, broadcast, defbroadcasting, defreducer, defvectorized,
+    fancy_primitive_batchers, primitive_batchers,
 )
 
 __all__ = [

@@ -7,10 +7,7 @@ from .._src.extend.partial_eval import (
 )
 from .._src.interpreters.partial_eval import TapeTracer as OlympusprTracer
 from .._src.extend.tables import (
-    close_olympuspr,
-    convert_constvars_olympuspr,
-    dce_olympuspr,
-    dce_olympuspr_consts,
+    close_olympuspr, convert_constvars_olympuspr, dce_olympuspr, dce_olympuspr_consts,
 )
 
 __all__ = [

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..base.source import api_boundary
 from ..base.typing import Array, DType, PyTree
+from ..base.util import ByKey
 from ..core.trace import typeof
 from ..jit.arguments import as_arrays, leaf_path
 from ..lax.arithmetic import real
@@ -21,7 +22,7 @@ from ..types.tree_registry import PyTreeDef
 __all__ = ["ravel_pytree"]
 
 
-class Unravel:
+class Unravel(ByKey):
     """Turns a vector into the pytree that `ravel_pytree` was given; equal for equal trees."""
 
     __slots__ = ("tree", "types", "dtype")
@@ -50,12 +51,6 @@ class Unravel:
 
     def _key(self) -> tuple:
         return self.tree, self.types, self.dtype
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unravel) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
 
 def _convert(x: Array, dtype: DType) -> Array:

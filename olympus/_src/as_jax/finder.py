@@ -1,16 +1,14 @@
 """Answers `import jax…`: modules that look each name up in an adapter, then in Olympus.
 
-The module `jax.a.b` has the names of `olympus.as_jax.adapters.a.b`, if there is one, then those of
-`olympus.a.b`, respelled. A name is looked up once; then the module has it, and reading it costs
-what reading a module costs. What begins with an underscore is answered by adapters only.
+The module `jax.a.b` has the names of its adapter, if there is one, then those of `olympus.a.b`,
+respelled. A name is looked up once; then the module has it, and reading it costs what reading a
+module costs. What begins with an underscore is answered by adapters only.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
-import os
 import sys
 import types
 from collections.abc import Iterator
@@ -19,15 +17,14 @@ from typing import Any
 
 from ..base import lib
 from ..base.hints import hint_for
-from ..base.source import short_path
 from ..base.util import lazy_module
-from . import spellings
+from . import adapters, spellings
 from .keywords import respelled
+from .stand_ins import asker, stand_in
 
-__all__ = ["Finder", "asker", "install", "names_of"]
+__all__ = ["Finder", "install", "names_of"]
 
-ADAPTERS = f"{__package__}.adapters"
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_SOURCES = __name__.rsplit(".", 2)[0]
 _difflib: Any = lazy_module("difflib")
 _metadata: Any = lazy_module(f"{__package__}.metadata")
 
@@ -47,11 +44,13 @@ class MissingName(AttributeError):
 class Names:
     """Where the names of one module of JAX are found."""
 
-    __slots__ = ("adapter", "homes", "name")
+    __slots__ = ("adapter", "homes", "name", "own")
 
-    def __init__(self, name: str, adapter: Any, public: Any) -> None:
+    def __init__(self, name: str, adapter: adapters.Adapter, public: Any) -> None:
         self.name, self.adapter = name, adapter
-        self.homes = [importlib.import_module(home) for home in getattr(adapter, "HOMES", ())]
+        self.own = {theirs: (importlib.import_module(f"{_SOURCES}.{module}"), ours)
+                    for theirs, module, ours in adapter.places()}
+        self.homes = [importlib.import_module(home) for home in adapter.homes.split()]
         if public is not None:
             self.homes.append(public)
 
@@ -59,9 +58,8 @@ class Names:
         """The object of that name; AttributeError if there is none."""
         if attribute == "__all__":
             return self.public()
-        adapter = self.adapter
-        if adapter is not None and attribute in adapter.__all__:
-            return self.keep(attribute, getattr(adapter, attribute))
+        if attribute in self.own:
+            return self.keep(attribute, getattr(*self.own[attribute]))
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         if not attribute.startswith("_"):
@@ -71,11 +69,8 @@ class Names:
                     break       # imported under its name in JAX
                 if value is not self:
                     return self.keep(attribute, respelled(value))
-        if adapter is not None and "__getattr__" in vars(adapter):
-            try:
-                return adapter.__getattr__(attribute)       # may be another each time
-            except AttributeError:
-                pass
+        if attribute in self.adapter.stand_ins.split():
+            return self.keep(attribute, stand_in(self.name, attribute, self.adapter.lacks))
         try:
             return importlib.import_module(f"{self.name}.{attribute}")
         except ModuleNotFoundError:
@@ -96,7 +91,7 @@ class Names:
         """The names that there are, in JAX's spelling."""
         found = {spellings.theirs(n) for home in self.homes
                  for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
-        return sorted(found.union(getattr(self.adapter, "__all__", ())))
+        return sorted(found.union(self.own))
 
     def nothing_called(self, attribute: str, where: str) -> str:
         """The message that says so."""
@@ -114,17 +109,6 @@ class Names:
 def names_of(module: types.ModuleType) -> Names | None:
     """Where a module of JAX in this process has its names from; None for other modules."""
     return getattr(module.__spec__, "loader_state", None)
-
-
-def asker() -> str:
-    """The line, outside of this package and the import system, that asks for something."""
-    frame = inspect.currentframe()
-    while frame is not None and (frame.f_code.co_filename.startswith((_HERE, "<frozen importlib"))
-                                 or frame.f_code.co_filename == importlib.__file__):
-        frame = frame.f_back
-    if frame is None:
-        return "<unknown>"
-    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def _module(name: str) -> object:
@@ -146,13 +130,14 @@ class Finder:
             return None
         below = name[3:]
         private = any(part.startswith("_") for part in below.split("."))
-        adapter = _module(ADAPTERS + below)
+        adapter = adapters.adapter_of(below[1:])
         public = None if private else _module("olympus" + spellings.ours(below))
         if adapter is None and public is None:
             raise self.missing(name)
         loader: Any = self
-        return ModuleSpec(name, loader, origin=getattr(public or adapter, "__file__", None),
-                          is_package=True, loader_state=Names(name, adapter, public))
+        return ModuleSpec(name, loader, origin=getattr(public or adapters, "__file__", None),
+                          is_package=True, loader_state=Names(
+                              name, adapter or adapters.NOTHING, public))
 
     def missing(self, name: str) -> ModuleNotFoundError:
         """The error of a module, or a name that a module is asked for, that nobody has."""
@@ -165,8 +150,9 @@ class Finder:
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         """A module that asks `Names` for what it does not have."""
         module, names = types.ModuleType(spec.name), spec.loader_state
-        vars(module).update(__doc__=(names.homes or [names.adapter])[-1].__doc__,
-                            __getattr__=names.find, __dir__=names.public)
+        doc = (names.homes[-1].__doc__ if names.homes else
+               f"`{names.name}`: {names.adapter.about}")
+        vars(module).update(__doc__=doc, __getattr__=names.find, __dir__=names.public)
         if spec.origin is not None:
             module.__file__ = spec.origin
         return module

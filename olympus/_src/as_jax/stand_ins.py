@@ -6,12 +6,16 @@ told what it would need. It goes when the thing itself comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import inspect
+import os
 from typing import Any
 
-from .finder import asker
+from ..base.source import short_path
 
-__all__ = ["StandIn", "planned"]
+__all__ = ["StandIn", "asker", "stand_in"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class StandIn(type):
@@ -27,28 +31,22 @@ class StandIn(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{cls.__qualname__!r} has no attribute {name!r}")
-        return _made(cls.__module__, f"{cls.__qualname__}.{name}", cls.what)
+        return stand_in(cls.__module__, f"{cls.__qualname__}.{name}", cls.what)
 
 
-def _made(module: str, name: str, what: str) -> object:
+def stand_in(module: str, name: str, what: str) -> Any:
+    """A class of that name in a module of JAX, which needs something that is missing."""
     return StandIn(name.rpartition(".")[2], (), {
         "__module__": module, "__qualname__": name, "what": what,
         "__init_subclass__": classmethod(lambda cls, **_: None)})
 
 
-def planned(adapter: str, what: str, names: str) -> Callable[[str], Any]:
-    """The `__getattr__` of an adapter of which these names, at least, are stand-ins.
-
-    Args:
-      adapter: the adapter's own name.
-      what: what is missing, as messages say it.
-      names: the names, separated by spaces.
-    """
-    module = "jax" + adapter.partition(".adapters")[2]
-    made = {name: _made(module, name, what) for name in names.split()}
-
-    def find(name: str) -> object:
-        if name not in made:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        return made[name]
-    return find
+def asker() -> str:
+    """The line, outside of this package and the import system, that asks for something."""
+    frame = inspect.currentframe()
+    while frame is not None and (frame.f_code.co_filename.startswith((_HERE, "<frozen importlib"))
+                                 or frame.f_code.co_filename == importlib.__file__):
+        frame = frame.f_back
+    if frame is None:
+        return "<unknown>"
+    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
+from ..base.docstrings import described_like
 from ..base.typing import Array, DTypeLike, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
@@ -159,6 +160,7 @@ def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
                           if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))
 
 
+@described_like(check_jvp)
 def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]],
               args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
               eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
@@ -168,15 +170,8 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
     the pullback of that cotangent times the direction.
 
     Args:
-      f: a function of arrays or pytrees of them, with any result.
       f_vjp: takes the arguments and returns (results, pullback), as
         `functools.partial(olympus.vjp, f)` does.
-      args: the arguments where it is checked; integers among them are held fixed.
-      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
-        has some by dtype; of those that arrays have, the largest counts.
-      eps: the step of the differences; None is one that suits the dtype.
-      err_msg: what a failure says besides.
-      equal_nan: whether a derivative may be NaN where the differences are.
 
     AssertionError where the values, or the products, differ; a NaN is never right but by
     `equal_nan`.
@@ -219,6 +214,7 @@ def _pulled(f: Callable[..., PyTree], *args: PyTree) -> PyTree:
     return pull(tree_map(partial(_direction, np.random.default_rng(1)), out))
 
 
+@described_like(check_jvp)
 def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
                 modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
                 rtol: Tolerance = None, eps: float | None = None, *, equal_nan: bool = False
@@ -233,10 +229,6 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
       args: its arguments, a tuple; integers among them are held fixed.
       order: the highest order, at least 1.
       modes: "fwd", "rev" or both, which are then mixed in every order.
-      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
-        has some by dtype; of those that arrays have, the largest counts.
-      eps: the step of the differences; None is one that suits the dtype.
-      equal_nan: whether a derivative may be NaN where the differences are.
 
     AssertionError where they differ, ValueError for other modes or an order less than 1.
 

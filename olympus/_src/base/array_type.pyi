@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..lax.indexing import GatherScatterMode  # above this: for checkers alone
 from .typing import ArrayLike, Axis, DTypeLike
+
+_Mode = GatherScatterMode | str | None
 
 class Array:
     """An array on a device, or a traced value in its place."""
@@ -223,36 +226,36 @@ class Updates:
 
     def __getitem__(self, index: Any) -> Updates: ...
     def add(self, values: ArrayLike, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def apply(self, func: Any, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-              mode: str | None = ..., wrap_negative_indices: bool = ...) -> Array: ...
+              mode: _Mode = ..., wrap_negative_indices: bool = ...) -> Array: ...
     def divide(self, values: ArrayLike, *, indices_are_sorted: bool = ...,
-               unique_indices: bool = ..., mode: str | None = ..., out_sharding: Any = ...,
+               unique_indices: bool = ..., mode: _Mode = ..., out_sharding: Any = ...,
                wrap_negative_indices: bool = ...) -> Array: ...
     def get(self, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., fill_value: ArrayLike | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., fill_value: ArrayLike | None = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def max(self, values: ArrayLike, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def min(self, values: ArrayLike, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def mul(self, values: ArrayLike, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def multiply(self, values: ArrayLike, *, indices_are_sorted: bool = ...,
-                 unique_indices: bool = ..., mode: str | None = ..., out_sharding: Any = ...,
+                 unique_indices: bool = ..., mode: _Mode = ..., out_sharding: Any = ...,
                  wrap_negative_indices: bool = ...) -> Array: ...
     def power(self, values: ArrayLike, *, indices_are_sorted: bool = ...,
-              unique_indices: bool = ..., mode: str | None = ..., out_sharding: Any = ...,
+              unique_indices: bool = ..., mode: _Mode = ..., out_sharding: Any = ...,
               wrap_negative_indices: bool = ...) -> Array: ...
     def set(self, values: ArrayLike, *, indices_are_sorted: bool = ..., unique_indices: bool = ...,
-            mode: str | None = ..., out_sharding: Any = ...,
+            mode: _Mode = ..., out_sharding: Any = ...,
             wrap_negative_indices: bool = ...) -> Array: ...
     def subtract(self, values: ArrayLike, *, indices_are_sorted: bool = ...,
-                 unique_indices: bool = ..., mode: str | None = ..., out_sharding: Any = ...,
+                 unique_indices: bool = ..., mode: _Mode = ..., out_sharding: Any = ...,
                  wrap_negative_indices: bool = ...) -> Array: ...
 
 class Device:

@@ -7,10 +7,14 @@ of their file a table says the rest, and help() shows it as if it were written i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["complete_docstrings", "with_imports"]
+if TYPE_CHECKING:
+    from .typing import F  # which imports what imports this
+
+__all__ = ["complete_docstrings", "described_like", "with_imports"]
 
 # What these parameters are wherever a table completes docstrings that do not say it themselves.
 _EVERYWHERE = {
@@ -20,6 +24,7 @@ _EVERYWHERE = {
     "out_sharding": "where the result is; see `lax.with_sharding_constraint`.",
     "subok": "has no effect, since arrays have no subclasses.",
 }
+_VARARGS, _VARKEYWORDS = 4, 8       # flags of code that takes *args, **kwargs
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
@@ -72,16 +77,59 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
             own = own.__wrapped__
         code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
         if code is not None and doc and ">>>" in doc and name[0] != "_":
-            parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+            parameters = _parameters(code)
             fits = [entry for p in parameters if p in shared for entry in shared[p]
                     if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]
             if fits or returns:
                 fun.__doc__ = _completed(doc, parameters, fits, returns)
 
 
+def described_like(model: object) -> Callable[[F], F]:
+    """Decorator: the docstring takes from another of its file what it leaves out itself.
+
+    That is what the model says of the parameters that both have, what it returns and what it
+    raises; neither its first words nor its example.
+    """
+    if not model.__doc__:       # under `python -OO`
+        return lambda fun: fun
+    told, _, _ = model.__doc__.partition(">>>")
+    parts = told.replace(f"\n{_margin(model.__doc__)}", "\n").split("\n\n")
+    said = {part.split(maxsplit=1)[0]: part for part in parts[1:-1]}
+    entries = [(text.partition(":")[0].replace("*", "").split(", "), text.replace("\n    ", "\n"))
+               for text in _entries(said.get("Args:", ""), "\n  ")]
+
+    def decorate(fun: F) -> F:
+        parameters = _parameters(fun.__code__)
+        fits = [entry for entry in entries if {*entry[0]}.issubset(parameters)]
+        doc = _completed(fun.__doc__ or "", parameters, fits,
+                         said.get("Returns:", "")[11:].replace("\n  ", "\n"))
+        paragraph = "\n\n" + _margin(doc)
+        if "Raises" in said and f"{paragraph}Raises" not in doc:
+            raises = said["Raises"].replace("\n", paragraph[1:])
+            doc = doc.replace(f"{paragraph}>>>", f"{paragraph}{raises}{paragraph}>>>", 1)
+        fun.__doc__ = doc
+        return fun
+    return decorate
+
+
+def _margin(doc: str) -> str:
+    """What the lines of a docstring begin with: nothing from Python 3.13 on."""
+    example = doc.index(">>>")
+    return doc[doc.rindex("\n", 0, example) + 1:example]
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    """The names of a function's parameters in the order of its signature."""
+    names, rest = code.co_varnames, code.co_argcount
+    end = rest + code.co_kwonlyargcount
+    last = end + bool(code.co_flags & _VARARGS)
+    return (names[:rest] + names[end:last] + names[rest:end]
+            + names[last:last + bool(code.co_flags & _VARKEYWORDS)])
+
+
 def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:
     example = doc.index(">>>")
-    margin = doc[doc.rindex("\n", 0, example) + 1:example]  # none from Python 3.13 on
+    margin = _margin(doc)
     paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
     start = end = doc.find(f"{paragraph}Args:", 0, example)
     told: dict[str, str] = {}

@@ -42,10 +42,12 @@ def publish(facade: str) -> None:
     pickles speak of `olympus.numpy.sum`, not of the file that defines it.
     """
     module = sys.modules[facade]
-    for name in module.__all__:
-        if name in vars(module):    # others are imported when they are first named
-            _credit(facade, name, vars(module)[name])
-    vars(module).setdefault("__getattr__", functools.partial(_no_such_name, module))
+    names = vars(module)
+    # A façade of assigned names alone, a distribution's, does not list them again.
+    for name in names.setdefault("__all__", [name for name in names if name[0] != "_"]):
+        if name in names:       # others are imported when they are first named
+            _credit(facade, name, names[name])
+    names.setdefault("__getattr__", functools.partial(_no_such_name, module))
 
 
 def _credit(facade: str, name: str, value: object) -> None:
@@ -400,6 +402,19 @@ def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return cast(Callable[P, R], cached)
 
     return decorate
+
+
+class ByKey:
+    """Equal, and hashed, by what an object consists of, which its class says: `_key()`."""
+
+    __slots__ = ()
+    _key: Callable[[], tuple[Any, ...]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
 
 class Owned:

@@ -17,7 +17,7 @@ from weakref import WeakSet
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
-from ..base.util import Memo
+from ..base.util import ByKey, Memo
 from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
@@ -32,8 +32,8 @@ else:
     Builder = Any
 
 __all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive",
-           "RuleView", "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in",
-           "spread_tangents"]
+           "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp", "program_uses_axis",
+           "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -138,6 +138,12 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
                         "required, one for each; None or a Zero stands for one that is not there.")
 
 
+def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
+               **params: Hashable) -> tuple[Array, Tangent]:
+    """The rule `jvp` of what is linear in all operands together: of tangents it is the same."""
+    return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+
 def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
          params: Params | None = None) -> tuple[Any, Any]:
     """What a rule returned, if that is results and something about each; else TypeError.
@@ -159,7 +165,7 @@ def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[Ar
     return outs, more
 
 
-class Axis:
+class Axis(ByKey):
     """The axis that vmap adds: its size, the name that collectives call it by, and the axes of a
     mesh that it is spread along (None: as XLA likes)."""
 
@@ -172,12 +178,6 @@ class Axis:
 
     def _key(self) -> tuple[Hashable, ...]:
         return self.size, self.name, self.mesh_axis
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Axis) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
 
 def _operands_of(infer: object) -> int | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib, source
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Device
 from ..base.util import clear_all
 from ..job.state import current as job
@@ -129,9 +130,6 @@ def default_platform() -> str:
 def client(platform: str | None = None) -> Any:
     """The client of a platform, which holds its devices.
 
-    Args:
-      platform: "cpu", "gpu", "tpu"; the default one if None.
-
     Returns:
       The object of XLA's runtime, made when it is first asked for.
 
@@ -226,9 +224,6 @@ def backends() -> dict[str, Any]:
 def backend_xla_version(platform: str | None = None) -> int | None:
     """The version of XLA that a platform's plugin was built with.
 
-    Args:
-      platform: "cpu", "gpu", "tpu"; the default one if None.
-
     Returns:
       An int, or None where the plugin does not say.
 
@@ -240,9 +235,6 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
-
-    Args:
-      backend: its platform's name; None is the default backend.
 
     Returns:
       A list, of all processes' devices.
@@ -259,7 +251,6 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
     Args:
       process_index: the process; None is this one.
-      backend: its platform's name; None is the default backend.
       host_id: another name of `process_index`.
 
     Returns:
@@ -282,9 +273,6 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 def device_count(backend: str | None = None) -> int:
     """The number of devices of a backend in all processes.
 
-    Args:
-      backend: its platform's name; None is the default backend.
-
     Returns:
       An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
 
@@ -296,9 +284,6 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of a backend that belong to this process.
-
-    Args:
-      backend: its platform's name; None is the default backend.
 
     Returns:
       An int, at most `device_count(backend)`.
@@ -312,9 +297,6 @@ def local_device_count(backend: str | None = None) -> int:
 def process_index(backend: str | None = None) -> int:
     """The number of this process among `process_count()`.
 
-    Args:
-      backend: its platform's name; None is the default backend.
-
     Returns:
       An int from 0.
 
@@ -326,9 +308,6 @@ def process_index(backend: str | None = None) -> int:
 
 def process_count(backend: str | None = None) -> int:
     """The number of processes that share the backend: 1 unless the program runs distributed.
-
-    Args:
-      backend: its platform's name; None is the default backend.
 
     Returns:
       An int.
@@ -344,9 +323,6 @@ host_count, host_id = process_count, process_index
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that share the backend.
-
-    Args:
-      backend: its platform's name; None is the default backend.
 
     Returns:
       A list of ints, in order.
@@ -431,3 +407,9 @@ def incompatible(first: str, here: Sequence[Device], second: str, there: Sequenc
         f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
         f"{second} {places[1]}; one set of devices, in one order, is "
         "required; move arguments with device_put.")
+
+
+complete_docstrings(globals(), {
+    "platform": '"cpu", "gpu", "tpu"; the default one if None.',
+    "backend": "its platform's name; None is the default backend.",
+})

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, P, PyTree
 from ..core.trace import typeof
 from ..numpy import arithmetic as uf
 from ..numpy import elementary as el
@@ -73,7 +73,7 @@ class Optimizer(NamedTuple):
     params_fn: ParamsFn
 
 
-def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
+def optimizer(opt_maker: Callable[P, Rules]) -> Callable[P, Optimizer]:
     """Decorator: from an optimiser of one array, one of pytrees.
 
     Args:
@@ -92,7 +92,7 @@ def optimizer(opt_maker: Callable[..., Rules]) -> Callable[..., Optimizer]:
     [0.75, 1.25]
     """
     @functools.wraps(opt_maker)
-    def make(*args: object, **kwargs: object) -> Optimizer:
+    def make(*args: P.args, **kwargs: P.kwargs) -> Optimizer:
         init, update, read = opt_maker(*args, **kwargs)
 
         def pack(states: Sequence[PyTree], treedef: PyTreeDef) -> OptimizerState:
@@ -151,9 +151,6 @@ def sgd(step_size: ArrayLike | Schedule) -> Rules:
 def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Gradient descent with momentum: velocities v = mass v + g, steps -step_size v.
 
-    Args:
-      mass: how much of the velocity stays.
-
     Returns:
       An `Optimizer`. Polyak (1964).
 
@@ -175,9 +172,6 @@ def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
 def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Momentum whose gradient counts ahead: steps -step_size (mass v + g).
 
-    Args:
-      mass: how much of the velocity stays.
-
     Returns:
       An `Optimizer`. Nesterov (1983).
 
@@ -198,9 +192,6 @@ def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
 @optimizer
 def adagrad(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     """Steps divided by the root of the sum of all squares of gradients, averaged.
-
-    Args:
-      momentum: how much of the average of steps stays.
 
     Returns:
       An `Optimizer`. Duchi et al. (2011).
@@ -227,7 +218,6 @@ def rmsprop(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
 
     Args:
       gamma: how much of the average stays.
-      eps: added under the root.
 
     Returns:
       An `Optimizer`. Tieleman and Hinton (2012).
@@ -253,7 +243,6 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
 
     Args:
       gamma: how much of the average of squares stays.
-      eps: added under the root.
       momentum: how much of the last step stays.
 
     Returns:
@@ -333,9 +322,6 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
 @optimizer
 def sm3(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     """`adagrad` that keeps a vector for each axis instead of an array of sums of squares.
-
-    Args:
-      momentum: how much of the average of steps stays.
 
     Returns:
       An `Optimizer`. Anil et al., "Memory-efficient adaptive
@@ -568,4 +554,7 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
 
 complete_docstrings(globals(), {
     "step_size": "a number, or a `Schedule`.",
+    "mass": "how much of the velocity stays.",
+    "momentum": "how much of the average of steps stays.",
+    "eps": "added under the root.",
 }, returns="A `Schedule`.")

@@ -134,9 +134,6 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
          b_init: Initializer = _SMALL) -> Layer:
     """`GeneralConv` of images whose channels come last.
 
-    Args:
-      out_chan, filter_shape, strides, padding, W_init, b_init: as of `GeneralConv`.
-
     Returns:
       A layer of inputs [N, H, W, C].
 
@@ -172,9 +169,6 @@ def Conv1DTranspose(out_chan: int, filter_shape: Sequence[int],
                     ) -> Layer:
     """`GeneralConvTranspose` of sequences whose channels come last.
 
-    Args:
-      out_chan, filter_shape, strides, padding, W_init, b_init: as of `GeneralConv`.
-
     Returns:
       A layer of inputs [N, H, C].
 
@@ -190,9 +184,6 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
                   padding: str = "VALID", W_init: Initializer | None = None,
                   b_init: Initializer = _SMALL) -> Layer:
     """`GeneralConvTranspose` of images whose channels come last.
-
-    Args:
-      out_chan, filter_shape, strides, padding, W_init, b_init: as of `GeneralConv`.
 
     Returns:
       A layer of inputs [N, H, W, C].

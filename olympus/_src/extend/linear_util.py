@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Hashable
 from typing import Any, TypeAlias
 
 from ..base.typing import PyTree, R, T
-from ..base.util import Memo
+from ..base.util import ByKey, Memo
 
 __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
            "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
@@ -53,7 +53,7 @@ class Store:
         return self._value
 
 
-class WrappedFun:
+class WrappedFun(ByKey):
     """A function, the transformations around it, outermost first, and their stores.
 
     >>> from olympus.extend.linear_util import wrap_init
@@ -101,12 +101,6 @@ class WrappedFun:
         # Not the stores: of functions that are equal, one's fill the other's.
         return self.transforms, self.f, self.params, self.in_type
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WrappedFun) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __repr__(self) -> str:
         return f"WrappedFun({self.__name__}, {len(self.transforms)} transformations)"
 
@@ -148,7 +142,7 @@ def _driven_with_aux(gen: Steps, f: Callable[..., PyTree], store: Store, *args: 
     return out
 
 
-class _Of:
+class _Of(ByKey):
     """A generator as a transformation of the kind called `2`; equal for equal generators."""
 
     __slots__ = ("drive", "gen")
@@ -159,11 +153,8 @@ class _Of:
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self.drive(self.gen, *args, **kwargs)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Of) and (self.drive, self.gen) == (other.drive, other.gen)
-
-    def __hash__(self) -> int:
-        return hash((self.drive, self.gen))
+    def _key(self) -> tuple[Any, ...]:
+        return self.drive, self.gen
 
 
 def _transformation(gen: Steps, fun: WrappedFun, *gen_static_args: object) -> WrappedFun:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import described_like
 from ..base.lib import mlir
 from ..base.typing import (
     Array,
@@ -186,12 +187,9 @@ def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
     return (tensor_type(aval),)
 
 
+@described_like(aval_to_ir_types)
 def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
     """The MLIR type of an aval; of an extended dtype its physical type.
-
-    Args:
-      ctx: accepted; there is one MLIR context.
-      aval: an array's aval.
 
     Returns:
       An MLIR tensor type.
@@ -247,14 +245,12 @@ def i32_attr(i: int) -> IrAttribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, mlir.context()), i)
 
 
+@described_like(i32_attr)
 def i64_attr(i: int) -> IrAttribute:
     """An MLIR integer attribute of 64 bits.
 
     Args:
       i: an int of 64 bits.
-
-    Returns:
-      An MLIR attribute.
 
     >>> print(mlir.i64_attr(3))
     3 : i64
@@ -510,11 +506,9 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
+@described_like(module_to_string)
 def module_to_bytecode(module: IrModule) -> bytes:
     """A module as MLIR bytecode, which other versions need not be able to read.
-
-    Args:
-      module: an MLIR module.
 
     Returns:
       The bytes.

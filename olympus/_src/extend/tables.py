@@ -313,13 +313,10 @@ primitive_batchers = RuleView("vmap", _show_batcher, _Batcher)
 fancy_primitive_batchers = RuleView("vmap")     # rule(axis, args, dims, **params)
 
 
-class _AxisBatcher:
+class _AxisBatcher(_Batcher):
     """A rule that gets the axis in parts, in the form that primitives have."""
 
-    __slots__ = ("rule",)
-
-    def __init__(self, rule: BatchRule) -> None:
-        self.rule = rule
+    __slots__ = ()
 
     def __call__(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                  **params: Hashable) -> Batched:

@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base import lib
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, IrType, IrValue, Params, PyTree
-from ..base.util import name_of
+from ..base.util import ByKey, name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
@@ -36,7 +37,7 @@ __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io
            "io_callback_p", "pure_callback", "pure_callback_p", "with_options"]
 
 
-class FlatCallback:
+class FlatCallback(ByKey):
     """A user's function as one of flat NumPy arrays, which it gets as arrays of the CPU; equal if
     function and structure are."""
 
@@ -49,12 +50,6 @@ class FlatCallback:
     def _key(self) -> tuple:
         # By identity: static arguments are any objects, hashable or not; `static` keeps them alive.
         return (self.callback_func, self.in_tree, tuple((i, id(x)) for i, x in self.static))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FlatCallback) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"FlatCallback({name_of(self.callback_func)})"
@@ -338,7 +333,7 @@ def _results(what: str, result_shape_dtypes: PyTree
     return tuple(avals), tree
 
 
-class _Structured:
+class _Structured(ByKey):
     """A callback whose results must have as many leaves as a given structure."""
 
     __slots__ = ("what", "fun", "tree")
@@ -351,11 +346,8 @@ class _Structured:
         return name_of(self.fun)
 
     # Each call makes one, and calls of one function are to have equal params.
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Structured) and (self.fun, self.tree) == (other.fun, other.tree)
-
-    def __hash__(self) -> int:
-        return hash((self.fun, self.tree))
+    def _key(self) -> tuple:
+        return self.fun, self.tree
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> list[Array]:
         leaves, tree = tree_flatten(self.fun(*args, **kwargs))
@@ -407,19 +399,13 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
                  sharding=sharding, vmap_method=vmap_method)
 
 
+@described_like(pure_callback)
 def io_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *args: PyTree,
                 sharding: ShardingLike = None, ordered: bool = False, **kwargs: PyTree) -> PyTree:
     """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:
-      callback: a function of pytrees of arrays.
-      result_shape_dtypes: pytree of objects with shape and dtype; the callback returns one array
-        for each, in any structure.
-      *args, **kwargs: pytrees of arrays for the callback.
       ordered: keep the order of ordered callbacks within a program; not under vmap.
-
-    Returns:
-      A pytree of arrays as `result_shape_dtypes` say.
 
     >>> from olympus.experimental import io_callback
     >>> seen = []

@@ -20,6 +20,7 @@ from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pai
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.creation import full_like
 from ..lax.shape import instantiate
+from .jvp import DifferentiatedTracer
 
 __all__ = ["JetTrace", "JetTracer", "Rule", "jet_flat", "jet_rules"]
 
@@ -43,7 +44,7 @@ class _Application:
         self.slopes: list[Any] | None = None        # towers or Zeros, one for each result
 
 
-class JetTracer(Tracer):
+class JetTracer(DifferentiatedTracer):
     """A value, and where the tower of its derivative comes from.
 
     >>> from olympus.experimental.jet import JetTracer, jet
@@ -52,7 +53,7 @@ class JetTracer(Tracer):
     (None, None)
     """
 
-    __slots__ = ("primal", "maker", "place")
+    __slots__ = ("maker", "place")
 
     def __init__(self, trace: JetTrace, primal: ArrayLike, maker: _Application | Tangent,
                  place: int = 0) -> None:
@@ -68,17 +69,6 @@ class JetTracer(Tracer):
         if type(maker) is not _Application:
             return maker
         return None if maker.slopes is None else maker.slopes[self.place]
-
-    def concrete(self) -> ArrayLike | None:
-        primal = self.primal
-        return primal.concrete() if isinstance(primal, Tracer) else primal
-
-    def differentiated(self) -> bool:
-        return True
-
-    def _origin(self) -> str:
-        primal = self.primal
-        return primal._origin() if isinstance(primal, Tracer) else "differentiated"
 
 
 class JetTrace(Trace):

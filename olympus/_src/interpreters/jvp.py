@@ -24,7 +24,7 @@ from ..types.tree import tree_map
 from .compiled_rules import jvp_at_once
 from .partial_eval import TapeTrace
 
-__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
+__all__ = ["DifferentiatedTracer", "JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
 
 
 def zero_tangent(x: ArrayLike) -> Zero:
@@ -32,32 +32,10 @@ def zero_tangent(x: ArrayLike) -> Zero:
     return Zero(typeof(x).to_tangent_aval())
 
 
-class JVPTracer(Tracer):
-    """A primal value with its tangent.
+class DifferentiatedTracer(Tracer):
+    """A primal value with something of its derivative: what is asked of it is the primal's."""
 
-    >>> import olympus
-    >>> from olympus.interpreters.ad import JVPTracer
-    >>> def f(x):
-    ...     print(isinstance(x, JVPTracer), x.primal, x.tangent)
-    ...     return x
-    >>> _ = olympus.jvp(f, (1.0,), (2.0,))
-    True 1.0 2.0
-    """
-
-    # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
-    # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: JVPTrace, primal: ArrayLike, tangent: ArrayLike) -> None:
-        self._trace = trace
-        self.aval = typeof(primal)
-        self.primal, self.tangent = primal, tangent
-
-    def __repr__(self) -> str:
-        t = self.tangent
-        if isinstance(t, Tracer) and not t._known:
-            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
-        return f"JVPTracer(primal={self.primal}, tangent={t})"
+    __slots__ = ("primal",)
 
     def concrete(self) -> ArrayLike | None:
         primal = self.primal
@@ -78,6 +56,34 @@ class JVPTracer(Tracer):
 
     def setting(self) -> str:
         return self.primal.setting() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTracer(DifferentiatedTracer):
+    """A primal value with its tangent.
+
+    >>> import olympus
+    >>> from olympus.interpreters.ad import JVPTracer
+    >>> def f(x):
+    ...     print(isinstance(x, JVPTracer), x.primal, x.tangent)
+    ...     return x
+    >>> _ = olympus.jvp(f, (1.0,), (2.0,))
+    True 1.0 2.0
+    """
+
+    # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
+    # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
+    __slots__ = ("tangent",)
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.aval = typeof(primal)
+        self.primal, self.tangent = primal, tangent
+
+    def __repr__(self) -> str:
+        t = self.tangent
+        if isinstance(t, Tracer) and not t._known:
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
+        return f"JVPTracer(primal={self.primal}, tangent={t})"
 
 
 JVPTracer.__module__ = "olympus.interpreters.ad"    # also before that is imported: for messages

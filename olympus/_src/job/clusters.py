@@ -59,10 +59,26 @@ class Cluster:
         return None
 
 
-class OpenMpi(Cluster):
+class _Counted(Cluster):
+    """One whose variables have the numbers: of the processes, of this one, and on its host."""
+
+    variables: ClassVar[tuple[str, str, str]]
+
+    def count(self) -> int:
+        return int(os.environ[self.variables[0]])
+
+    def process(self) -> int:
+        return int(os.environ[self.variables[1]])
+
+    def local_process(self) -> int | None:
+        return int(os.environ[self.variables[2]])
+
+
+class OpenMpi(_Counted):
     """Processes of Open MPI's `mpirun`."""
 
     name = "ompi"
+    variables = ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
     _URI = "OMPI_MCA_orte_hnp_uri"      # 1531576320.0;tcp://10.96.0.1,10.148.0.1:34911
 
     def present(self) -> bool:
@@ -79,26 +95,17 @@ class OpenMpi(Cluster):
         # Open MPI's numbers of jobs are multiples of 4096.
         return f"{found[1] or found[2]}:{port or _port_of(int(job[0]) // 4096)}"
 
-    def count(self) -> int:
-        return int(os.environ["OMPI_COMM_WORLD_SIZE"])
 
-    def process(self) -> int:
-        return int(os.environ["OMPI_COMM_WORLD_RANK"])
-
-    def local_process(self) -> int | None:
-        return int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
-
-
-class Slurm(Cluster):
+class Slurm(_Counted):
     """Processes of Slurm's `srun`."""
 
     name = "slurm"
-    # Of the step that `srun` started: it may have fewer nodes than the job.
-    _NEEDED = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
-               "SLURM_LOCALID")
+    variables = ("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 
     def present(self) -> bool:
-        return all(name in os.environ for name in self._NEEDED)
+        # Of the step that `srun` started: it may have fewer nodes than the job.
+        return all(name in os.environ
+                   for name in ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", *self.variables))
 
     def coordinator(self, timeout: int, port: str | None) -> str:
         # The first of 'node001', 'node001,other2', 'node[001-015],other2' and 'node[001,007-9]'.
@@ -109,15 +116,6 @@ class Slurm(Cluster):
                                "list of hosts is required; pass coordinator_address.")
         host = found[1] + (found[2] or "")
         return f"{host}:{port or _port_of(int(os.environ['SLURM_JOB_ID']))}"
-
-    def count(self) -> int:
-        return int(os.environ["SLURM_NTASKS"])
-
-    def process(self) -> int:
-        return int(os.environ["SLURM_PROCID"])
-
-    def local_process(self) -> int | None:
-        return int(os.environ["SLURM_LOCALID"])
 
 
 class Mpi4py(Cluster):

@@ -6,6 +6,7 @@ import enum
 from typing import TypeAlias
 
 from ..base.typing import IrAttribute, T
+from ..base.util import ByKey
 from ..core.primitive import Builder
 
 __all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
@@ -23,7 +24,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-class Tolerance:
+class Tolerance(ByKey):
     """The largest error that a caller accepts: absolute, relative, or in units of the last place.
 
     Args:
@@ -48,12 +49,6 @@ class Tolerance:
 
     def _key(self) -> tuple[float, float, int]:
         return self.atol, self.rtol, self.ulps
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tolerance) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"

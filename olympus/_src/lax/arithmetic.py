@@ -8,6 +8,7 @@ import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
 from ..core.primitive import Builder, Linear, Tangent
@@ -336,16 +337,11 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(max_p, x, y)
 
 
+@described_like(max)
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y, NaN if one is; equal operands share the derivative by halves.
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `and`.
-
-    Args:
-      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape.
 
     >>> print(lax.min(onp.array([1., 5., float("nan")]), 3.))
     [ 1.  3. nan]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core.primitive import Builder
 from ..types import dtypes
@@ -45,12 +46,6 @@ clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x & y on the bits of integers, `and` of booleans.
 
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
-
     >>> lax.bitwise_and(onp.array([12, 10], "uint8"), 6)
     Array([4, 2], dtype=uint8)
     """
@@ -60,12 +55,6 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x | y on the bits of integers, `or` of booleans.
 
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
-
     >>> print(lax.bitwise_or(onp.array([1, 4]), 2))
     [3 6]
     """
@@ -74,12 +63,6 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ^ y: the bits that are set in one of the integers only; `!=` of booleans.
-
-    Args:
-      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; it has no derivative.
 
     >>> print(lax.bitwise_xor(onp.array([12, 10]), 6))
     [10 12]
@@ -117,14 +100,9 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(shift_left_p, x, y)
 
 
+@described_like(shift_left)
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y with zeros coming in: the bits are read as an unsigned integer.
-
-    Args:
-      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
 
     >>> print(lax.shift_right_logical(onp.array([-8, 8], "int8"), onp.array([1, 1], "int8")))
     [124   4]
@@ -176,3 +154,8 @@ def clz(x: ArrayLike) -> Array:
     [31 24  0]
     """
     return clz_p.bind(x)
+
+
+complete_docstrings(globals(), {
+    "x, y": "integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.",
+}, returns="An array of that dtype and shape; it has no derivative.")

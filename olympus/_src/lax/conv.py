@@ -11,6 +11,7 @@ import functools
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Builder, Linear, Primitive, not_linear
@@ -42,7 +43,7 @@ from .windows import canonical_pads, dilated, padtype_to_pads
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
            "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_p",
-           "conv_with_general_padding"]
+           "conv_with_general_padding", "features_last"]
 
 
 def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches: int,
@@ -69,7 +70,7 @@ def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches
     return b.counted_loop(count, [b.full(out, 0)], step)[0]
 
 
-def _features_last(ndim: int) -> ConvDimensionNumbers:
+def features_last(ndim: int) -> ConvDimensionNumbers:
     """The dimension numbers that XLA:CPU has a fast convolution for."""
     image = (0, ndim - 1, *range(1, ndim - 1))
     return ConvDimensionNumbers(image, (ndim - 1, ndim - 2, *range(ndim - 2)), image)
@@ -77,12 +78,12 @@ def _features_last(ndim: int) -> ConvDimensionNumbers:
 
 def _permuted(lhs: Array, rhs: Array, *, dimension_numbers: ConvDimensionNumbers, **params: Hashable
               ) -> Array:
-    """A convolution, by one of `_features_last`."""
+    """A convolution, by one of `features_last`."""
     ndim, (image, kernel, result) = len(dimension_numbers.lhs_spec), dimension_numbers
     out = conv_general_dilated_p.bind(
         transpose(lhs, (image[0], *image[2:], image[1])),
         transpose(rhs, (*kernel[2:], kernel[1], kernel[0])),
-        dimension_numbers=_features_last(ndim), **params)
+        dimension_numbers=features_last(ndim), **params)
     order = (result[0], *result[2:], result[1])
     return transpose(out, [order.index(i) for i in range(ndim)])
 
@@ -172,7 +173,7 @@ class ConvGeneralDilated(Primitive):
         # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
         # as well, are ten to thirty times slower.
         b.module.convolutions += 1
-        if b.module.is_aside and dimension_numbers != _features_last(wanted.ndim):
+        if b.module.is_aside and dimension_numbers != features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
         lhs, rhs, made = unmixed(b, lhs, rhs)
@@ -494,6 +495,7 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
                                 preferred_element_type=preferred_element_type)
 
 
+@described_like(conv)
 def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
                               padding: str | Sequence[tuple[int, int]],
                               lhs_dilation: Sequence[int] | None,
@@ -502,15 +504,9 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
     """Convolve arrays in the order NCHW, with any padding and dilation.
 
     Args:
-      lhs: image [batch, features, spatial...].
-      rhs: kernel [features out, features in, spatial...]; it is not flipped.
       window_strides: one stride per spatial axis.
       padding: a name, or pairs (low, high); see `conv_general_dilated`.
       lhs_dilation, rhs_dilation: spread the image or the kernel; None does not.
-      precision, preferred_element_type: see `dot_general`.
-
-    Returns:
-      [batch, features out, spatial...].
 
     >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
     >>> print(lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
@@ -19,6 +20,7 @@ from .conv import (
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_dilated_p,
+    features_last,
 )
 from .convert import convert_element_type
 from .creation import broadcasted_iota
@@ -64,12 +66,6 @@ def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: S
     return tuple(pads)
 
 
-def _channels_last(rank: int) -> ConvDimensionNumbers:
-    """N spatial C, spatial I O, N spatial C."""
-    image = (0, rank - 1, *range(1, rank - 1))
-    return ConvDimensionNumbers(image, (rank - 1, rank - 2, *range(rank - 2)), image)
-
-
 def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
                    padding: str | Sequence[tuple[int, int]],
                    rhs_dilation: Sequence[int] | None = None,
@@ -100,7 +96,7 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
     (1, 8, 8, 5)
     """
     x, k = typeof(lhs), typeof(rhs)
-    spec = _channels_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
+    spec = features_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
         conv_dimension_numbers(x.shape, k.shape, dimension_numbers))
     space = spec.rhs_spec[2:]
     spread = (1,) * len(space) if rhs_dilation is None else canonical_shape(
@@ -299,6 +295,7 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     return _shape(lhs_shape, rhs_shape, strides, pairs, (1,) * len(pairs), spec, batch_group_count)
 
 
+@described_like(conv_general_shape_tuple)
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                                window_strides: Sequence[int],
                                padding: str | Sequence[tuple[int, int]],
@@ -306,13 +303,8 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     """The shape of `conv_transpose`; `padding` is a name, or pairs for the spread image.
 
     Args:
-      lhs_shape, rhs_shape: shapes of image and kernel.
       window_strides: one int per spatial axis, by which the image is spread.
       padding: "SAME", "VALID" or pairs (low, high).
-      dimension_numbers: see `conv_dimension_numbers`.
-
-    Returns:
-      A tuple of ints.
 
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_transpose_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "VALID", names)

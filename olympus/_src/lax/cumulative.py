@@ -8,13 +8,13 @@ is right at zeros and ties without division.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -127,9 +127,7 @@ class Cumulative(Primitive):
 class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, axis: int, reverse: bool) -> list[Array | None]:
         return [self.bind(ct, axis=axis, reverse=not reverse)]
@@ -196,7 +194,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative sums along an axis, from its end if `reverse`.
 
     Args:
-      operand: numbers (not bool), rank at least 1.
       axis: the axis; unlike NumPy's, the default is the first one.
 
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
@@ -207,9 +204,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative products along an axis.
-
-    Args:
-      operand: numbers (not bool), rank at least 1.
 
     Returns:
       An array of the operand's shape and dtype; the derivative is right where factors are 0.
@@ -264,4 +258,5 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 complete_docstrings(globals(), {
     "reverse": "start at its end.",
     "axis": "the axis.",
+    "operand": "numbers (not bool), rank at least 1.",
 }, returns="An array of the operand's shape and dtype.")

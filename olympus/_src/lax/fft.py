@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -93,9 +93,7 @@ class Fft(Primitive):
             "fft_type": b.attr(f"#stablehlo<fft_type {fft_type.name}>"),
             "fft_length": b.i64s(fft_lengths)})
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, fft_type: FftType, fft_lengths: Dims
                   ) -> list[Array | None]:

@@ -14,7 +14,7 @@ import enum
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import memoize
 from ..core import tags
@@ -761,17 +761,14 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                         indices_are_sorted, unique_indices, mode)
 
 
+@described_like(scatter_add)
 def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows subtracted from it at computed places; places may repeat.
 
     Args:
-      operand: numbers; the array is not changed.
       updates: what to subtract, of the operand's dtype.
-
-    Returns:
-      An array of the operand's shape and dtype. Linear in operand and updates.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_sub(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
@@ -798,14 +795,11 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                         indices_are_sorted, unique_indices, mode)
 
 
+@described_like(scatter_min)
 def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with elements replaced by those of windows that are larger; NaN where one is.
-
-    Args:
-      operand: array; it is not changed.
-      updates: what to compare with, of the operand's dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))

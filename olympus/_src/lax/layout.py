@@ -9,7 +9,7 @@ from typing import overload
 from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R, T
 from ..base.util import wraps
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, linear_jvp
 from ..core.trace import typeof
 from ..types.avals import ShapedArray
 from ..types.layout import Layout
@@ -34,9 +34,7 @@ class LayoutConstraint(Primitive):
         b.module.laid_out[out] = layout.text()
         return out
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, layout: Layout
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, layout=layout), self.bind(*tangents, layout=layout)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, layout: Layout) -> list[Cotangent]:
         return [self.bind(ct, layout=layout) if type(x) is Linear else None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.util import ByKey
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -32,7 +33,7 @@ Dims = tuple[int, ...]
 NAME = "ragged_dot_general"
 
 
-class RaggedDotDimensionNumbers:
+class RaggedDotDimensionNumbers(ByKey):
     """The axes that a ragged contraction contracts, pairs up, and splits into groups.
 
     Attributes:
@@ -57,14 +58,8 @@ class RaggedDotDimensionNumbers:
         self.lhs_ragged_dimensions: Dims = tuple(map(int, lhs_ragged_dimensions))
         self.rhs_group_dimensions: Dims = tuple(map(int, rhs_group_dimensions))
 
-    def _fields(self) -> tuple[object, ...]:
+    def _key(self) -> tuple[object, ...]:
         return tuple([getattr(self, name) for name in self.__slots__])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaggedDotDimensionNumbers) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(self._fields())
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)

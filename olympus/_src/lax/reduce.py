@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -250,8 +251,6 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Args:
       operand: array of any dtype with an order, bool included.
-      axes: axes to reduce; the result lacks them.
-      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
       An array of the operand's dtype. Equal maxima share the derivative equally.
@@ -274,8 +273,6 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Args:
       operand: array of any dtype with an order, bool included.
-      axes: axes to reduce; the result lacks them.
-      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
       An array of the operand's dtype. Equal minima share the derivative equally.
@@ -291,7 +288,6 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: numbers (not bool).
-      axes: axes to reduce; the result lacks them.
 
     Returns:
       An array of the operand's dtype, 1 where there are no elements; integers wrap around. The
@@ -307,10 +303,6 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) and of the elements along axes.
 
-    Args:
-      operand: integers or booleans.
-      axes: axes to reduce; the result lacks them.
-
     Returns:
       An array of the operand's dtype; all bits set, or True, where there are no elements.
 
@@ -323,10 +315,6 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) or of the elements along axes.
 
-    Args:
-      operand: integers or booleans.
-      axes: axes to reduce; the result lacks them.
-
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
 
@@ -338,10 +326,6 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or of the elements along axes; of booleans, whether an odd number hold.
-
-    Args:
-      operand: integers or booleans.
-      axes: axes to reduce; the result lacks them.
 
     Returns:
       An array of the operand's dtype; 0, or False, where there are no elements.
@@ -363,8 +347,6 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Args:
       operand: array of a real dtype.
-      axis: the axis to search; it has at least one element.
-      index_dtype: integer dtype of the result.
 
     Returns:
       An array of `index_dtype`, without the axis. It has no derivative.
@@ -375,18 +357,20 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _arg_reduce(argmax_p, operand, axis, index_dtype)
 
 
+@described_like(argmax)
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along an axis: of the first NaN if any, else the first.
-
-    Args:
-      operand: array of a real dtype.
-      axis: the axis to search; it has at least one element.
-      index_dtype: integer dtype of the result.
-
-    Returns:
-      An array of `index_dtype`, without the axis. It has no derivative.
 
     >>> print(lax.argmin(onp.array([[3, 1, 1], [0, 5, 9]]), 1, "int32"))
     [1 0]
     """
     return _arg_reduce(argmin_p, operand, axis, index_dtype)
+
+
+complete_docstrings(globals(), {
+    "operand": "integers or booleans.",
+    "axes": "axes to reduce; the result lacks them.",
+    "out_sharding": "where the result is; see `with_sharding_constraint`.",
+    "axis": "the axis to search; it has at least one element.",
+    "index_dtype": "integer dtype of the result.",
+})

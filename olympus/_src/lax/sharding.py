@@ -13,7 +13,7 @@ from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, linear_jvp
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
@@ -74,9 +74,7 @@ class ShardingConstraint(Primitive):
             b.module.constrained[out] = sharding
         return out
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, sharding: ShardingLike
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, sharding: ShardingLike) -> list[Cotangent]:
         return [self.bind(ct, sharding=sharding) if type(x) is Linear else None]
@@ -159,9 +157,7 @@ class Reshard(Primitive):
             x = b.spread(x, b.avals_out[0].update(sharding=whole))
         return x    # every result is cut as its type says
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, sharding: NamedSharding
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, sharding: NamedSharding) -> list[Array | None]:
         back = x.aval.sharding.of_cotangent()
@@ -201,9 +197,7 @@ class DevicePut(Primitive):
     def lower(self, b: Builder, x: IrValue, *, target: Space) -> IrValue:
         return b.put_in_memory(x, target.value)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, target: Space) -> list[Cotangent]:
         return [self.bind(ct, target=x.aval.memory_space) if type(x) is Linear else None]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -179,7 +179,6 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
     Args:
       index: a Python int; a negative one counts from the end.
-      keepdims: whether the axis stays, of size 1.
 
     Returns:
       An array of the operand's dtype. IndexError for an index out of bounds.
@@ -393,9 +392,7 @@ class Split(Physical):
                 "strides": b.i64s((1,) * len(shape))}, aval))
         return outs
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[list[Array], list[Tangent]]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, cts: Sequence[Array], x: Linear, *, sizes: Dims, axis: int
                   ) -> list[Array | None]:
@@ -642,7 +639,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     Args:
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
-      allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
     Returns:
       An array of shape `slice_sizes` and the operand's dtype.
@@ -692,8 +688,6 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     """operand[index] on one axis, at a computed index.
 
     Args:
-      index: integer scalar, may be traced; it is clamped into range.
-      keepdims: whether the axis stays, of size 1.
       allow_negative_indices: whether a negative index counts from the end.
 
     Returns:
@@ -716,7 +710,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     Args:
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
-      allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
     Returns:
       An array of the operand's shape and dtype.
@@ -753,18 +746,14 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
                                 allow_negative_indices=allow_negative_indices)
 
 
+@described_like(dynamic_update_slice_in_dim)
 def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int,
                                 *, allow_negative_indices: bool = True) -> Array:
     """The operand with one entry along an axis, at a computed index, replaced.
 
     Args:
-      operand: array; it is not changed.
       update: array of its dtype and other axes; the axis itself has size 1 or is absent.
-      index: integer scalar, may be traced; it is clamped into range.
       allow_negative_indices: whether a negative index counts from the end.
-
-    Returns:
-      An array of the operand's shape and dtype.
 
     >>> print(lax.dynamic_update_index_in_dim(onp.zeros((2, 3)), onp.ones(3), 1, 0))
     [[0. 0. 0.]
@@ -821,4 +810,7 @@ def _wrapped(index: ArrayLike, size: int) -> Array:
 complete_docstrings(globals(), {
     "operand": "array.",
     "axis": "the axis.",
+    "index": "integer scalar, may be traced; it is clamped into range.",
+    "keepdims": "whether the axis stays, of size 1.",
+    "allow_negative_indices": "whether negative starts count from the end, for all or per axis.",
 }, returns="An array of the operand's rank and dtype.")

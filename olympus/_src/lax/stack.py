@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
@@ -67,9 +67,7 @@ class Unstack(Primitive):
         return b.inline(lambda y: [index_in_dim(y, i, axis, False)
                                    for i in range(len(b.avals_out))], x)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, axis: int
-            ) -> tuple[list[Array], list[Tangent]]:
-        return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)
+    jvp = linear_jvp
 
     def transpose(self, cts: Sequence[Tangent], x: Linear, *, axis: int) -> list[Array | None]:
         return [stack_p.bind(*map(instantiate, cts), axis=axis)]

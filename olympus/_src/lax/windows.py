@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.typing import Array, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -246,9 +246,7 @@ class WindowReduction(Primitive, abstract=True):
 class ReduceWindowSum(WindowReduction):
     """The sum of every window: linear."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, window_dimensions: Dims, window_strides: Dims,
                   padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Array | None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import ArrayLike, PyTree
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic
 from ..lax.sharding import constrain
@@ -70,17 +70,10 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
 
+@described_like(zeros)
 def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
          out_sharding: ShardingLike = None) -> Array:
     """Ones; the key is not used.
-
-    Args:
-      key: ignored.
-      shape: the result's shape.
-      dtype: its dtype; None is the default float.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> print(initializers.ones(olympus.random.key(0), (2,), "int32"))
     [1 1]

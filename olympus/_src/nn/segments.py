@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike
 from ..jit.fused import fused
 from ..lax.creation import iota
@@ -146,17 +147,12 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
                      unique_indices, bucket_size, mode, out_sharding)
 
 
+@described_like(segment_max)
 def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
                 out_sharding: ShardingLike = None) -> Array:
     """The least element, column by column, of the rows that belong to the same segment.
-
-    Args:
-      data: array, shape (n, …).
-      segment_ids: integers, shape (n,): the segment of each row, in any order.
-      num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as of
-        `segment_sum`.
 
     Returns:
       An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, inf

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
@@ -96,9 +96,6 @@ _GT, _GE = ("c", _Lexicographic(gt_p)), ("c", _Lexicographic(ge_p))
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x + y`, element by element; of booleans, whether either is true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
-
     Returns:
       An array of the broadcast shape and the promoted dtype; integers wrap around at its limits.
       Where NumPy widens to float64 beside an int32, the float's own width stays here.
@@ -133,9 +130,6 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
 @eager_binary
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x * y`, element by element; of booleans, whether both are true.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
 
     Returns:
       An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times infinity
@@ -390,9 +384,6 @@ def _integer_power(x: Array, y: Array) -> Array:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ** y` in floating or complex numbers, so that integers take negative exponents.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
-
     Returns:
       An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
       float64.
@@ -542,16 +533,9 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(maximum)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of two elements; NaN if either is, see `fmin`.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real part,
-        then by imaginary part.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
-      the derivative.
 
     >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 1., nan,  2.], dtype=float32)
@@ -589,15 +573,12 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 @eager_named
+@described_like(fmax)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
     Args:
       x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
-      equal, `x1` gets the derivative.
 
     >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
     Array([1., 3., 3.], dtype=float32)
@@ -705,9 +686,6 @@ def _real(x: Array) -> Array:
 def real(val: ArrayLike, /) -> Array:
     """The real part of complex numbers; real numbers as they are.
 
-    Args:
-      val: array or number of any dtype and shape.
-
     Returns:
       An array of the real dtype: float32 of complex64. It is a value, not a view to assign to as in
       NumPy: use `lax.complex` to make a new one.
@@ -722,9 +700,6 @@ def real(val: ArrayLike, /) -> Array:
 @fused
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part of complex numbers; 0 of real numbers.
-
-    Args:
-      val: array or number of any dtype and shape.
 
     Returns:
       An array of the real dtype: float32 of complex64, the same one of real numbers.
@@ -773,4 +748,5 @@ complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
     "x1, x2":
         "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
+    "val": "array or number of any dtype and shape.",
 }, returns="bool of the broadcast shape; false where either is NaN.")

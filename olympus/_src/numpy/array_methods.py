@@ -103,10 +103,6 @@ def _operator(fun: Any, swapped: bool = False) -> Any:
     return method
 
 
-def _reflected(fun: object) -> Any:
-    return _operator(fun, swapped=True)
-
-
 _UNROLLED = 32      # elements that iteration reads by one compiled program
 
 
@@ -443,22 +439,17 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     return sys.modules["olympus.numpy"]
 
 
+# Operators that are asked of the second operand, too, where the first does not know it.
+_REFLECTED = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply,
+    "truediv": arithmetic.divide, "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.remainder, "divmod": arithmetic.divmod, "pow": arithmetic.power,
+    "matmul": products.matmul, "and": logic.bitwise_and, "or": logic.bitwise_or,
+    "xor": logic.bitwise_xor, "lshift": logic.left_shift, "rshift": logic.right_shift,
+}
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "__add__": _operator(arithmetic.add), "__radd__": _reflected(arithmetic.add),
-    "__sub__": _operator(arithmetic.subtract), "__rsub__": _reflected(arithmetic.subtract),
-    "__mul__": _operator(arithmetic.multiply), "__rmul__": _reflected(arithmetic.multiply),
-    "__truediv__": _operator(arithmetic.divide), "__rtruediv__": _reflected(arithmetic.divide),
-    "__floordiv__": _operator(arithmetic.floor_divide),
-    "__rfloordiv__": _reflected(arithmetic.floor_divide),
-    "__mod__": _operator(arithmetic.remainder), "__rmod__": _reflected(arithmetic.remainder),
-    "__divmod__": _operator(arithmetic.divmod), "__rdivmod__": _reflected(arithmetic.divmod),
-    "__pow__": _operator(arithmetic.power), "__rpow__": _reflected(arithmetic.power),
-    "__matmul__": _operator(products.matmul), "__rmatmul__": _reflected(products.matmul),
-    "__and__": _operator(logic.bitwise_and), "__rand__": _reflected(logic.bitwise_and),
-    "__or__": _operator(logic.bitwise_or), "__ror__": _reflected(logic.bitwise_or),
-    "__xor__": _operator(logic.bitwise_xor), "__rxor__": _reflected(logic.bitwise_xor),
-    "__lshift__": _operator(logic.left_shift), "__rlshift__": _reflected(logic.left_shift),
-    "__rshift__": _operator(logic.right_shift), "__rrshift__": _reflected(logic.right_shift),
+    **{f"__{name}__": _operator(fun) for name, fun in _REFLECTED.items()},
+    **{f"__r{name}__": _operator(fun, swapped=True) for name, fun in _REFLECTED.items()},
     "__eq__": _operator(arithmetic.equal), "__ne__": _operator(arithmetic.not_equal),
     "__lt__": _operator(arithmetic.less), "__le__": _operator(arithmetic.less_equal),
     "__gt__": _operator(arithmetic.greater), "__ge__": _operator(arithmetic.greater_equal),

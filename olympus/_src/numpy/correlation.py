@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
@@ -103,6 +104,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
 
 
 @fused(static=("mode", "precision", "preferred_element_type"))
+@described_like(convolve)
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: PrecisionLike = None,
               preferred_element_type: DTypeLike | None = None) -> Array:
     """The sums over i of a[i + k] conj(v[i]), one for each shift k.
@@ -111,13 +113,6 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
       a: [n].
       v: [m]; the dtype is that of both promoted, and stays one of integers.
       mode: which shifts: "valid", "same" or "full", as in `convolve`.
-      precision: of the products, as in `lax.dot_general`.
-      preferred_element_type: the dtype in which they are summed.
-
-    Returns:
-      A vector of the promoted dtype, of the size that `mode` gives.
-
-    Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
     >>> print(onp.correlate(onp.array([1, 2, 3, 4]), onp.array([1, 0, 1])))
     [4 6]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, PyTree, Shape
 from ..core import tags, templates
@@ -32,7 +32,16 @@ from ..types.mesh import mesh_around
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
 from .array_api import dlpack_array
-from .promote import BOOL, PYTHON_NUMBERS, convert, operand, plain, to_array, warn_complex
+from .promote import (
+    BOOL,
+    PYTHON_NUMBERS,
+    array_args,
+    convert,
+    operand,
+    plain,
+    to_array,
+    warn_complex,
+)
 
 __all__ = [
     "array", "asarray", "copy", "empty", "empty_like", "frombuffer", "full", "full_like",
@@ -90,6 +99,7 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
     return placed("array", x, device, out_sharding)
 
 
+@described_like(array)
 def asarray(a: object, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
             like: ArrayLike | None = None) -> Array:
@@ -98,11 +108,7 @@ def asarray(a: object, dtype: DTypeLike | None = None, order: str | None = None,
 
     Args:
       a: nested lists of numbers and arrays, an array, or a scalar.
-      dtype: of the result; that which holds all of the data by default.
       copy: whether the result must have memory of its own.
-
-    Returns:
-      An array.
 
     Raises as `array` does.
 
@@ -181,6 +187,11 @@ def is_sequence(x: object) -> bool:
     """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
     return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
         x, (str, bytes, Tracer))
+
+
+def data_arg(name: str, x: ArrayLike | Sequence[ArrayLike]) -> Array:
+    """An operand as an array, a list too, of functions that have always taken lists."""
+    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
 
 def _is_numpy_data(x: Any) -> bool:
@@ -588,16 +599,11 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
+@described_like(zeros_like)
 def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Ones of the shape and dtype of another array.
-
-    Args:
-      dtype, shape: those of the result where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
 
     >>> onp.ones_like(onp.array([1.5, 2.5]))
     Array([1., 1.], dtype=float32)
@@ -626,6 +632,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
 
 
 @named
+@described_like(zeros_like)
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
@@ -633,10 +640,6 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
 
     Args:
       fill_value: number or array that broadcasts to the shape; converted to the dtype.
-      dtype, shape: those of the result where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
 
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -77,9 +77,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
-      N: number of rows.
-      M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
       order: None, "K", "C" or "A", since programs see no memory order.
 
     Returns:
@@ -125,11 +122,6 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
 
-    Args:
-      N: number of rows.
-      M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
-
     Returns:
       [N, M].
 
@@ -158,7 +150,6 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangles of matrices: zeros above a diagonal.
 
     Args:
-      m: array [..., n, m].
       k: the last diagonal that is kept: 0 is the main one, positive ones lie above it.
 
     Returns:
@@ -174,17 +165,12 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 
 @fused(static=("k",))
+@described_like(tril)
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangles of matrices: zeros below a diagonal.
 
     Args:
-      m: array [..., n, m].
       k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      An array of the shape and dtype of `m`.
-
-    Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
     >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
     [[1 2]
@@ -219,7 +205,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """The indices of the lower triangle of a matrix, in row-major order.
 
     Args:
-      n: number of rows.
       k: the last diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
@@ -240,7 +225,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     """The indices of the upper triangle of a matrix, in row-major order.
 
     Args:
-      n: number of rows.
       k: the first diagonal of the triangle.
       m: number of columns; as many unless given. All are static ints.
 
@@ -268,7 +252,6 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     """The indices of the lower triangle of a matrix with the shape of another.
 
     Args:
-      arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the last diagonal of the triangle.
 
     Raises ValueError for other ranks.
@@ -286,7 +269,6 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     """The indices of the upper triangle of a matrix with the shape of another.
 
     Args:
-      arr: matrix, or what has a shape and a dtype; its values are not read.
       k: the first diagonal of the triangle.
 
     Raises ValueError for other ranks.
@@ -447,4 +429,10 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 complete_docstrings(globals(), {
     "dtype": "of the result; float32 (float64 with x64) by default.",
+    "N": "number of rows.",
+    "M": "number of columns; as many unless given.",
+    "k": "which diagonal: 0 is the main one, positive ones lie above it; it may be traced.",
+    "n": "number of rows.",
+    "m": "array [..., n, m].",
+    "arr": "matrix, or what has a shape and a dtype; its values are not read.",
 }, returns="(rows, columns), two vectors of int32 (int64 with x64).")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
@@ -315,9 +315,6 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the vector (x1, x2): `sqrt(x1**2 + x2**2)`, where the squares must not
     overflow.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
     Returns:
       Floats of the broadcast shape, infinite where either is, even beside NaN. The derivatives are
       the cosines of the angles with the axes; at (0, 0) each is 1/2.
@@ -396,15 +393,9 @@ def ceil(x: ArrayLike, /) -> Array:
 
 
 @eager_named
+@described_like(floor)
 def trunc(x: ArrayLike) -> Array:
     """The integer next to x in the direction of 0: x without its fraction.
-
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      An array of the same dtype: floats stay floats, and integers are as they are. The derivative
-      is 0 everywhere.
 
     >>> onp.trunc(onp.array([1.7, -1.7]))
     Array([ 1., -1.], dtype=float32)
@@ -603,9 +594,6 @@ def signbit(x: ArrayLike, /) -> Array:
 @eager_binary(composite=True)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of x1 with the sign of x2, that of -0 included.
-
-    Args:
-      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
 
     Returns:
       Floats of the broadcast shape and promoted dtype; integers become the default float. The
@@ -814,4 +802,5 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
 
 complete_docstrings(globals(), {
     "x": "array or number of any dtype and shape.",
+    "x1, x2": "arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.",
 })

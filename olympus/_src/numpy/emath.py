@@ -16,16 +16,12 @@ from ..core.trace import Tracer
 from ..jit.fused import unasked
 from ..types import dtypes
 from . import arithmetic, elementary, trigonometry
-from .creation import asarray, is_sequence
+from .creation import data_arg
 from .indexing import concrete
-from .promote import array_args, convert, to_array
+from .promote import convert
 
 __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "real_if_close",
            "sqrt"]
-
-
-def _given(name: str, x: ArrayLike) -> Array:
-    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
 
 def _values(x: Array) -> np.ndarray | None:
@@ -55,49 +51,37 @@ def _beyond_one(values: np.ndarray) -> np.ndarray:
 def sqrt(x: ArrayLike) -> Array:
     """The square root; of negative numbers the imaginary one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
-
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
     [2. 3.] 2j
     """
-    return elementary.sqrt(_complex_if(_given("sqrt", x), _negative))
+    return elementary.sqrt(_complex_if(data_arg("sqrt", x), _negative))
 
 
 def log(x: ArrayLike) -> Array:
     """The natural logarithm; of negative numbers the principal one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
-
     >>> print(onp.emath.log(-1.).imag == onp.pi)
     True
     """
-    return elementary.log(_complex_if(_given("log", x), _negative))
+    return elementary.log(_complex_if(data_arg("log", x), _negative))
 
 
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10; of negative numbers the principal one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
-
     >>> print(onp.emath.log10(-100.).dtype)
     complex64
     """
-    return elementary.log10(_complex_if(_given("log10", x), _negative))
+    return elementary.log10(_complex_if(data_arg("log10", x), _negative))
 
 
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2; of negative numbers the principal one.
 
-    Returns:
-      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
-
     >>> print(onp.emath.log2(-8.).real)
     3.0
     """
-    return elementary.log2(_complex_if(_given("log2", x), _negative))
+    return elementary.log2(_complex_if(data_arg("log2", x), _negative))
 
 
 def logn(n: ArrayLike, x: ArrayLike) -> Array:
@@ -129,7 +113,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
     0.5 2.0
     """
-    x, p = _given("power", x), _given("power", p)
+    x, p = data_arg("power", x), data_arg("power", p)
     if dtypes.is_integer(p.dtype):
         values = _values(p)
         if values is None or (values < 0).any():
@@ -140,37 +124,28 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
 def arccos(x: ArrayLike) -> Array:
     """The angle whose cosine is `x`, complex beyond [-1, 1].
 
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
-
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
     complex64
     """
-    return trigonometry.arccos(_complex_if(_given("arccos", x), _beyond_one))
+    return trigonometry.arccos(_complex_if(data_arg("arccos", x), _beyond_one))
 
 
 def arcsin(x: ArrayLike) -> Array:
     """The angle whose sine is `x`, complex beyond [-1, 1].
 
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
-
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
     float32
     """
-    return trigonometry.arcsin(_complex_if(_given("arcsin", x), _beyond_one))
+    return trigonometry.arcsin(_complex_if(data_arg("arcsin", x), _beyond_one))
 
 
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent of `x`, complex beyond [-1, 1].
 
-    Returns:
-      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
-
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
     complex64
     """
-    return trigonometry.arctanh(_complex_if(_given("arctanh", x), _beyond_one))
+    return trigonometry.arctanh(_complex_if(data_arg("arctanh", x), _beyond_one))
 
 
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
@@ -186,7 +161,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))
     [1. 2.]
     """
-    x = _given("real_if_close", a)
+    x = data_arg("real_if_close", a)
     if not dtypes.is_complex(x.dtype):
         return x
     value = concrete("real_if_close", x, "the array", "use olympus.numpy.real")
@@ -197,4 +172,5 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
 
 complete_docstrings(globals(), {
     "x": "numbers of any dtype.",
-})
+}, returns="Complex numbers where an element is not in the domain of the function of `numpy`,\n"
+           "or `x` is traced; else as that.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..arrays.device import device_put
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axes, DimSize, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
@@ -262,6 +262,7 @@ def _swapped(norm: str | None) -> str | None:
 
 
 @named
+@described_like(irfft)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]), of which `a` is half.
@@ -269,11 +270,6 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     Args:
       a: array of any numeric or boolean dtype: m elements along the axis.
       n: the size of the result, 2*(m - 1) by default.
-
-    Returns:
-      float32 or float64, with n elements along the axis.
-
-    Raises ValueError for no points.
 
     >>> print(onp.fft.hfft(onp.array([1., 2., 3.])))
     [ 8. -2.  0. -2.]
@@ -283,17 +279,10 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     return _one("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm), out)
 
 
+@described_like(rfft)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `hfft`: half of a Hermitian series from its real spectrum.
-
-    Args:
-      a: array of real numbers or booleans.
-
-    Returns:
-      complex64 or complex128, with n//2 + 1 elements along the axis.
-
-    Raises TypeError for complex numbers, ValueError for no points.
 
     >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
     Array([1., 2., 3.], dtype=float32)
@@ -397,14 +386,10 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm, out)
 
 
+@described_like(fft2)
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft2`.
-
-    Args:
-      axes: two different axes.
-
-    Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.ifft2(onp.array([[4., 0.], [0., 0.]])))
     [[1.+0.j 1.+0.j]
@@ -413,20 +398,13 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm, out)
 
 
+@described_like(rfftn)
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None, out: None = None) -> Array:
     """The half of the `fft2` of real numbers that determines the rest.
 
     Args:
-      a: array of real numbers or booleans.
       axes: two different axes.
-
-    Returns:
-      complex64 or complex128, with n//2 + 1 elements along the last of the axes.
-
-    Raises TypeError for complex numbers; ValueError for axes named twice, other numbers of sizes
-    and for
-    no points.
 
     >>> print(onp.fft.rfft2(onp.eye(2, 4)))
     [[2.+0.j 1.-1.j 0.+0.j]
@@ -435,19 +413,13 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm, out)
 
 
+@described_like(irfftn)
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: str | None = None, out: None = None) -> Array:
     """The real array whose `rfft2` is `a`.
 
     Args:
-      a: array of any numeric or boolean dtype, halved along the last of the axes.
-      s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
       axes: two different axes.
-
-    Returns:
-      float32 or float64.
-
-    Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
     >>> print(onp.fft.irfft2(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
@@ -484,19 +456,13 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
 
 @named
+@described_like(fftfreq)
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
              device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `rfft` of `n` points, none of them negative.
 
-    Args:
-      n: number of points.
-      d: the distance of two points, a scalar; may be traced.
-      dtype: a floating or complex dtype for the result; float by default.
-
     Returns:
       A vector of n//2 + 1 numbers, in cycles per unit of `d`.
-
-    Raises TypeError for a complex `d` and for other dtypes.
 
     >>> onp.fft.rfftfreq(4, 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -545,15 +511,12 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _rolled("fftshift", x, axes, lambda n: n // 2)
 
 
+@described_like(fftshift)
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency from the middle to the front: the inverse of `fftshift`.
 
     Args:
       x: array.
-      axes: an int, or several; all if None.
-
-    Returns:
-      An array of the shape and dtype of `x`.
 
     >>> onp.fft.ifftshift(onp.array([3, 4, 0, 1, 2]))
     Array([0, 1, 2, 3, 4], dtype=int32)

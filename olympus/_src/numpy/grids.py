@@ -9,6 +9,7 @@ from typing import Literal as OneOf
 
 import numpy as np
 
+from ..base.docstrings import described_like
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, R, Shape
 from ..control.bodies import check_callable
@@ -286,6 +287,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
 
 
 @named
+@described_like(logspace)
 def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """Numbers from `start` to `stop` with a constant ratio.
@@ -293,13 +295,7 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     Args:
       start, stop: numbers or arrays that broadcast, not 0 (traced zeros give NaN); real ones of
         one sign, or NaN lies between.
-      num: how many, a static int.
       endpoint: whether `stop` is the last number; both ends are exact.
-      dtype: of the result; inexact by default.
-      axis: the result's axis along which the numbers lie.
-
-    Returns:
-      An array with an axis more than the bounds.
 
     >>> print(onp.geomspace(1, 8, 4))
     [1. 2. 4. 8.]

@@ -21,7 +21,7 @@ from ..types.shape import definitely_equal, prod, sequence, static_int
 from . import reductions
 from .arithmetic import divide
 from .conditions import where
-from .creation import asarray, is_sequence
+from .creation import asarray, data_arg, is_sequence
 from .indexing import concrete, write
 from .joining import stack
 from .manipulation import ravel, reshape
@@ -44,11 +44,6 @@ Range = Sequence[ArrayLike] | None
 
 # Edges -------------------------------------------------------------------------------------------
 
-def _given(name: str, x: object) -> Array:
-    """Data as an array: also lists, which these functions have always taken."""
-    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
-
-
 def _known(x: ArrayLike) -> bool:
     return not isinstance(x, Tracer)
 
@@ -60,7 +55,7 @@ def _bins(name: str, bins: ArrayLike) -> int | Array:
         if not 0 < count < 2**31:
             raise ValueError(f"{name}: bins {bins} given; a number in [1, 2**31) is required.")
         return count
-    edges = _given(name, bins)
+    edges = data_arg(name, bins)
     if edges.ndim != 1 or not edges.shape[0]:
         raise ValueError(f"{name}: bins {edges.aval} given; an int or a vector of edges is "
                          "required.")
@@ -76,7 +71,7 @@ def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
     """The outer edges; None where the data give them."""
     if limits is None:
         return None
-    found = tuple(array_args(name, *(limits if is_sequence(limits) else _given(name, limits))))
+    found = tuple(array_args(name, *(limits if is_sequence(limits) else data_arg(name, limits))))
     if len(found) != 2 or any(x.shape for x in found):
         raise ValueError(f"{name}: range of {len(found)} entries given; two numbers are required.")
     if all(_known(x) for x in found):
@@ -140,7 +135,7 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
     [1. 2. 3. 4. 5.]
     """
     name = "histogram_bin_edges"
-    x = _given(name, a)
+    x = data_arg(name, a)
     if weights is not None:
         weights = _weights(name, weights, x)
     return _bin_edges(name, x, bins, range, weights)
@@ -180,7 +175,7 @@ def _count(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -
 
 def _weights(name: str, weights: ArrayLike, x: Array) -> Array:
     """One weight per element, as a vector."""
-    weights = _given(name, weights)
+    weights = data_arg(name, weights)
     if not definitely_equal(weights.shape, x.shape):
         raise ValueError(f"{name}: weights {weights.aval} given for data {x.aval}; equal shapes "
                          "are required.")
@@ -232,7 +227,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
     >>> print(counts, edges)
     [2 1 1] [1. 2. 3. 4.]
     """
-    x = _given("histogram", a)
+    x = data_arg("histogram", a)
     if weights is not None:
         weights = _weights("histogram", weights, x)
     if isinstance(bins, str):
@@ -275,8 +270,8 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike],
 
 def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayLike | None,
                  density: bool | None) -> tuple[Array, list[Array]]:
-    x = (stack([_given(name, v) for v in sample], -1) if isinstance(sample, (list, tuple))
-         else _given(name, sample))
+    x = (stack([data_arg(name, v) for v in sample], -1) if isinstance(sample, (list, tuple))
+         else data_arg(name, sample))
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim != 2:
@@ -350,12 +345,12 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Rang
     [[1. 0.]
      [0. 2.]]
     """
-    x, y = _given("histogram2d", x), _given("histogram2d", y)
+    x, y = data_arg("histogram2d", x), data_arg("histogram2d", y)
     if x.ndim != 1 or y.ndim != 1 or not definitely_equal(x.shape[0], y.shape[0]):
         raise ValueError(f"histogram2d: x {x.aval} and y {y.aval} given; vectors of one size are "
                          "required.")
     several = is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)
     if several and len(bins) != 2:
-        bins = [_given("histogram2d", bins)] * 2
+        bins = [data_arg("histogram2d", bins)] * 2
     found, edges = _histogramdd("histogram2d", [x, y], bins, range, weights, density)
     return found, edges[0], edges[1]

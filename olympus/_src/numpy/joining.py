@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import errors
 from ..base.config import compatible
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.source import warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
@@ -126,18 +126,13 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
 
 
 @eager_sequence(along=lambda arrays, *, axis=0, **_: axis or 0)
+@described_like(concatenate)
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Join arrays along an axis: `concatenate` under its name in the array API standard.
 
     Args:
       arrays: a sequence of arrays that agree on all other axes.
-      axis: the axis; None joins the flattened arrays.
-
-    Returns:
-      An array whose size along the axis is the sum of theirs.
-
-    Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
     >>> print(onp.concat([onp.ones((1, 2)), onp.zeros((1, 2))], axis=1))
     [[1. 1. 0. 0.]]
@@ -623,6 +618,7 @@ def _delete_traced(arr: Array, places: Array | np.ndarray, *, axis: int) -> Arra
 
 
 @named
+@described_like(delete)
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
            axis: int | None = None) -> Array:
     """Insert values before the given indices along an axis.
@@ -632,10 +628,6 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
       obj: an int, a slice, a mask or integers in [-n, n], all of which count in the array before
         the insertion. Integers may be traced; those outside then count as the nearer end.
       values: array that broadcasts to the inserted part; converted to the dtype of `arr`.
-      axis: the axis; the flattened array if None.
-
-    Returns:
-      An array of the dtype of `arr`.
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for a traced mask.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.primitive import Primitive
 from ..core.trace import literal
@@ -43,9 +44,6 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays or numbers that broadcast, of any dtype. Both are evaluated, unlike by Python's
         `and`.
 
-    Returns:
-      bool of the broadcast shape.
-
     >>> onp.logical_and(onp.array([0, 1, 2]), onp.array([1., 0., -1.]))
     Array([False, False,  True], dtype=bool)
     """
@@ -59,9 +57,6 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     Args:
       x, y: arrays or numbers that broadcast, of any dtype.
 
-    Returns:
-      bool of the broadcast shape.
-
     >>> onp.logical_or(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True,  True], dtype=bool)
     """
@@ -74,9 +69,6 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers that broadcast, of any dtype.
-
-    Returns:
-      bool of the broadcast shape.
 
     >>> onp.logical_xor(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True, False], dtype=bool)
@@ -106,9 +98,6 @@ def logical_not(x: ArrayLike, /) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x & y`: the bits that are 1 in both; of booleans, whether both are true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
-
     Returns:
       An array of the broadcast shape and promoted dtype.
 
@@ -119,14 +108,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(bitwise_and)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x | y`: the bits that are 1 in either; of booleans, whether either is true.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype.
 
     >>> onp.bitwise_or(onp.array([12, 10]), 6)
     Array([14, 14], dtype=int32)
@@ -135,14 +119,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
+@described_like(bitwise_and)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ^ y`: the bits that differ; of booleans, whether exactly one is true.
-
-    Args:
-      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype.
 
     >>> onp.bitwise_xor(onp.array([12, 10]), 6)
     Array([10, 12], dtype=int32)
@@ -228,3 +207,8 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 bitwise_invert = bitwise_not = invert
 bitwise_left_shift = left_shift
 bitwise_right_shift = right_shift
+
+
+complete_docstrings(globals(), {
+    "x, y": "arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.",
+}, returns="bool of the broadcast shape.")

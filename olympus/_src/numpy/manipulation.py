@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import errors, lib
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -57,7 +57,6 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
 
     Args:
       shape: an int or ints, one of which may be -1: what remains.
-      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: accepted; no result shares memory that could be written to.
 
     Returns:
@@ -115,9 +114,6 @@ def canonical_sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
 @fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a vector.
-
-    Args:
-      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
 
     Returns:
       A vector of the dtype of `a`.
@@ -212,16 +208,9 @@ def atleast_2d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Ar
 
 
 @fused(inline=True)
+@described_like(atleast_1d)
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 2 axes: vectors become rows [1, n].
-
-    Args:
-      arys: arrays or numbers.
-
-    Returns:
-      The array, or a list of them if several are given (NumPy: a tuple).
-
-    Raises TypeError for lists and tuples.
 
     >>> print(onp.atleast_2d(onp.arange(3)))
     [[0 1 2]]
@@ -238,16 +227,9 @@ def atleast_3d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Ar
 
 
 @fused(inline=True)
+@described_like(atleast_1d)
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
-
-    Args:
-      arys: arrays or numbers.
-
-    Returns:
-      The array, or a list of them if several are given (NumPy: a tuple).
-
-    Raises TypeError for lists and tuples.
 
     >>> print(onp.atleast_3d(onp.arange(3)).tolist())
     [[[0], [1], [2]]]
@@ -527,9 +509,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 1: columns from right to left.
 
-    Args:
-      m: array of at least two axes.
-
     Returns:
       An array of the shape of `m`.
 
@@ -573,7 +552,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """Rotate an array by quarter turns in the plane of two axes, from the first to the second.
 
     Args:
-      m: array of at least two axes.
       k: how many quarters; negative ones turn back.
       axes: the two axes.
 
@@ -727,4 +705,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
 complete_docstrings(globals(), {
     "a": "array.",
+    "order": '"C" (last axis fastest) or "F" (first axis fastest); "A" is "C".',
+    "m": "array of at least two axes.",
 }, returns="An array of the same elements.")

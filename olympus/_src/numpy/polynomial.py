@@ -221,10 +221,6 @@ def _order(name: str, m: int) -> int:
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
-    Args:
-      p: coefficients [n], highest power first.
-      m: a static int, not negative.
-
     Returns:
       Coefficients [max(n - m, 0)]; small integers become default ones.
 
@@ -267,7 +263,6 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
     Args:
       p: coefficients [n], highest power first; integers become floats.
-      m: a static int, not negative.
       k: the constants of integration, zero unless given: one for all, or [m], in the order in
         which they enter.
 
@@ -338,7 +333,6 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, as eigenvalues of its companion matrix.
 
     Args:
-      p: coefficients [n], highest power first.
       strip_zeros: whether to drop leading and trailing zeros first, which decides the result's
         shape, so that `p` must not be traced. Without it the n - 1 results are the zeros,
         then NaN for as many as there are leading zeros.
@@ -518,4 +512,6 @@ def _polyfit(x: Array, y: Array, w: Array | None = None, *, order: int, rcond: f
 
 complete_docstrings(globals(), {
     "a1, a2": "coefficients [n] and [m], highest power first; a scalar is a constant.",
+    "p": "coefficients [n], highest power first.",
+    "m": "a static int, not negative.",
 })

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..jit.fused import fused, named
@@ -33,10 +34,8 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     as right.
 
     Args:
-      a, b: arrays or numbers that broadcast, of any dtype.
       rtol: the tolerance relative to `b`.
       atol: the absolute one, for what should be 0.
-      equal_nan: whether NaN is close to NaN; a bool, known when tracing.
 
     Returns:
       bool of the broadcast shape; infinities are close to themselves only, unless the tolerance is
@@ -81,9 +80,7 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
     """Whether all elements are close, as `isclose` tells.
 
     Args:
-      a, b: arrays or numbers that broadcast, of any dtype.
       rtol, atol: the relative and the absolute tolerance.
-      equal_nan: whether NaN is close to NaN; a bool, known when tracing.
 
     Returns:
       bool[], an array where NumPy has a Python bool, so that it can be traced; True of no elements.
@@ -108,7 +105,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and equal elements.
 
     Args:
-      a1, a2: arrays, numbers or nested lists.
       equal_nan: whether NaN equals NaN; a bool, known when tracing.
 
     Returns:
@@ -126,9 +122,6 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 @named
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays have equal elements once they are broadcast.
-
-    Args:
-      a1, a2: arrays, numbers or nested lists.
 
     Returns:
       bool[], False where the shapes do not broadcast.
@@ -156,10 +149,6 @@ def _is_signed_infinity(name: str, x: ArrayLike, value: float, out: None) -> Arr
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are plus infinity.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-      out: None: arrays cannot be written to.
-
     Returns:
       bool of that shape.
 
@@ -172,10 +161,6 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 @fused(static=("out",))
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are minus infinity.
-
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-      out: None: arrays cannot be written to.
 
     Returns:
       bool of that shape.
@@ -244,14 +229,9 @@ def iscomplexobj(x: object) -> bool:
     return np.iscomplexobj(given)
 
 
+@described_like(iscomplexobj)
 def isrealobj(x: object) -> bool:
     """Whether a dtype is not complex, whatever the values.
-
-    Args:
-      x: an array, a traced one too, a number, a list, or a dtype itself.
-
-    Returns:
-      A Python bool, known when tracing.
 
     >>> onp.isrealobj(onp.array([1 + 0j])), onp.isrealobj("complex64")
     (False, True)
@@ -276,3 +256,11 @@ def isscalar(element: object) -> bool:
         return True
     is_any_array = isinstance(element, np.ndarray) or hasattr(element, "aval")
     return is_any_array and getattr(element, "ndim", None) == 0
+
+
+complete_docstrings(globals(), {
+    "a, b": "arrays or numbers that broadcast, of any dtype.",
+    "equal_nan": "whether NaN is close to NaN; a bool, known when tracing.",
+    "a1, a2": "arrays, numbers or nested lists.",
+    "x": "array or number of any shape, of real dtypes; complex ones are a TypeError.",
+})

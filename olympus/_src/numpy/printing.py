@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike
 from ..base.util import by_numpy
 from ..jit.fused import named
@@ -80,6 +81,7 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
 
 
 @named
+@described_like(array_str)
 def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
                  suppress_small: bool | None = None, separator: str = " ", prefix: str = "",
                  **options: object) -> str:
@@ -87,14 +89,10 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
 
     Args:
       a: an array, which must not be traced.
-      max_line_width, precision, suppress_small: as in `array_repr`.
       separator: what stands between elements.
       prefix: what the caller will print before; its width indents the lines that follow.
       options: the others of `numpy.array2string`: formatter, threshold, edgeitems, sign, floatmode,
         suffix and legacy.
-
-    Returns:
-      Text.
 
     >>> print(onp.array2string(onp.arange(4), separator=", "))
     [0, 1, 2, 3]
@@ -127,15 +125,12 @@ def format_float_positional(x: ArrayLike, *args: object, **kwargs: object) -> st
 
 
 @named
+@described_like(format_float_positional)
 def format_float_scientific(x: ArrayLike, *args: object, **kwargs: object) -> str:
     """A real number in decimal digits with an exponent.
 
     Args:
-      x: a scalar, which must not be traced.
       args, kwargs: those of `numpy.format_float_scientific`: precision, unique, trim, exp_digits …
-
-    Returns:
-      Text.
 
     >>> onp.format_float_scientific(onp.float32(1234))
     '1.234e+03'

@@ -454,11 +454,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """A diagonal over two axes: the elements whose second index is the first plus `offset`.
 
-    Args:
-      a: array of at least two axes.
-      offset: which diagonal: 0 is the main one, positive ones lie above it.
-      axis1, axis2: the two axes.
-
     Returns:
       An array without both axes and with the diagonal as its last; no view. Empty where the
       diagonal
@@ -482,9 +477,6 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     """The sum of a diagonal over two axes.
 
     Args:
-      a: array of at least two axes.
-      offset: which diagonal: 0 is the main one, positive ones lie above it.
-      axis1, axis2: the two axes.
       dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
 
     Returns:
@@ -506,4 +498,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
 complete_docstrings(globals(), {
     "precision": "of the products on accelerators; see `lax.Precision`.",
     "preferred_element_type": "dtype to accumulate in and to return.",
+    "a": "array of at least two axes.",
+    "offset": "which diagonal: 0 is the main one, positive ones lie above it.",
+    "axis1, axis2": "the two axes.",
 }, returns="An array with the axes left of `a`, then those left of `b`, of the promoted dtype.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
@@ -166,7 +166,6 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Args:
       a: array of numbers or booleans. Unlike in NumPy lists are refused.
       dtype: dtype of the result; elements are converted before they are added.
-      promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
       `a` without the reduced axes.
@@ -194,7 +193,6 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     Args:
       dtype: dtype of the result; elements are converted before they are multiplied. By default that
         of `sum`: small integers become int32 or uint32 (64 bits with x64).
-      promote_integers: whether integers narrower than the default ones are widened.
 
     Returns:
       `a` without the reduced axes.
@@ -246,15 +244,10 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(all)
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
     """Whether some element over axes is not zero; False of an empty axis. NaN is not zero.
-
-    Args:
-      a: array of any dtype.
-
-    Returns:
-      bool: `a` without the reduced axes.
 
     >>> print(onp.any(onp.array([[0, 0], [2, 0]]), axis=1))
     [False  True]
@@ -338,20 +331,13 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
+@described_like(max)
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes; NaN if any is NaN.
 
     Complex numbers are ordered by real, then imaginary part. Equal smallest elements share the
     gradient equally.
-
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
-    Returns:
-      `a` without the reduced axes, of the same dtype.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.min(onp.array([[1, 5], [7, 2]]), axis=1)
     Array([1, 2], dtype=int32)
@@ -437,20 +423,12 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:
     """The index of the first smallest element along an axis.
 
     The first NaN counts as smallest. The index has no gradient.
-
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
-    Returns:
-      int32 (int64 with x64): `a` without the axis.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.argmin(onp.array([[1, 0, 0], [7, 2, 9]]), axis=1)
     Array([1, 1], dtype=int32)
@@ -474,18 +452,13 @@ def is_nan(x: Array) -> Array:
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
     """The index of the first largest element that is not NaN along an axis.
 
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
     Returns:
       int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.nanargmax(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 2, -1], dtype=int32)
@@ -494,18 +467,13 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(argmax)
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
     """The index of the first smallest element that is not NaN along an axis.
 
-    Args:
-      axis: the axis; None counts all elements in row-major order.
-      keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
     Returns:
       int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
-
-    Raises ValueError if there are no elements.
 
     >>> onp.nanargmin(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
     Array([ 1, -1], dtype=int32)
@@ -540,7 +508,6 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      dtype: dtype of the result; by default that of `sum`.
 
     Returns:
       `a` without the reduced axes; 0 where all are NaN.
@@ -560,7 +527,6 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
     Args:
       a: array of numbers or booleans; complex elements are NaN if either part is.
-      dtype: dtype of the result; by default that of `sum`.
 
     Returns:
       `a` without the reduced axes; 1 where all are NaN.
@@ -595,18 +561,14 @@ def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Axis, out: None, 
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(max)
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over axes that is not NaN.
 
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
       `initial`.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.nanmax(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -615,18 +577,14 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
 
 @fused(static=("axis", "out", "keepdims"))
+@described_like(max)
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes that is not NaN.
 
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
       `initial`.
-
-    Raises ValueError for no elements, or `where`, without `initial`.
 
     >>> onp.nanmin(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -676,15 +634,12 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
 
 @fused(static=("axis", "dtype", "out"))
+@described_like(cumsum)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
             out: None = None) -> Array:
     """Running products along an axis: element i is the product of the first i + 1.
 
     Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_prod` widens.
-
-    Args:
-      axis: the axis; None runs over all elements in row-major order.
-      dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
 
     >>> onp.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[  1,   2,   6],
@@ -748,7 +703,6 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     """Running sums along an axis, as the array API standard has them.
 
     Args:
-      x: array of numbers or booleans with at least one axis.
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `sum`, so small integers widen.
       include_initial: whether a 0 comes first, so that the axis grows by one.
@@ -766,20 +720,14 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
 
 
 @fused(static=("axis", "dtype", "include_initial", "out"))
+@described_like(cumulative_sum)
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                     include_initial: bool = False, out: None = None) -> Array:
     """Running products along an axis, as the array API standard has them.
 
     Args:
-      x: array of numbers or booleans with at least one axis.
-      axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
-
-    Returns:
-      An array of the shape of `x`, but for the axis that `include_initial` makes longer.
-
-    Raises ValueError for scalars, and for no axis given with several.
 
     >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)
@@ -794,4 +742,7 @@ complete_docstrings(globals(), {
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
     "initial": "a scalar to start from.",
+    "dtype": "dtype of the result; by default that of `sum`.",
+    "promote_integers": "whether integers narrower than the default ones are widened.",
+    "x": "array of numbers or booleans with at least one axis.",
 }, returns="An array of the shape of `a`, or a vector if `axis` is None.")

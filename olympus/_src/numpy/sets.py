@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -462,16 +462,13 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
 
 
 @named
+@described_like(union1d)
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
     Args:
       assume_unique: promise that no array holds an element twice.
-      size: how many to return; required where one is traced.
-
-    Returns:
-      A vector of the promoted dtype.
 
     >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
     [1 3 5]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -79,10 +80,8 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
     The gradient moves with the elements.
 
     Args:
-      a: array of numbers or booleans.
       axis: the axis; None sorts the flattened array.
       kind: None, "stable", "mergesort", "quicksort" or "heapsort"; it changes nothing.
-      order: must be None: arrays have no fields.
       stable: whether equal elements keep their order, which no plain array shows.
       descending: whether to reverse the result; NaN then comes first.
 
@@ -105,10 +104,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
     NaN comes last. Equal elements keep their order, also in descending order.
 
     Args:
-      a: array of numbers or booleans.
-      axis: the axis; None takes the flattened array.
       kind: None, "stable", "mergesort", "quicksort" or "heapsort".
-      order: must be None: arrays have no fields.
       stable: whether equal elements must keep their order.
       descending: whether the largest element comes first.
       dtype: an integer dtype for the result; int32 (int64 with x64) by default.
@@ -202,11 +198,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     The order within both parts is not specified (here it is ascending: the array is sorted).
 
     Args:
-      a: array of numbers or booleans.
-      kth: an int or several, each in [-n, n).
       axis: the axis; None partitions the flattened array.
-      kind: must be "introselect", NumPy's only one.
-      order: must be None: arrays have no fields.
 
     Returns:
       An array of the shape and dtype of `a`.
@@ -222,13 +214,6 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
     """The indices that partition an array: see `partition`.
-
-    Args:
-      a: array of numbers or booleans.
-      kth: an int or several, each in [-n, n).
-      axis: the axis; None takes the flattened array.
-      kind: must be "introselect", NumPy's only one.
-      order: must be None: arrays have no fields.
 
     Returns:
       int32 (int64 with x64) of the shape of `a`.
@@ -456,3 +441,12 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
                          "weights must match shape of input.")
     out = write("add", creation.full((length,), 0, weights.dtype), x, weights, mode="drop")
     return constrain("bincount", out, out_sharding)
+
+
+complete_docstrings(globals(), {
+    "a": "array of numbers or booleans.",
+    "axis": "the axis; None takes the flattened array.",
+    "kind": "must be \"introselect\", NumPy's only one.",
+    "order": "must be None: arrays have no fields.",
+    "kth": "an int or several, each in [-n, n).",
+})

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..base.config import compatible
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
@@ -177,6 +177,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
+@described_like(var)
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
@@ -185,13 +186,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Its gradient is not finite where all elements are equal.
 
     Args:
-      a: array of numbers or booleans; floats are computed in at least float32.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
-
-    Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
 
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
@@ -255,18 +250,11 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
+@described_like(nanvar)
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None, *, correction: int | float | None = None) -> Array:
     """The standard deviation over axes of the elements that are not NaN.
-
-    Args:
-      a: array of numbers or booleans.
-      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
-      left.
 
     >>> print(onp.nanstd(onp.array([1., onp.nan, 5.])))
     2.0
@@ -513,7 +501,6 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
     The elements are sorted. The gradient goes to the one or two that a quantile lies at.
 
     Args:
-      q: array of fractions in [0, 1].
       method: where the quantile lies and what lies between two elements, by NumPy's names:
         linear, lower, higher, midpoint, nearest, inverted_cdf, averaged_inverted_cdf,
         closest_observation, interpolated_inverted_cdf, hazen, weibull, median_unbiased or
@@ -541,8 +528,6 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
     """The values below which the fractions `q` of the elements that are not NaN lie.
 
     Args:
-      a: array of real numbers.
-      q: array of fractions in [0, 1].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
     Returns:
@@ -565,7 +550,6 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     """The values below which `q` percent of the elements over axes lie.
 
     Args:
-      a: array of real numbers.
       q: array of percentages in [0, 100].
       axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
@@ -583,20 +567,14 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
+@described_like(nanquantile)
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which `q` percent of the elements that are not NaN lie.
 
     Args:
-      a: array of real numbers.
       q: array of percentages in [0, 100].
-      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
-
-    Returns:
-      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
-
-    Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
 
     >>> print(onp.nanpercentile(onp.array([1., onp.nan, 3.]), 50))
     2.0
@@ -836,7 +814,6 @@ complete_docstrings(globals(), {
     "axis": "the axis, or a tuple of axes, to reduce; all of them if None.",
     "keepdims": "whether reduced axes stay, with size 1.",
     "where": "booleans that broadcast with `a`; only elements where they are True count.",
-    "axis, dtype, out, ddof, keepdims, where, mean, correction": "as of `var`.",
     "overwrite_input": "must be False.",
-    "axis, out, overwrite_input, method, keepdims, weights": "as of `quantile`.",
+    "q": "array of fractions in [0, 1].",
 })

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
@@ -241,14 +241,9 @@ def deg2rad(x: ArrayLike, /) -> Array:
 
 
 @eager_unary
+@described_like(deg2rad)
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians as degrees: times 180 / pi.
-
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      Floats of that shape; integers become the default float.
 
     >>> onp.rad2deg(onp.array([0., onp.pi]))
     Array([  0., 180.], dtype=float32)
@@ -274,14 +269,9 @@ def radians(x: ArrayLike, /) -> Array:
 
 
 @eager_unary
+@described_like(radians)
 def degrees(x: ArrayLike, /) -> Array:
     """Radians as degrees: another name of `rad2deg`.
-
-    Args:
-      x: array or number of any shape, of real dtypes.
-
-    Returns:
-      Floats of that shape.
 
     >>> onp.degrees(onp.array([onp.pi]))
     Array([180.], dtype=float32)

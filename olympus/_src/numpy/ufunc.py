@@ -30,7 +30,7 @@ from ..loops.scan import scan
 from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
+from ..types.shape import canonical_axes, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
 from .options import Loops, check_arity, mask_arg, with_options
 from .promote import (
@@ -185,6 +185,19 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             dtype = self.loops.chosen(name, dtype, self.loops.given(name, dtype, None))[1]
         return convert(x, dtype)
 
+    def _along(self, method: str, a: ArrayLike, axis: Axis, dtype: DTypeLike | None, out: None
+               ) -> tuple[Any, int]:
+        """The array that a method goes along, and which one axis."""
+        x, name = self._operand(method, a, dtype, out), f"{self.__name__}.{method}"
+        if not x.ndim:
+            raise TypeError(f"{name}: {typeof(x)} given; cannot {method} on a scalar; an array "
+                            "with an axis is required.")
+        axes = canonical_axes(axis, x.ndim, name)
+        if len(axes) != 1:
+            raise ValueError(f"{name}: axis {axis} given for {x.ndim} axes; the method does not "
+                             "allow multiple axes; one is required.")
+        return x, axes[0]
+
     def _check_binary(self, method: str) -> None:
         name = f"{self.__name__}.{method}"
         if self.signature is not None:
@@ -265,12 +278,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         >>> print(onp.maximum.accumulate(onp.array([1, 3, 2, 5])))
         [1 3 3 5]
         """
-        x = self._operand("accumulate", a, dtype, out)
-        name = f"{self.__name__}.accumulate"
-        if not x.ndim:
-            raise TypeError(f"{name}: {typeof(x)} given; cannot accumulate on a scalar; an array "
-                            "with an axis is required.")
-        axis = _one_axis(name, axis, x.ndim)
+        x, axis = self._along("accumulate", a, axis, dtype, out)
         own = self._own["accumulate"]
         if own is not None:
             return own(x, axis=axis, dtype=dtype)
@@ -288,13 +296,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         >>> print(onp.add.reduceat(onp.arange(8), onp.array([0, 4, 1, 5])))
         [ 6  4 10 18]
         """
-        x = self._operand("reduceat", a, dtype, out)
-        name = f"{self.__name__}.reduceat"
-        if not x.ndim:
-            raise TypeError(f"{name}: {typeof(x)} given; cannot reduceat on a scalar; an array "
-                            "with an axis is required.")
-        axis = _one_axis(name, axis, x.ndim)
-        places = _places(name, indices, x.shape[axis])
+        x, axis = self._along("reduceat", a, axis, dtype, out)
+        places = _places(f"{self.__name__}.reduceat", indices, x.shape[axis])
         own = self._own["reduceat"]
         if own is not None:
             return own(x, places, axis=axis, dtype=dtype)
@@ -357,16 +360,6 @@ _ASSOCIATIVE = frozenset((
     "add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
     "bitwise_xor", "maximum", "minimum", "fmax", "fmin", "logaddexp", "logaddexp2", "hypot", "gcd",
     "lcm"))
-
-
-def _one_axis(name: str, axis: object, ndim: int) -> int:
-    if axis is None or isinstance(axis, (tuple, list)):
-        axes = canonical_axes(axis, ndim, name)
-        if len(axes) != 1:
-            raise ValueError(f"{name}: axis {axis} given for {ndim} axes; the method does not "
-                             "allow multiple axes; one is required.")
-        return axes[0]
-    return canonical_axis(axis, ndim, name)
 
 
 def _places(name: str, indices: object, size: int) -> Array | Tracer:

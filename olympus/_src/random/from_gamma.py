@@ -105,9 +105,6 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
               out_sharding: ShardingLike = None) -> Array:
     """Chi-square numbers: sums of the squares of `df` standard normal ones; `df` need not be whole.
 
-    Args:
-      df: degrees of freedom, > 0; an array that broadcasts to the shape.
-
     Returns:
       An array of that shape and dtype; of mean df and variance 2 df.
 
@@ -143,9 +140,6 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
       method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Student's t numbers: z / sqrt(c / df) of a normal number z and a chi-square number c.
-
-    Args:
-      df: degrees of freedom, > 0; an array that broadcasts to the shape.
 
     Returns:
       An array of that shape and dtype; of variance df / (df - 2) where df > 2.
@@ -238,4 +232,5 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
 complete_docstrings(globals(), {
     "key": "a single key.",
     "dtype": "a float dtype; None is the default one.",
+    "df": "degrees of freedom, > 0; an array that broadcasts to the shape.",
 })

@@ -26,17 +26,12 @@ from ..types.sharding import ShardingLike
 from .arguments import Dims, float_dtype, parameter, refuse_complex, shape_of
 from .continuous import standard_normal
 from .keys import typed
-from .sampler import typed_aval
+from .sampler import at_least_32_bits, typed_aval
 
 __all__ = ["multivariate_normal", "orthogonal"]
 
 F32 = dtypes.as_dtype("float32")
 METHODS = ("cholesky", "eigh", "svd")
-
-
-def _at_least_f32(dtype: DType) -> DType:
-    """The dtype that matrices are factored in: LAPACK knows no narrower ones."""
-    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
 def _columns(matrix: object) -> tuple[int, ...]:
@@ -73,7 +68,7 @@ def _multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, *, sha
     # Without a dimension there is nothing to factor, nor a largest eigenvalue.
     if not shape[-1]:
         return parameter(mean, dtype, shape)
-    given = _at_least_f32(typeof(mean).dtype)
+    given = at_least_32_bits(typeof(mean).dtype)
     factor = _factor(parameter(cov, given, shape_of(cov)), method)
     z = standard_normal(typed(key), shape, dtype)
     moved = einsum("...ij,...j->...i", factor, z)
@@ -136,7 +131,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
 def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DType) -> Array:
     """Columns of normal numbers made orthonormal, with signs as if R's diagonal were positive."""
     tall = (*shape, n, m) if not less(n, m) else (*shape, m, n)
-    drawn = _at_least_f32(dtype)
+    drawn = at_least_32_bits(dtype)
     q, r = qr(standard_normal(typed(key), tall, drawn), full_matrices=False)
     signs = broadcast_in_dim(sign(diagonal(r)), typeof(q).shape,
                              (*range(len(shape)), len(shape) + 1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.docstrings import complete_docstrings
+from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -213,7 +213,6 @@ def dctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
 
     Args:
       type: 1, 2, 3 or 4, as of `dct`.
-      norm, orthogonalize: as of `dct`, of each axis.
 
     Returns:
       An array like x, of those sizes.
@@ -229,9 +228,6 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
           axes: Sequence[int] | None = None, norm: str | None = None, *,
           orthogonalize: bool | None = None) -> Array:
     """The inverse of `dctn` of the same arguments.
-
-    Args:
-      norm, orthogonalize: as of `dct`, of each axis.
 
     Returns:
       An array like x, of those sizes.
@@ -339,7 +335,6 @@ def next_fast_len(target: int, real: bool = False) -> int:
     """The least size >= `target` whose transform is fast: a product of small primes.
 
     Args:
-      target: a size.
       real: whether real series are transformed: factors 2, 3 and 5; of complex ones 7 and 11, too.
 
     Returns:
@@ -353,17 +348,9 @@ def next_fast_len(target: int, real: bool = False) -> int:
     return _nearest("next_fast_len", target, real, 1)
 
 
+@described_like(next_fast_len)
 def prev_fast_len(target: int, real: bool = False) -> int:
     """The largest size <= `target` whose transform is fast.
-
-    Args:
-      target: a size.
-      real: whether real series are transformed: factors 2, 3 and 5; of complex ones 7 and 11, too.
-
-    Returns:
-      An int.
-
-    Raises ValueError for a target below 1.
 
     >>> print(olympus.scipy.fft.prev_fast_len(13), olympus.scipy.fft.prev_fast_len(13, real=True))
     12 12
@@ -378,4 +365,6 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "s": "the sizes of the axes, which are cut, or filled up with zeros.",
     "axes": "along which; all, or the last ones if only s is given.",
+    "norm, orthogonalize": "as of `dct`, of each axis.",
+    "target": "a size.",
 }, returns="An array like x, with n elements along the axis.")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays.flatten_util import ravel_pytree
 from ..autodiff.derivatives import linear_transpose
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import name_of, real_number
 from ..core.trace import Tracer, typeof
@@ -174,12 +175,6 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
     derivatives in either mode are those of the solution, in b and in what A closes over.
 
     Args:
-      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
-      b: the right side: a vector, or a pytree of arrays; integers become floats.
-      x0: where to start, of b's structure; zeros unless given.
-      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol). They and
-        maxiter may be traced.
-      maxiter: the largest number of steps; ten times the number of unknowns unless given.
       M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
         either form of A.
 
@@ -225,15 +220,6 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
 
     Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
     nonsymmetric linear systems", 1992. Derivatives are those of the solution.
-
-    Args:
-      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
-      b: the right side: a vector, or a pytree of arrays; integers become floats.
-      x0: where to start, of b's structure; zeros unless given.
-      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol). They and
-        maxiter may be traced.
-      maxiter: the largest number of steps; ten times the number of unknowns unless given.
-      M: a preconditioner: an approximation of A's inverse, in either form of A.
 
     Returns:
       (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
@@ -292,14 +278,10 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     linear systems", 1986. Derivatives are those of the solution.
 
     Args:
-      A: a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.
-      b: the right side: a vector, or a pytree of arrays; integers become floats.
-      x0: where to start, of b's structure; zeros unless given.
       tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen
         to max(tol ‖b‖, atol) / ‖b‖ of that of M b. They and maxiter may be traced.
       restart: the dimension of a Krylov space, at most; so many vectors are kept.
       maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
-      M: a preconditioner: an approximation of A's inverse, in either form of A.
       solve_method: "batched" builds each space whole; "incremental" ends in the midst of one when
         the residual is small enough.
 
@@ -405,3 +387,15 @@ def _correction(product: Operator, r: Array, beta: Array, least: Any, size: int,
     y = triangular_solve(triangle, kept, left_side=True)
     y = where(where(ones, upper[:, :size], 0).sum(1) == 0, 0, y)
     return dot_general(y, v[:size], (((0,), (0,)), ((), ())), "highest")
+
+
+complete_docstrings(globals(), {
+    "A": "a matrix [n, n], a linear function of a pytree like b, or what has one as `__matmul__`.",
+    "b": "the right side: a vector, or a pytree of arrays; integers become floats.",
+    "x0": "where to start, of b's structure; zeros unless given.",
+    "tol, atol":
+        "it stops when the norm of the residual is not above max(tol ‖b‖, atol). They and\n"
+        "maxiter may be traced.",
+    "maxiter": "the largest number of steps; ten times the number of unknowns unless given.",
+    "M": "a preconditioner: an approximation of A's inverse, in either form of A.",
+})

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..base.typing import DimSize, DTypeLike, Shape
-from ..base.util import memoize
+from ..base.util import ByKey, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
@@ -430,7 +430,7 @@ def check_index(aval: ShapedArray) -> None:
                         "to a scalar index; use x.astype(int), or x.item() of one element.")
 
 
-class ShapeDtypeStruct:
+class ShapeDtypeStruct(ByKey):
     """Shape and dtype of an array that need not exist: an argument for tracing and lowering.
 
     Args:
@@ -537,11 +537,7 @@ class ShapeDtypeStruct:
                   "is_ref": self.is_ref}
         return ShapeDtypeStruct(**{**fields, **changes})
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError(f"len(): {self} given; len() of unsized object; an axis is required; "
-                            "use x.size, or x[None].")
-        return static_int(self.shape[0], "len()", "size")
+    __len__ = ShapedArray.__len__
 
     def __repr__(self) -> str:
         extra = "" if self.sharding is None else f", sharding={self.sharding}"
@@ -552,9 +548,3 @@ class ShapeDtypeStruct:
     def _key(self) -> tuple:
         return (self.shape, self.dtype, self.sharding, self.layout, self.weak_type, self.vma,
                 self.is_ref)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())

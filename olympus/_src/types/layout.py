@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ..base import lib
+from ..base.util import ByKey
 
 __all__ = ["AUTO", "AutoLayout", "Format", "Layout", "demanded_layout"]
 
@@ -26,7 +27,7 @@ class AutoLayout:
 AUTO = AutoLayout()
 
 
-class Layout:
+class Layout(ByKey):
     """The order of axes in memory, from the slowest to the fastest, and how tiles cut them.
 
     >>> from olympus.experimental.layout import Layout
@@ -80,18 +81,12 @@ class Layout:
     def _key(self) -> tuple:
         return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __repr__(self) -> str:
         return (f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
                 f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})")
 
 
-class Format:
+class Format(ByKey):
     """How an array lies on devices: its layout (None: the default one) and its sharding.
 
     >>> import olympus
@@ -114,12 +109,8 @@ class Format:
                              "says how elements lie on a device; pass the sharding too.")
         self.layout, self.sharding = layout, sharding
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Format) and (self.layout, self.sharding) == (other.layout,
-                                                                             other.sharding)
-
-    def __hash__(self) -> int:
-        return hash((self.layout, self.sharding))
+    def _key(self) -> tuple:
+        return self.layout, self.sharding
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"

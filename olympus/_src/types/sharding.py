@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import Device
-from ..base.util import lazy_module, memoize, quoted
+from ..base.util import ByKey, lazy_module, memoize, quoted
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
@@ -51,7 +51,7 @@ UNCONSTRAINED = _Unconstrained()
 Entry: TypeAlias = Hashable
 
 
-class PartitionSpec:
+class PartitionSpec(ByKey):
     """A partition specification: the mesh axes along which each axis of an array is cut.
 
     Args:
@@ -146,12 +146,6 @@ class PartitionSpec:
         if self.unreduced or self.reduced:
             raise TypeError(f"PartitionSpec: {given} given; a PartitionSpec is required beside one "
                             "that has unreduced or reduced axes; use update(partitions=…).")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartitionSpec) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def _key(self) -> tuple[Hashable, ...]:
         return self.partitions, self.unreduced, self.reduced

@@ -12,6 +12,7 @@ from typing import Any, Final, overload
 
 from ..base import lib
 from ..base.config import compatible
+from ..base.docstrings import complete_docstrings
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from ..base.typing import PyTree, T
 from .tree_paths import (
@@ -105,10 +106,6 @@ _FIRST_RULES = (
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of `tree`, dicts in key order, and its structure.
 
-    Args:
-      tree: any pytree.
-      is_leaf: `is_leaf(subtree)` stops above a node.
-
     Returns:
       (leaves, treedef), from which `tree_unflatten(treedef, leaves)` makes the tree again.
 
@@ -129,7 +126,6 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
     Args:
       tree: any pytree; None and empty containers have no leaves.
-      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       A list.
@@ -145,10 +141,6 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of `tree`, without its leaves.
-
-    Args:
-      tree: any pytree.
-      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       A `PyTreeDef`, hashable and comparable.
@@ -303,7 +295,6 @@ def tree_flatten_with_path(
     With `is_leaf_takes_path` the predicate is called `is_leaf(path, subtree)`.
 
     Args:
-      tree: any pytree.
       is_leaf: a predicate of subtrees, or of their paths and them.
       is_leaf_takes_path: which of both.
 
@@ -364,9 +355,7 @@ def tree_reduce(function: Callable[[T, Any], T], tree: PyTree,
 
     Args:
       function: of the value so far and a leaf.
-      tree: any pytree.
       initializer: what comes before the first leaf.
-      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       The last value of `function`.
@@ -393,9 +382,7 @@ def tree_reduce_associative(operation: Callable[[T, T], T], tree: PyTree, *,
 
     Args:
       operation: an associative function of two values.
-      tree: any pytree.
       identity: the result without leaves.
-      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       One value.
@@ -426,7 +413,6 @@ def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
 
     Args:
       tree: a pytree of values with a truth.
-      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       A bool.
@@ -458,9 +444,6 @@ def all_leaves(iterable: Iterable[object], is_leaf: IsLeaf = None) -> bool:
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures one level down.
 
-    Args:
-      treedef: a structure.
-
     Returns:
       A list of structures, none of a leaf.
 
@@ -472,9 +455,6 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is a single leaf or a node without children.
-
-    Args:
-      treedef: a structure.
 
     Returns:
       A bool.
@@ -643,3 +623,10 @@ def _leaf_counts(prefix: PyTreeDef, full: PyTreeDef) -> list[int] | None:
             return None
         stack += reversed(list(zip(parts, wholes, strict=True)))
     return counts
+
+
+complete_docstrings(globals(), {
+    "tree": "any pytree.",
+    "is_leaf": "`is_leaf(subtree)` stops above a node.",
+    "treedef": "a structure.",
+})

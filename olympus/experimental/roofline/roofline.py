@@ -2,14 +2,8 @@
 
 from ..._src.base.util import publish as _publish
 from ..._src.mapping.roofline import (
-    RooflineResult,
-    RooflineRuleContext,
-    RooflineShape,
-    ValidRooflineDtype,
-    register_roofline,
-    register_standard_roofline,
-    roofline,
-    roofline_and_grad,
+    RooflineResult, RooflineRuleContext, RooflineShape, ValidRooflineDtype, register_roofline,
+    register_standard_roofline, roofline, roofline_and_grad,
 )
 
 __all__ = [

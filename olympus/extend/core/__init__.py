@@ -5,20 +5,9 @@ from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeErr
 from ..._src.core.check import check_olympuspr
 from ..._src.core.effects import Effect
 from ..._src.extend.introspection import (
-    Effects,
-    TraceTag,
-    array_types,
-    concrete_or_error,
-    find_top_trace,
-    gensym,
-    get_opaque_trace_state,
-    mapped_aval,
-    new_olympuspr_eqn,
-    olympuspr_as_fun,
-    primal_dtype_to_tangent_dtype,
-    set_current_trace,
-    take_current_trace,
-    unmapped_aval,
+    Effects, TraceTag, array_types, concrete_or_error, find_top_trace, gensym,
+    get_opaque_trace_state, mapped_aval, new_olympuspr_eqn, olympuspr_as_fun,
+    primal_dtype_to_tangent_dtype, set_current_trace, take_current_trace, unmapped_aval,
 )
 from ..._src.extend.introspection import nonempty_axis_env as nonempty_axis_env_DO_NOT_USE
 from ..._src.extend.introspection import (

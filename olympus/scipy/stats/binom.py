@@ -3,11 +3,6 @@
 from ..._src.base.util import publish as _publish
 from ..._src.scipy.stats.discrete import binom as _binom
 
-__all__ = [
-    "cdf", "entropy", "isf", "logcdf", "logpmf", "logsf", "mean", "pmf", "ppf", "rvs", "sf",
-    "std", "var",
-]
-
 cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _binom
 
 _publish(__name__)

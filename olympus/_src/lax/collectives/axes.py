@@ -12,7 +12,7 @@ from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue,
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Builder, Primitive, Tangent
+from ...core.primitive import Axis, Builder, Primitive, linear_jvp
 from ...core.trace import ctx, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -138,9 +138,7 @@ class Collective(Primitive, abstract=True):
     def uses_axis(self, name: Hashable, params: Params) -> bool:
         return name in params[self.names]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
+    jvp = linear_jvp
 
 
 class MeshOnly(Collective, abstract=True):

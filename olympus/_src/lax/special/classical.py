@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, IrValue
 from ...core.primitive import Builder
 from ...core.trace import typeof
@@ -51,9 +52,6 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
-    Args:
-      x: floats, any shape.
-
     Returns:
       An array of the shape and dtype of x, in [-1, 1]; the derivative is 2/sqrt(π) exp(-x²).
 
@@ -67,7 +65,6 @@ def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
     """1 - erf(x), which keeps its digits where erf(x) rounds to 1.
 
     Args:
-      x: floats, any shape.
       accuracy: taken for uniformity; every platform has one implementation.
 
     Returns:
@@ -82,9 +79,6 @@ def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
 
 def erf_inv(x: ArrayLike) -> Array:
     """The number whose error function is x: ±inf at ±1, NaN of |x| > 1.
-
-    Args:
-      x: floats, any shape.
 
     Returns:
       An array of the shape and dtype of x; sqrt(2) erf_inv(2p - 1) is the p-quantile of the normal
@@ -111,9 +105,6 @@ polygamma_p = Computed("polygamma", lambda tol, m, x: polygamma_product_p.bind(m
 def lgamma(x: ArrayLike) -> Array:
     """The logarithm of |Γ(x)|; infinite at 0 and the negative integers.
 
-    Args:
-      x: floats, any shape.
-
     Returns:
       An array of the shape and dtype of x; the derivative is `digamma(x)`. lgamma(n + 1) is the
       logarithm of n!.
@@ -126,9 +117,6 @@ def lgamma(x: ArrayLike) -> Array:
 
 def digamma(x: ArrayLike) -> Array:
     """The derivative of `lgamma`, Γ'(x) / Γ(x); NaN at 0 and the negative integers.
-
-    Args:
-      x: floats, any shape.
 
     Returns:
       An array of the shape and dtype of x; its own derivative is `polygamma(1, x)`.
@@ -248,9 +236,6 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
     Even in x, and between 0 and 1: the factor keeps it from overflowing where I₀ does.
 
-    Args:
-      x: floats, any shape.
-
     Returns:
       An array of the shape and dtype of x; half-precision is computed in float32.
 
@@ -265,9 +250,6 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
     Odd in x: bessel_i1e(-x) = -bessel_i1e(x). The derivative at 0 is 1/2.
 
-    Args:
-      x: floats, any shape.
-
     Returns:
       An array of the shape and dtype of x; half-precision is computed in float32.
 
@@ -275,3 +257,8 @@ def bessel_i1e(x: ArrayLike) -> Array:
     Array(0.2079104, dtype=float32, weak_type=True)
     """
     return bessel_i1e_p.bind(x)
+
+
+complete_docstrings(globals(), {
+    "x": "floats, any shape.",
+})

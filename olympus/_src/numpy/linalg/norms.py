@@ -23,7 +23,7 @@ from .. import products, reductions
 from ..arithmetic import absolute, divide, not_equal, power
 from ..promote import array_args, flag, inexact
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "norm", "outer",
+__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "norm", "outer",
            "tensordot", "trace", "vecdot", "vector_norm"]
 
 
@@ -178,28 +178,6 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
     if n < 2:
         raise ValueError(f"matrix_norm: {a.aval} given; at least two axes are required.")
     return _matrix(inexact(a), "fro" if ord is None else ord, (n - 2, n - 1), keepdims)
-
-
-def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Exchange the last two axes, without conjugation.
-
-    Args:
-      x: array [..., m, n].
-
-    Returns:
-      An array [..., n, m].
-
-    Raises ValueError for rank below 2.
-
-    >>> print(onp.linalg.matrix_transpose(onp.arange(4).reshape(1, 2, 2)))
-    [[[0 2]
-      [1 3]]]
-    """
-    (a,) = array_args("matrix_transpose", x)
-    n = len(a.shape)
-    if n < 2:
-        raise ValueError(f"matrix_transpose: {a.aval} given; at least two axes are required.")
-    return lax_shape.transpose(a, (*range(n - 2), n - 1, n - 2))
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair
 from ...control.cond import cond
@@ -233,19 +234,17 @@ def _by_factor(columns: Any, b: Array) -> Array:
     return _backwards(moveaxis(columns, 0, 1).conj(), _forwards(columns, b))
 
 
+@described_like(solve_banded)
 def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False,
                      check_finite: bool = True) -> Array:
     """The solution x of a x = b from the Cholesky factor of a matrix of few diagonals.
 
     Args:
       cb_and_lower: (what `cholesky_banded` returned, whether it is lower).
-      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
       overwrite_b, check_finite: SciPy's, without effect.
 
     Returns:
       [..., n] for a vector, else [..., n, m].
-
-    Raises ValueError for sizes that do not fit.
 
     >>> factor = onp.array([[0., 1., 1.], [2., 2., 3.]])
     >>> print(olympus.scipy.linalg.cho_solve_banded((factor, False), onp.array([8., 18., 34.])))
@@ -263,6 +262,7 @@ def _cho_solve_banded(cb: object, b: ArrayLike, *, lower: bool) -> Any:
 
 
 @fused(static=("overwrite_ab", "overwrite_b", "lower", "check_finite"))
+@described_like(solve_banded)
 def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
                   overwrite_b: bool = False, lower: bool = False, check_finite: bool = True
                   ) -> Array:
@@ -270,14 +270,10 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
 
     Args:
       ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as of `cholesky_banded`.
-      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
-      overwrite_ab, overwrite_b, check_finite: SciPy's, without effect.
       lower: whether ab holds the lower diagonals.
 
     Returns:
       [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
-
-    Raises ValueError for sizes that do not fit.
 
     >>> ab = onp.array([[0., 2., 2.], [4., 5., 10.]])
     >>> print(olympus.scipy.linalg.solveh_banded(ab, onp.array([8., 18., 34.])))
@@ -290,6 +286,7 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
 
 # Toeplitz ----------------------------------------------------------------------------------------
 
+@described_like(solve_banded)
 def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
     """The solution x of a x = b with a matrix that is constant along each diagonal.
 
@@ -301,13 +298,10 @@ def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Arr
     Args:
       c_or_cr: the first column c[..., n], with its conjugate as the first row, or a tuple (c, r) of
         column and row.
-      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
       check_finite: SciPy's, without effect.
 
     Returns:
       [..., n] for a vector, else [..., n, m]; infinite or NaN where the matrix is singular.
-
-    Raises ValueError for sizes that do not fit.
 
     >>> print(olympus.scipy.linalg.solve_toeplitz(onp.array([2., 1.]), onp.array([4., 5.])))
     [1. 2.]

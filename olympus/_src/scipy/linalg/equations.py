@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -180,17 +181,13 @@ def _pair(name: str, a: ArrayLike, q: ArrayLike) -> list[Array]:
 
 
 @fused(static=("method",))
+@described_like(solve_continuous_lyapunov)
 def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = None) -> Array:
     """The solution X of the discrete Lyapunov equation a X aᴴ - X + q = 0.
 
     Args:
-      a: [..., n, n]; integers become floats.
-      q: [..., n, n]; leading axes broadcast.
       method: "direct": one system of n² unknowns, the default for n < 10; "bilinear": by the
         continuous equation of (a - 1)(a + 1)⁻¹, which must exist.
-
-    Returns:
-      X[..., n, n].
 
     Raises ValueError for sizes that do not fit and another method.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -166,15 +167,11 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
     return basis - matmul(_inverse_on_range(a, rcond), matmul(a, basis))
 
 
+@described_like(null_space)
 def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     """An orthonormal basis of the range of a matrix.
 
     The derivative is that of the basis which moves least: at right angles to the range.
-
-    Args:
-      A: [m, n]; integers become floats.
-      rcond: singular values up to rcond times the largest count as zero; max(m, n) times the
-        precision of the dtype unless given.
 
     Returns:
       [m, rank]: as the rank depends on values, it does not run under jit.

@@ -166,7 +166,6 @@ def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
     """The correlation with an array of weights: weighted sums of neighbours.
 
     Args:
-      weights: an array of the same rank.
       origin: as of `correlate1d`, for all axes or of each.
 
     Raises ValueError for ranks that differ.
@@ -185,7 +184,6 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
     """The convolution with an array of weights.
 
     Args:
-      weights: an array of the same rank.
       mode, cval, origin: as of `correlate`.
 
     Raises ValueError for ranks that differ.
@@ -235,7 +233,6 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
     Args:
       sigma: the standard deviation, in pixels; traced only if `radius` is given.
       order: of the derivative.
-      truncate: after how many standard deviations the Gaussian is cut off.
       radius: after how many pixels it is, instead.
 
     Raises ValueError for a negative order.
@@ -258,9 +255,7 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
         only if `radius` is given.
       order: of the derivative, of all axes or per axis.
       mode, cval: as of `correlate1d`; the mode of all axes or per axis.
-      truncate: after how many standard deviations the Gaussian is cut off.
       radius: after how many pixels it is, instead; of all axes or per axis.
-      axes: along which; all unless given.
 
     Raises ValueError for a negative order, and sequences of another length.
 
@@ -302,7 +297,6 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] 
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
-      sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
@@ -318,7 +312,6 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
     """The norm of the gradient of an image smoothed by a Gaussian.
 
     Args:
-      sigma: the standard deviation, in pixels.
       mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
@@ -407,10 +400,6 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
                    ) -> Array:
     """The mean over each pixel's neighbours.
 
-    Args:
-      size: how many pixels along all axes, or along each.
-      axes: along which; all unless given.
-
     >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
      [1. 1.]]
@@ -487,7 +476,6 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
     """The maximum over each pixel's neighbours.
 
     Args:
-      size: how many pixels along all axes, or along each.
       footprint: a static array of the image's rank that is true where a neighbour counts, instead.
 
     Raises ValueError for neither a size nor a footprint.
@@ -502,13 +490,6 @@ def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
                    footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The minimum over each pixel's neighbours.
 
-    Args:
-      input: an image of any rank.
-      size, footprint, mode, cval: as of `maximum_filter`.
-
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for neither a size nor a footprint.
 
     >>> print(olympus.scipy.ndimage.minimum_filter(onp.array([1, 5, 2, 0]), 3))
@@ -522,12 +503,7 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
     """The element of a given rank among each pixel's neighbours.
 
     Args:
-      input: an image of any rank.
       rank: the place; negative from the largest on.
-      size, footprint, mode, cval: as of `maximum_filter`.
-
-    Returns:
-      An image of the same shape and dtype.
 
     Raises ValueError for a rank that no neighbour has.
 
@@ -547,13 +523,6 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The median of each pixel's neighbours; of an even number, the larger middle one.
 
-    Args:
-      input: an image of any rank.
-      size, footprint, mode, cval: as of `maximum_filter`.
-
-    Returns:
-      An image of the same shape and dtype.
-
     Raises ValueError for neither a size nor a footprint.
 
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
@@ -570,4 +539,9 @@ complete_docstrings(globals(), {
     "mode, cval": "as of `correlate1d`.",
     "axis": "along which.",
     "size, footprint, mode, cval": "as of `maximum_filter`.",
+    "weights": "an array of the same rank.",
+    "sigma": "the standard deviation, in pixels.",
+    "truncate": "after how many standard deviations the Gaussian is cut off.",
+    "axes": "along which; all unless given.",
+    "size": "how many pixels along all axes, or along each.",
 }, returns="An image of the same shape and dtype.")

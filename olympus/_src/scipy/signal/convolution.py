@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -312,21 +313,14 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 
 
 @fused(static=("mode", "boundary", "precision"))
+@described_like(convolve2d)
 def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill",
                 fillvalue: ArrayLike = 0, precision: PrecisionLike = None) -> Array:
     """The cross-correlation of two matrices, with a choice of boundary for the first one.
 
     Args:
       in1, in2: matrices; the dtype is that of both promoted.
-      mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       boundary: "fill", "wrap" or "symm", as of `convolve2d`.
-      fillvalue: a scalar.
-      precision: of products, as in `lax.dot_general`.
-
-    Returns:
-      A matrix.
-
-    Raises ValueError for other ranks, modes and boundaries.
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.correlate2d(x, onp.array([[1, 10]]), "valid"))

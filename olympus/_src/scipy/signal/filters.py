@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, DType, PyTree
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
@@ -259,17 +259,14 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
         b, a, x, zi=rest * level)[0])
 
 
+@described_like(filtfilt)
 def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | None = "odd",
                 padlen: int | None = None) -> Array:
     """A signal filtered by sections of second order forwards and backwards, without delay.
 
     Args:
-      padtype: how the ends are continued: "odd", "even", "constant", or None, not at all.
       padlen: by how many samples, fewer than x has; 3 times the number of the filter's
         coefficients unless given, which depends on zeros in `sos`: give it under jit.
-
-    Returns:
-      An array like x.
 
     Raises ValueError for too few samples and another padtype.
 

@@ -232,11 +232,6 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
     """The Fourier transforms of a signal's segments, which overlap.
 
     Args:
-      window: a name, as of `get_window`, or the weights themselves.
-      nperseg: samples of a segment; 256 unless given, or as many as `window` has weights.
-      noverlap: samples that neighbours share; half of them unless given.
-      nfft: the size of the transforms, filled up with zeros; nperseg unless given.
-      detrend: what each segment is freed of: "constant", "linear", a function, or False.
       return_onesided: of a real signal, no negative frequencies.
       boundary: how the signal is continued by half a segment: "zeros", "even", "odd", "constant"
         or None, not at all.
@@ -284,11 +279,6 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
     Args:
       x, y: signals, of shapes that broadcast but for the axis, of which the shorter is filled up
         with zeros; y None is x.
-      window: a name, as of `get_window`, or the weights themselves.
-      nperseg: samples of a segment; 256 unless given, or as many as `window` has weights.
-      noverlap: samples that neighbours share; half of them unless given.
-      nfft: the size of the transforms, filled up with zeros; nperseg unless given.
-      detrend: what each segment is freed of: "constant", "linear", a function, or False.
       return_onesided: of real signals, no negative frequencies: their power is added to that of
         the positive ones.
       scaling: "density", or "spectrum".
@@ -529,4 +519,9 @@ complete_docstrings(globals(), {
     "x": "the signal; integers become floats.",
     "axis": "along which.",
     "fs": "samples per unit of time.",
+    "window": "a name, as of `get_window`, or the weights themselves.",
+    "nperseg": "samples of a segment; 256 unless given, or as many as `window` has weights.",
+    "noverlap": "samples that neighbours share; half of them unless given.",
+    "nfft": "the size of the transforms, filled up with zeros; nperseg unless given.",
+    "detrend": 'what each segment is freed of: "constant", "linear", a function, or False.',
 })

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...core.primitive import Primitive
 from ...core.trace import typeof
@@ -364,11 +364,9 @@ def y0(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(y0)
 def y1(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 1.
-
-    Returns:
-      An array of the shape of x: -inf at 0, NaN below.
 
     >>> print(f"{special.y1(1.0):.5f}")
     -0.78121
@@ -390,11 +388,9 @@ def k0(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(k0)
 def k1(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 1.
-
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.k1(1.0):.5f}")
     0.60191
@@ -403,11 +399,9 @@ def k1(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(k0)
 def k0e(x: ArrayLike) -> Array:
     """exp(x) times `k0(x)`, which does not underflow.
-
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.k0e(1.0):.5f}")
     1.14446
@@ -416,11 +410,9 @@ def k0e(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(k0)
 def k1e(x: ArrayLike) -> Array:
     """exp(x) times `k1(x)`, which does not underflow.
-
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.k1e(1.0):.5f}")
     1.63615

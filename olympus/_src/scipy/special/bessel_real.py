@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...core.primitive import Primitive
 from ...jit.fused import fused
@@ -430,12 +430,9 @@ def iv(v: ArrayLike, z: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(iv)
 def ive(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(-|z|) times `iv(v, z)`, which does not overflow.
-
-    Returns:
-      An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
-      derivative in the order (it is NaN).
 
     >>> print(f"{special.ive(0.5, 2.0):.5f}")
     0.27693
@@ -458,12 +455,9 @@ def kv(v: ArrayLike, z: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(kv)
 def kve(v: ArrayLike, z: ArrayLike) -> Array:
     """exp(z) times `kv(v, z)`, which does not underflow.
-
-    Returns:
-      An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
-      is NaN).
 
     >>> print(f"{special.kve(0.5, 2.0):.5f}")
     0.88623

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.barriers import stop_gradient
@@ -171,16 +172,9 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(ellipkinc)
 def ellipeinc(phi: ArrayLike, m: ArrayLike) -> Array:
     """The incomplete elliptic integral of the second kind: that of sqrt(1 - m sin(t)**2).
-
-    Args:
-      phi: upper ends of the integral from 0, in radians, real; integers become floats.
-      m: parameters, m = k², of a shape that broadcasts.
-
-    Returns:
-      An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's is for
-      every m > 1).
 
     >>> print(f"{special.ellipeinc(1.0, 0.5):.5f}")
     0.92733

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.incomplete_beta import (
@@ -35,9 +35,6 @@ __all__ = ["bdtr", "bdtrc", "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri
 def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of χ² with v degrees of freedom.
 
-    Args:
-      v, x: real numbers >= 0 of shapes that broadcast.
-
     Returns:
       Probabilities of the broadcast shape.
 
@@ -51,9 +48,6 @@ def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
 @fused
 def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of χ² with v degrees of freedom.
-
-    Args:
-      v, x: real numbers >= 0 of shapes that broadcast.
 
     Returns:
       Probabilities of the broadcast shape, small ones too.
@@ -71,7 +65,6 @@ def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
 
     Args:
       v: degrees of freedom, real, > 0.
-      p: probabilities, real, of a shape that broadcasts.
 
     Returns:
       An array of the broadcast shape. Differentiable in both.
@@ -87,9 +80,6 @@ def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
 def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of the gamma distribution of rate a and shape b.
 
-    Args:
-      a, b, x: real numbers >= 0 of shapes that broadcast.
-
     Returns:
       Probabilities of the broadcast shape.
 
@@ -103,9 +93,6 @@ def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 @fused
 def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of the gamma distribution of rate a and shape b.
-
-    Args:
-      a, b, x: real numbers >= 0 of shapes that broadcast.
 
     Returns:
       Probabilities of the broadcast shape, small ones too.
@@ -153,9 +140,6 @@ def _fisher_tangent(t: Array, i: int, n: object, d: Array, x: Array) -> Array:
 def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of Fisher's F.
 
-    Args:
-      x: real numbers >= 0; all shapes broadcast.
-
     Returns:
       Probabilities of the broadcast shape, NaN for x < 0.
 
@@ -168,9 +152,6 @@ def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
 @fused
 def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of Fisher's F.
-
-    Args:
-      x: real numbers >= 0; all shapes broadcast.
 
     Returns:
       Probabilities of the broadcast shape, small ones too; NaN for x < 0.
@@ -202,10 +183,6 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
 def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
     """The distribution function of Poisson's distribution: at most k events, of the mean number m.
 
-    Args:
-      k: real numbers >= 0, of which the floor counts.
-      m: means, real, >= 0, of a shape that broadcasts.
-
     Returns:
       Probabilities of the broadcast shape, NaN for k < 0.
 
@@ -219,10 +196,6 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
 @fused
 def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
     """The survival function of Poisson's distribution: more than k events, of the mean number m.
-
-    Args:
-      k: real numbers >= 0, of which the floor counts.
-      m: means, real, >= 0, of a shape that broadcasts.
 
     Returns:
       Probabilities of the broadcast shape, small ones too; NaN for k < 0.
@@ -240,7 +213,6 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
     Args:
       k: real numbers, of which the floor counts, 0 <= k <= n.
-      n: whole numbers.
       p: probabilities of one event; all shapes broadcast.
 
     >>> print(special.bdtr(1.0, 2.0, 0.5))
@@ -251,13 +223,9 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 
 @fused
+@described_like(bdtr)
 def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The survival function of the binomial distribution: more than k of n events.
-
-    Args:
-      k: real numbers, of which the floor counts, 0 <= k <= n.
-      n: whole numbers.
-      p: probabilities of one event; all shapes broadcast.
 
     >>> print(special.bdtrc(1.0, 2.0, 0.5))
     0.25
@@ -376,7 +344,6 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> Array:
     """The distribution function of Student's t.
 
     Args:
-      df: degrees of freedom, real, > 0.
       t: real numbers of a shape that broadcasts.
 
     Returns:
@@ -391,10 +358,6 @@ def stdtr(df: ArrayLike, t: ArrayLike) -> Array:
 @fused(inline=True)
 def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
     """The quantile function of Student's t: the t with stdtr(df, t) = p.
-
-    Args:
-      df: degrees of freedom, real, > 0.
-      p: probabilities, real, of a shape that broadcasts.
 
     Returns:
       An array of the broadcast shape: -inf at 0, inf at 1, NaN outside. Differentiable in both.
@@ -455,4 +418,12 @@ def kolmogorov(y: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "dfn, dfd": "degrees of freedom, real, > 0.",
+    "v, x": "real numbers >= 0 of shapes that broadcast.",
+    "p": "probabilities, real, of a shape that broadcasts.",
+    "a, b, x": "real numbers >= 0 of shapes that broadcast.",
+    "x": "real numbers >= 0; all shapes broadcast.",
+    "k": "real numbers >= 0, of which the floor counts.",
+    "m": "means, real, >= 0, of a shape that broadcasts.",
+    "n": "whole numbers.",
+    "df": "degrees of freedom, real, > 0.",
 }, returns="Probabilities of the broadcast shape, NaN outside.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, Axis
 from ...jit.fused import fused
 from ...lax.families import INEXACT
@@ -93,12 +93,17 @@ def _entr(tol: float, x: Array) -> Array:
     return where(x > 0.0, value, where(x < 0.0, -math.inf, where(x == 0.0, 0.0, x)))
 
 
-def _rel_entr(tol: float, p: Array, q: Array) -> Array:
+def _compared(p: Array, q: Array) -> tuple[Array, ...]:
+    """Where both are > 0, them there, their ratio, where it is near 1, and its distance from 1."""
     both = (p > 0.0) & (q > 0.0)
     x, y = inside(both, p, 1.0), inside(both, q, 1.0)
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
-    part = where(near, (x - y) / y, 0.0)
+    return both, x, y, ratio, near, where(near, (x - y) / y, 0.0)
+
+
+def _rel_entr(tol: float, p: Array, q: Array) -> Array:
+    both, x, y, ratio, near, part = _compared(p, q)
     far = log(inside((ratio > 0.0) & (ratio < math.inf), ratio, 1.0))
     far = where((ratio > 0.0) & (ratio < math.inf), far, log(x) - log(y))
     value = x * where(near, log1p(part), far)
@@ -107,11 +112,7 @@ def _rel_entr(tol: float, p: Array, q: Array) -> Array:
 
 
 def _kl_div(tol: float, p: Array, q: Array) -> Array:
-    both = (p > 0.0) & (q > 0.0)
-    x, y = inside(both, p, 1.0), inside(both, q, 1.0)
-    ratio = x / y
-    near = (ratio > 0.5) & (ratio < 2.0)
-    part = where(near, (x - y) / y, 0.0)
+    both, x, y, _, near, part = _compared(p, q)
     close = x * log1p_minus(part) + (x - y) * part
     value = where(near, close, _rel_entr(tol, x, y) - x + y)
     edge = where((p == 0.0) & (q >= 0.0), q, math.inf)
@@ -229,14 +230,9 @@ def expit(x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(expit)
 def log_expit(x: ArrayLike) -> Array:
     """log(expit(x)), without loss where expit(x) rounds to 0 or 1.
-
-    Args:
-      x: numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x.
 
     >>> print(special.log_expit(-1000.0))
     -1000.0
@@ -262,12 +258,9 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 
 
 @fused(static=("axis",))
+@described_like(softmax)
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """log(softmax(x)), without loss where softmax is small.
-
-    Args:
-      x: array; integers become floats.
-      axis: axis or axes to normalise over; None is all.
 
     Returns:
       An array of the shape of x. `nn.log_softmax` is the same with another default.

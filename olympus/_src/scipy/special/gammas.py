@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -512,9 +512,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
-    Args:
-      a, b: real numbers of shapes that broadcast; integers become floats.
-
     Returns:
       An array of the broadcast shape.
 
@@ -525,14 +522,9 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(beta)
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of |B(a, b)|, without the cancellation of large logarithms of Γ.
-
-    Args:
-      a, b: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape.
 
     >>> print(f"{special.betaln(1e6, 2.0):.4f}")
     -27.6310
@@ -544,9 +536,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised lower incomplete gamma function P(a, x) (DLMF 8.2.4); see `lax.igamma`.
 
-    Args:
-      a, x: real numbers >= 0 of shapes that broadcast; integers become floats.
-
     Returns:
       Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
@@ -557,14 +546,9 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(gammainc)
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
-
-    Args:
-      a, x: real numbers >= 0 of shapes that broadcast; integers become floats.
-
-    Returns:
-      Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
     >>> print(f"{special.gammaincc(1.0, 40.0):.5e}")
     4.24835e-18
@@ -590,15 +574,9 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(betainc)
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """1 - I(a, b; x) = I(b, a; 1 - x), without cancellation.
-
-    Args:
-      a, b: real numbers >= 0.
-      x: real numbers in [0, 1]; shapes broadcast, integers become floats.
-
-    Returns:
-      Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09
@@ -608,4 +586,6 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 complete_docstrings(globals(), {
     "x": "real numbers; integers become floats.",
+    "a, b": "real numbers of shapes that broadcast; integers become floats.",
+    "a, x": "real numbers >= 0 of shapes that broadcast; integers become floats.",
 })

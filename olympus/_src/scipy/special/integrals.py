@@ -456,12 +456,7 @@ def _fresnel(x: Array, sine: bool) -> Array:
     large = outside(near | vast, size, 2.0)
     half = 0.5 * math.sqrt(math.pi) * large
     w = faddeeva(make_complex(half, half))
-    # x² modulo 4, of x = n + r: n² is 0 or 1, 2nr is exact.
-    n = rint(large)
-    r = large - n
-    odd = n - 2.0 * floor(0.5 * n)
-    cross = 2.0 * n * r
-    turn = 0.5 * math.pi * (odd + (cross - 4.0 * floor(0.25 * cross)) + r * r)
+    turn = _half_turns_squared(large)
     c, s = cos(turn), sin(turn)
     p, q = 1.0 - (c * real(w) - s * imag(w)), -(s * real(w) + c * imag(w))
     far = 0.5 * (p + q) if sine else 0.5 * (p - q)
@@ -469,13 +464,18 @@ def _fresnel(x: Array, sine: bool) -> Array:
     return where(x == x, copysign(value, x), x)
 
 
-def _fresnel_phase(x: Array, sine: bool) -> Array:
-    """sin or cos of πx²/2, of which x² modulo 4 is exact."""
+def _half_turns_squared(x: Array) -> Array:
+    """πx²/2 but for whole turns: x² modulo 4, of x = n + r, since n² is 0 or 1 and 2nr exact."""
     n = rint(x)
     r = x - n
     odd = n - 2.0 * floor(0.5 * n)
     cross = 2.0 * n * r
-    turn = 0.5 * math.pi * (odd + (cross - 4.0 * floor(0.25 * cross)) + r * r)
+    return 0.5 * math.pi * (odd + (cross - 4.0 * floor(0.25 * cross)) + r * r)
+
+
+def _fresnel_phase(x: Array, sine: bool) -> Array:
+    """sin or cos of πx²/2."""
+    turn = _half_turns_squared(x)
     return sin(turn) if sine else cos(turn)
 
 

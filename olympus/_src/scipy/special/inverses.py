@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
@@ -182,12 +183,9 @@ def gammaincinv(a: ArrayLike, y: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(gammaincinv)
 def gammainccinv(a: ArrayLike, y: ArrayLike) -> Array:
     """The x with gammaincc(a, x) = y, also for the smallest y.
-
-    Args:
-      a: shape parameters, real, > 0.
-      y: probabilities, real, of a shape that broadcasts.
 
     Returns:
       An array of the broadcast shape: inf at 0, 0 at 1, NaN outside. Differentiable in both.
@@ -216,15 +214,9 @@ def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(betaincinv)
 def betainccinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
     """The x with betaincc(a, b, x) = y.
-
-    Args:
-      a, b: real parameters > 0.
-      y: probabilities, real; all shapes broadcast.
-
-    Returns:
-      An array of the broadcast shape, NaN outside. Differentiable in all three.
 
     >>> print(f"{special.betainccinv(2.0, 3.0, 0.3125):.4f}")
     0.5000

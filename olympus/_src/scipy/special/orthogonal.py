@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
@@ -225,9 +225,6 @@ def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The Gegenbauer polynomial of degree n and parameter alpha, or Gegenbauer's function.
 
-    Args:
-      alpha: the family's parameter, real.
-
     >>> print(f"{special.eval_gegenbauer(2, 1.5, 0.5):.4f}")
     0.3750
     """
@@ -251,14 +248,9 @@ def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
 
 
 @fused(inline=True)
+@described_like(eval_hermite)
 def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
     """The Hermite polynomial of probability, Heₙ(x).
-
-    Args:
-      n: degrees, whole numbers >= 0.
-
-    Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> print(f"{special.eval_hermitenorm(3, 0.5):.4f}")
     -1.3750
@@ -283,9 +275,6 @@ def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The generalised Laguerre polynomial of degree n and parameter alpha, or that function.
 
-    Args:
-      alpha: the family's parameter, real.
-
     Returns:
       An array of the broadcast shape. Differentiable in x.
 
@@ -298,6 +287,7 @@ def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
 complete_docstrings(globals(), {
     "x": "real numbers; all shapes broadcast, integers become floats.",
     "n": "degrees, real numbers: 0 for negative whole ones.",
+    "alpha": "the family's parameter, real.",
 }, returns=(
     "An array of the broadcast shape, NaN for x < -1 and a degree that is not whole.\n"
     "Differentiable in x."))

@@ -83,9 +83,6 @@ def _correlation(name: str, x: Array, y: Array, alternative: str) -> Significanc
 def pearsonr(x: ArrayLike, y: ArrayLike, *, alternative: str = "two-sided") -> SignificanceResult:
     """The correlation coefficient of two samples.
 
-    Args:
-      x, y: real numbers[n], integers become floats.
-
     Returns:
       SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the probability of
       one as far out for independent normal numbers.
@@ -123,9 +120,6 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
 def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> LinregressResult:
     """The line through points with the least sum of squares.
 
-    Args:
-      x, y: real numbers[n], integers become floats.
-
     Returns:
       LinregressResult(slope, intercept, rvalue, pvalue, stderr): rvalue is the correlation
       coefficient, pvalue the probability of a slope as far from 0 if there is none, and stderr the
@@ -161,7 +155,6 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
     Args:
       a: real numbers, any shape; integers become floats.
       popmean: the mean, a number or an array that broadcasts with the result.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       SignificanceResult(statistic, pvalue), of the shape of a without the axis.
@@ -206,7 +199,6 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
     Args:
       a, b: real numbers of one shape but for the axis; integers become floats.
       equal_var: whether the variances are taken to be equal; if not, this is Welch's test.
-      nan_policy: "propagate", or "omit" to leave NaN out.
 
     Returns:
       SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
@@ -231,4 +223,6 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
 complete_docstrings(globals(), {
     "alternative": 'of which side the probability is: "two-sided", "less", "greater".',
     "axis": "along which samples are; None is of all elements.",
+    "x, y": "real numbers[n], integers become floats.",
+    "nan_policy": '"propagate", or "omit" to leave NaN out.',
 })

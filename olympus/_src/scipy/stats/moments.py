@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...base.util import pair
 from ...jit.fused import fused
@@ -99,9 +99,6 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
          ) -> Array:
     """The skewness of a sample: its third central moment over the 3/2 power of the second.
 
-    Args:
-      bias: False corrects for the size of the sample.
-
     Returns:
       Floats of the shape of a without the axis; NaN where all numbers are equal.
 
@@ -118,16 +115,13 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
 
 
 @fused(static=("axis", "fisher", "bias", "nan_policy"))
+@described_like(skew)
 def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool = True,
              nan_policy: str = "propagate") -> Array:
     """The kurtosis of a sample: its fourth central moment over the square of the second.
 
     Args:
       fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
-      bias: False corrects for the size of the sample.
-
-    Returns:
-      Floats of the shape of a without the axis; NaN where all numbers are equal.
 
     >>> print(f'{scipy.stats.kurtosis(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     -1.000
@@ -149,7 +143,6 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
     """The distance of each number from the mean, in standard deviations.
 
     Args:
-      ddof: what is subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
 
     Returns:
@@ -165,15 +158,10 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
 
 
 @fused(static=("axis", "nan_policy", "ddof"))
+@described_like(moment)
 def variation(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", ddof: int = 0
               ) -> Array:
     """The coefficient of variation: the standard deviation over the mean.
-
-    Args:
-      ddof: what is subtracted from the count for the standard deviation.
-
-    Returns:
-      Floats of the shape of a without the axis.
 
     >>> print(f'{scipy.stats.variation(onp.array([1.0, 3.0, 5.0])):.3f}')
     0.544
@@ -190,8 +178,6 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
 
     Args:
       a: numbers >= 0, any shape; integers become floats.
-      dtype: that the numbers are converted to first; None leaves them.
-      weights: numbers >= 0 that broadcast with a; None are equal ones.
 
     Returns:
       Floats of the shape of a without the axis; NaN for negative numbers.
@@ -205,14 +191,10 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
 
 
 @fused(static=("axis", "dtype", "nan_policy"))
+@described_like(gmean)
 def hmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, *,
           weights: ArrayLike | None = None, nan_policy: str = "propagate") -> Array:
     """The harmonic mean: one over the mean of reciprocals.
-
-    Args:
-      a: numbers >= 0, any shape; integers become floats.
-      dtype: that the numbers are converted to first; None leaves them.
-      weights: numbers >= 0 that broadcast with a; None are equal ones.
 
     Returns:
       Floats of the shape of a without the axis: 0 if one of the numbers is, NaN for negative ones.
@@ -260,7 +242,6 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
     """The distance between two percentiles, the quartiles.
 
     Args:
-      x: real numbers, any shape; integers become floats.
       rng: the two percentiles, from 0 to 100.
       scale: what the result is divided by. (SciPy's "normal" is 1.3489795.)
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
@@ -281,16 +262,13 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
 
 
 @fused(static=("axis", "nan_policy"))
+@described_like(iqr)
 def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike = 1.0,
                          nan_policy: str = "propagate") -> Array:
     """The median of the distances from the median.
 
     Args:
-      x: real numbers, any shape; integers become floats.
       scale: what the result is divided by. (SciPy's "normal" is 0.67448975.)
-
-    Returns:
-      Floats of the shape of x without the axis.
 
     >>> print(scipy.stats.median_abs_deviation(onp.array([1.0, 2.0, 4.0, 9.0, 10.0])))
     3.0
@@ -344,4 +322,9 @@ complete_docstrings(globals(), {
     "axis": "along which; None is of all elements.",
     "nan_policy": '"propagate", or "omit" to leave NaN out.',
     "a": "real numbers, any shape; integers become floats.",
+    "bias": "False corrects for the size of the sample.",
+    "ddof": "what is subtracted from the count for the standard deviation.",
+    "dtype": "that the numbers are converted to first; None leaves them.",
+    "weights": "numbers >= 0 that broadcast with a; None are equal ones.",
+    "x": "real numbers, any shape; integers become floats.",
 })

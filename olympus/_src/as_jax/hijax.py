@@ -1,20 +1,13 @@
-"""`jax.experimental.hijax`: Flax's nnx defines types and operations of it at import."""
+"""Types of users, as far as libraries define them at import."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ....core.primitive import Linear, Zero
-from ....extend.tables import instantiate_zeros, is_undefined_primal
-from ....types.avals import AbstractValue
-from ...stand_ins import planned
+from .stand_ins import stand_in
 
-__all__ = ["AbstractValue", "HiPrimitive", "UndefinedPrimal", "Zero", "aval_method",
-           "aval_property", "control_flow_allowed_effects", "instantiate_zeros",
-           "is_undefined_primal", "register_hitype"]
-
-UndefinedPrimal = Linear
-_MISSING = "types of users (hijax)"
+__all__ = ["HiPrimitive", "aval_method", "aval_property", "control_flow_allowed_effects",
+           "register_hitype"]
 
 
 class HiPrimitive:
@@ -23,7 +16,8 @@ class HiPrimitive:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    bind = property(lambda self: planned(__name__, _MISSING, "HiPrimitive")("HiPrimitive").bind)
+    bind = property(lambda self: stand_in(
+        "jax.experimental.hijax", "HiPrimitive", "types of users (hijax)").bind)
 
 
 class aval_method:
@@ -50,8 +44,3 @@ class control_flow_allowed_effects:
 
 def register_hitype(kind: type, make: object) -> None:
     """Take note of a type of users: its values are refused as any that is no array."""
-
-
-__getattr__ = planned(
-    __name__, _MISSING, "AvalMutableQDD AvalQDD HiPrim HiType LojaxPrimitive MutableHiType "
-    "MappingSpec QDD ShapedArray Ty VJPHiPrimitive jaxpr_as_fun register_hijax_type")

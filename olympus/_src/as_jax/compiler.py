@@ -1,10 +1,10 @@
-"""`jax._src.compiler`: Chex wraps the function that compiles, to restrict it to some platforms."""
+"""The function that compiles, as Chex wraps it, to restrict it to some platforms."""
 
 from __future__ import annotations
 
 import sys
 
-from ....runtime.compile import before_compiling
+from ..runtime.compile import before_compiling
 
 __all__ = ["backend_compile_and_load"]
 

@@ -1,0 +1,231 @@
+"""What modules of JAX have that ours of the same name have not: a row for each, with who needs it.
+
+A module that is only above others here needs no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+__all__ = ["NOTHING", "ROWS", "Adapter", "adapter_of"]
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Adapter(NamedTuple):
+    """What one module of JAX has besides the names of ours that is called the same.
+
+    Its names come from `own`; then from homes, before our module; then they are stand-ins.
+    """
+
+    about: str
+    own: Mapping[str, str] = _NONE  # module of `olympus._src` -> names, "theirs=ours" if respelled
+    homes: str = ""                 # public modules of ours
+    lacks: str = ""                 # what is missing, as the messages of stand-ins say it
+    stand_ins: str = ""
+
+    def places(self) -> Iterator[tuple[str, str, str]]:
+        """Each name of its own, and the module and the name there that it is."""
+        for module, names in self.own.items():
+            for name in names.split():
+                theirs, _, ours = name.partition("=")
+                yield theirs, module, ours or theirs
+
+
+def adapter_of(below: str) -> Adapter | None:
+    """The row of the module `jax.{below}`."""
+    if below in ROWS:
+        return ROWS[below]
+    return NOTHING if any(name.startswith(f"{below}.") for name in ROWS) else None
+
+
+NOTHING = Adapter("nothing of its own.")
+_RELEASE = {"as_jax.release": "__version__ __version_info__"}
+
+
+def _primitives(name: str) -> Adapter:
+    return Adapter("libraries of primitives name its public names from here.",
+                   homes=f"olympus.interpreters.{name}")
+
+
+def _pathways(about: str, stand_ins: str) -> Adapter:
+    return Adapter(about, lacks="Pathways", stand_ins=stand_ins)
+
+
+def _kernels(about: str, stand_ins: str, own: Mapping[str, str] = _NONE) -> Adapter:
+    return Adapter(about, own, lacks="kernels of one's own (Pallas)", stand_ins=stand_ins)
+
+
+ROWS = {
+    "": Adapter(
+        "every library asks for its version, and sets its options.",
+        {"as_jax.options": "config", **_RELEASE},
+        lacks="references", stand_ins="Ref new_ref empty_ref free_ref freeze"),
+    "core": Adapter(
+        "TensorFlow Probability registers its variables in a table of it.",
+        {"as_jax.foreign": "pytype_aval_mappings"}, "olympus.extend.core"),
+    "export": Adapter("the shardings of exported functions.", {"as_jax.exported": "Exported"}),
+    "extend.ifrt_programs": _pathways(
+        "Orbax names it at import; it runs on Pathways only.", "ifrt_programs"),
+    "interpreters.xla": Adapter(
+        "TensorFlow Probability registers its variables in its tables.",
+        {"as_jax.foreign": "canonicalize_dtype_handlers pytype_aval_mappings"}),
+    "version": Adapter("TensorFlow Probability and Orbax read it.", _RELEASE),
+
+    "experimental": Adapter(
+        "Flax's variables ask for the types of mutable values.",
+        lacks="types of users (hijax)", stand_ins="cur_qdd primal_tangent_dtype EArray"),
+    "experimental.colocated_python": _pathways(
+        "Orbax names it at import; it runs on Pathways only.",
+        "colocated_cpu_devices colocated_python colocated_python_class deserialize serialize"),
+    "experimental.colocated_python.func": _pathways(
+        "Orbax names it at import.", "_make_prng_wrapped_fun make_callable"),
+    "experimental.colocated_python.serialization": _pathways(
+        "Orbax names it at import.",
+        "DeviceList _deserialize _deserialize_specs _get_cpu_device_map _reduce_device_list "
+        "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
+        "colocated_cpu_devices xb"),
+    "experimental.hijax": Adapter(
+        "Flax's nnx defines types and operations of it at import.",
+        {"as_jax.hijax": "HiPrimitive aval_method aval_property control_flow_allowed_effects "
+                         "register_hitype",
+         "core.primitive": "UndefinedPrimal=Linear Zero",
+         "extend.tables": "instantiate_zeros is_undefined_primal",
+         "types.avals": "AbstractValue"},
+        lacks="types of users (hijax)",
+        stand_ins="AvalMutableQDD AvalQDD HiPrim HiType LojaxPrimitive MutableHiType MappingSpec "
+        "QDD ShapedArray Ty VJPHiPrimitive jaxpr_as_fun register_hijax_type"),
+    "experimental.pallas": _kernels(
+        "libraries of attention kernels import it and call it on TPUs only.",
+        "ANY Blocked BlockDim BlockSpec Buffered CompilerParams CostEstimate Element GridSpec "
+        "MemoryRef MemorySpace PipelineMode Slice Squeezed atomic_add atomic_and atomic_cas "
+        "atomic_max atomic_min atomic_or atomic_xchg atomic_xor broadcast_to core core_map "
+        "debug_check debug_checks_enabled debug_print delay device_id dot ds dslice empty "
+        "enable_debug_checks estimate_cost get_global kernel load loop lower_as_mlir "
+        "max_contiguous mpmd multiple_of no_block_spec num_programs pallas_call pallas_call_p "
+        "program_id reciprocal run_scoped run_state semaphore semaphore_read semaphore_signal "
+        "semaphore_wait squeezed store swap touch when with_scoped",
+        {"as_jax.private": "cdiv next_power_of_2"}),
+    "experimental.pallas.mosaic_gpu": _kernels(
+        "libraries of kernels for GPUs import it.",
+        "ACC Barrier BlockSpec ClusterBarrier CompilerParams GMEM Layout MemorySpace Mesh SMEM "
+        "SemaphoreType TMEM SwizzleTransform TilingTransform WGMMAAccumulatorRef async_prefetch "
+        "async_store barrier_arrive barrier_wait commit_smem copy_gmem_to_smem copy_smem_to_gmem "
+        "emit_pipeline emit_pipeline_warp_specialized kernel layout_cast set_max_registers "
+        "tcgen05_mma wait_smem_to_gmem warp_map wgmma wgmma_wait"),
+    "experimental.pallas.ops.gpu.attention": _kernels(
+        "models with attention on GPUs import it.", "BlockSizes mha mha_reference"),
+    "experimental.pallas.ops.tpu.flash_attention": _kernels(
+        "models with attention on TPUs import it.",
+        "BlockSizes SegmentIds flash_attention mha_reference"),
+    "experimental.pallas.ops.tpu.megablox": _kernels(
+        "models of experts on TPUs import it.", "gmm tgmm"),
+    "experimental.pallas.ops.tpu.paged_attention": _kernels(
+        "servers of models on TPUs import it.", "paged_attention"),
+    "experimental.pallas.ops.tpu.splash_attention": _kernels(
+        "models with attention on TPUs import it.",
+        "BlockSizes CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask QKVLayout "
+        "SegmentIds SplashAttentionKernel make_causal_mask make_local_attention_mask "
+        "make_masked_mha_reference make_masked_mqa_reference make_random_mask make_splash_mha "
+        "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device "
+        "splash_attention_kernel splash_attention_mask splash_attention_mask_info"),
+    "experimental.pallas.tpu": _kernels(
+        "libraries of kernels for TPUs import it.",
+        "ANY CMEM CORE_PARALLEL CompilerParams DeviceIdType DMA GridDimensionSemantics HBM HOST "
+        "InterpretParams KernelType MemorySpace PARALLEL ARBITRARY PrefetchScalarGridSpec "
+        "SEMAPHORE SMEM SemaphoreType SideEffectType TPUCompilerParams TPUMemorySpace VMEM "
+        "VMEM_SHARED async_copy async_remote_copy bitcast create_tensorcore_mesh delay "
+        "emit_pipeline emit_pipeline_with_allocations get_barrier_semaphore get_tpu_info "
+        "is_tpu_device load make_async_copy make_async_remote_copy matmul_push_rhs "
+        "pack_elementwise prng_random_bits prng_seed repeat roll run_on_first_core sample_block "
+        "semaphore_signal semaphore_wait store stateful_bernoulli stateful_bits stateful_normal "
+        "stateful_uniform to_pallas_key trace unpack_elementwise with_memory_space_constraint"),
+    "experimental.pallas.triton": _kernels(
+        "libraries of kernels for GPUs import it.",
+        "CompilerParams TritonCompilerParams approx_tanh atomic_add atomic_and atomic_cas "
+        "atomic_max atomic_min atomic_or atomic_xchg atomic_xor debug_barrier "
+        "elementwise_inline_asm load store"),
+    "experimental.sparse": Adapter(
+        "NumPyro's CAR distribution names BCOO at import.",
+        lacks="sparse arrays",
+        stand_ins="BCOO BCSR COO CSC CSR JAXSparse SparseInfo SparseTracer ad api bcoo "
+        "bcoo_dot_general bcoo_fromdense bcoo_todense bcsr csr_matmat csr_matvec csr_todense "
+        "coo_todense empty eye grad jacfwd jacobian jacrev linalg random_bcoo sparsify "
+        "sparsify_raw todense value_and_grad"),
+
+    "_src.ad_util": Adapter(
+        "Lineax gives `stop_gradient_p` a transpose rule.",
+        {"lax.barriers": "stop_gradient_p"},
+        "olympus.interpreters.ad olympus.custom_derivatives"),
+    "_src.checkify": Adapter(
+        "Flax's nnx transforms `checkify`; Chex and others name its exceptions.",
+        {"interpreters.checks": "JaxRuntimeError=OlympusRuntimeError",
+         "jit.checked": "BatchedError DivisionByZeroError Error ErrorCategory FailedCheckError "
+                        "JaxException=CheckException NaNError OOBError all_checks "
+                        "automatic_checks check check_error checkify debug_check div_checks "
+                        "float_checks index_checks init_error nan_checks user_checks"}),
+    "_src.compiler": Adapter(
+        "Chex wraps the function that compiles, to restrict it to some platforms.",
+        {"as_jax.compiler": "backend_compile_and_load"}),
+    "_src.config": Adapter(
+        "libraries read and set options by it.", {"as_jax.options": "config"}, "olympus"),
+    "_src.core": Adapter(
+        "NumPyro asks whether something is traced; Flax and others name avals.",
+        {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "trace_state_clean",
+         "core.trace": "get_aval=typeof", "types.avals": "physical_aval"},
+        "olympus.core olympus.extend.core olympus.errors"),
+    "_src.dispatch": Adapter(
+        "Equinox waits for effects when a program ends.",
+        {"core.effects": "wait_for_tokens=effects_barrier"}, "olympus.interpreters.xla"),
+    "_src.distributed": Adapter(
+        "Orbax asks which process of a job this is.",
+        {"job.state": "global_state=current"}, "olympus.distributed"),
+    "_src.dtypes": Adapter(
+        "Flax defines a dtype for scales of fp8; Equinox catches its error.",
+        {"as_jax.private": "DType supports_inf", "types.dtypes": "ExtendedDType extended"},
+        "olympus.dtypes"),
+    "_src.earray": Adapter(
+        "Flax makes arrays of extended dtypes by it. Ours are made by conversion.",
+        lacks="arrays of extended dtypes", stand_ins="EArray"),
+    "_src.flatten_util": Adapter(
+        "BlackJAX takes `ravel_pytree` from it.", homes="olympus.flatten_util"),
+    "_src.interpreters.ad": _primitives("ad"),
+    "_src.interpreters.batching": _primitives("batching"),
+    "_src.interpreters.mlir": _primitives("mlir"),
+    "_src.interpreters.partial_eval": _primitives("partial_eval"),
+    "_src.interpreters.pxla": Adapter(
+        "Flax reads its table of results at import.",
+        {"as_jax.private": "global_result_handlers"}, "olympus.interpreters.pxla"),
+    "_src.interpreters.xla": _primitives("xla"),
+    "_src.lib": Adapter("Dynamiqs imports `xla_client` from it.", homes="olympus.lib"),
+    "_src.lib.xla_client": Adapter(
+        "Dynamiqs catches its error.", {"base.errors": "XlaRuntimeError=OlympusRuntimeError"}),
+    "_src.literals": Adapter(
+        "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
+        {"as_jax.private": "LiteralArray=TypedNdArray TypedNdArray"}),
+    "_src.numpy": Adapter("s2fft imports `util` from it.", homes="olympus.numpy"),
+    "_src.numpy.util": Adapter(
+        "s2fft promotes operands by it.",
+        {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),
+    "_src.pjit": Adapter(
+        "JAXNS takes `auto_axes` from it.",
+        homes="olympus.sharding olympus.experimental.pjit olympus"),
+    "_src.state.types": Adapter(
+        "Flax's nnx asks of every leaf whether it is a reference.",
+        lacks="references",
+        stand_ins="AbstractRef ReadEffect WriteEffect AccumEffect RefEffect StateEffect "
+        "TransformedRef"),
+    "_src.traceback_util": Adapter(
+        "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
+        {"as_jax.private": "api_boundary include_frame",
+         "base.source": "_exclude_paths=excluded register_exclusion=exclude"}),
+    "_src.tree_util": Adapter(
+        "Flax's nnx asks what is a node, Orbax flattens one level.",
+        {"as_jax.private": "_registry"}, "olympus.tree_util"),
+    "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
+    "_src.xla_bridge": Adapter(
+        "Chex sets the number of CPU devices while no backend has started.",
+        {"as_jax.private": "_backends"}, "olympus olympus.extend.backend"),
+}

@@ -1,3 +1,0 @@
-"""`jax._src.interpreters`: Flax imports `pxla` from it."""
-
-__all__ = []

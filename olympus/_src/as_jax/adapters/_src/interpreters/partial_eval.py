@@ -1,4 +1,0 @@
-"""`jax._src.interpreters.partial_eval`: libraries of primitives name its public names from here."""
-
-__all__ = []
-HOMES = ("olympus.interpreters.partial_eval",)

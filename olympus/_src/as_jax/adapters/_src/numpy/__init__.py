@@ -1,4 +1,0 @@
-"""`jax._src.numpy`: s2fft imports `util` from it."""
-
-__all__ = []
-HOMES = ("olympus.numpy",)

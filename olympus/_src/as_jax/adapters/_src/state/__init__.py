@@ -1,3 +1,0 @@
-"""`jax._src.state`: Flax's nnx imports `types` from it."""
-
-__all__ = []

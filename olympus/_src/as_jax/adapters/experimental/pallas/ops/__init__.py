@@ -1,3 +1,0 @@
-"""`jax.experimental.pallas.ops`: nothing of its own."""
-
-__all__ = []

@@ -1,3 +1,0 @@
-"""`jax.experimental.pallas.ops.gpu`: nothing of its own."""
-
-__all__ = []

@@ -1,3 +1,0 @@
-"""`jax.experimental.pallas.ops.tpu`: nothing of its own."""
-
-__all__ = []

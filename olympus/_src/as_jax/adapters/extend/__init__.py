@@ -1,3 +1,0 @@
-"""`jax.extend`: nothing of its own."""
-
-__all__ = []

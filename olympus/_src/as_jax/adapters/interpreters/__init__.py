@@ -1,3 +1,0 @@
-"""`jax.interpreters`: nothing of its own."""
-
-__all__ = []

@@ -1,0 +1,7 @@
+"""Exported functions, which answer for their shardings under JAX's names."""
+
+from ..export.exported import Exported
+from .objects import alias
+
+__all__ = ["Exported"]
+alias(Exported, "in_shardings_olympus", "out_shardings_olympus")
