@@ -109,12 +109,9 @@ KIND = "an object of one of several classes that have nothing in common"
 ANY = {
     "olympus.check": "what the message is filled with",
     "olympus.jit": "its overloads say more", "olympus.named_scope": "a decorator too",
-    "olympus.pmap": "with methods of a jitted function",
-    **dict.fromkeys(["olympus.shard_map", "olympus.smap"], "a decorator too"),
     "olympus.typeof": "also values of foreign types, which have avals of their own",
     "lax.after_all": "a token", "lax.create_token": "a token",
     "lax.psum_scatter_start": "passed on to psum_scatter",
-    "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
     "numpy.mask_indices": USER, "numpy.piecewise": USER,
     "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",

@@ -9,11 +9,11 @@ call that is transformed runs on those alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..base.typing import Device, PyTree
+from ..base.typing import Device, P, PyTree, R
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
@@ -21,6 +21,7 @@ from ..devices import devices as backends
 from ..jit.arguments import check_callable, check_results, structure_path
 from ..jit.jit import jit
 from ..jit.signature import indices
+from ..jit.stages import Lowered, Traced
 from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
 from ..types.mesh import Mesh, get_abstract_mesh
@@ -34,13 +35,25 @@ __all__ = ["pmap"]
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 _MOST_AXES = 1 << 16    # more than any array has
 UNNAMED = "pmap axis"      # the name of an axis that the user has no name for
+R_co = TypeVar("R_co", covariant=True)
 
 
-def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
+class Pmapped(Protocol[P, R_co]):
+    """What type checkers know of a function that `pmap` returns."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> object: ...
+    def clear_cache(self) -> None: ...
+
+
+def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
          in_axes: int | None | Sequence[PyTree] = 0, out_axes: PyTree = 0,
          static_broadcasted_argnums: int | Sequence[int] = (),
          devices: Sequence[Device] | None = None, backend: str | None = None,
-         axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:
+         axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()
+         ) -> Pmapped[P, R]:
     """Map a function over an axis of its arguments, each example on a device of its own.
 
     The function is compiled once, for one example, and all devices run it at once. `shard_map` does

@@ -38,7 +38,8 @@ QR_FROM = 100.0     # the weight c above which a step by Cholesky would lose too
 
 
 def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
-         eps: float | None = None, dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None) -> Any:
+         eps: float | None = None, dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None
+         ) -> tuple[Array, Array, Array, Array]:
     """Polar decomposition x = u h of a matrix that has no fewer rows than columns.
 
     QR-based, dynamically weighted Halley iteration: Nakatsukasa, Bai and Gygi, "Optimizing

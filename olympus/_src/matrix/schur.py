@@ -205,7 +205,7 @@ schur_p = Schur("schur")
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable[..., Any] | None = None) -> tuple[Array, ...]:
+          select_callable: Callable[..., ArrayLike] | None = None) -> tuple[Array, ...]:
     """Schur decomposition x = z t zᴴ with a unitary z and an upper triangular t.
 
     Args:
