@@ -12,7 +12,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
 from ..base.source import warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike, StaticScalar
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, StaticScalar
 from ..core.trace import Tracer, describe, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, slicing
@@ -285,7 +285,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 
 @eager_sequence(along=lambda _: -1)
-def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
+def block(arrays: ArrayLike | list[PyTree]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
     Args:

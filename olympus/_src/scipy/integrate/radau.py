@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autodiff.jacobians import jacfwd
-from ...base.typing import Array, PyTree
+from ...base.typing import Array, ArrayLike
 from ...custom.solves import custom_root
 from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import absolute, imag, minimum, real
@@ -71,7 +71,8 @@ class Radau:
     order: int = 3
     degree: int = 3
 
-    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: Any) -> Attempt:
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: ArrayLike
+                ) -> Attempt:
         """One step; where Newton's method does not converge, half of it is tried next."""
         fun, wide = eq.fun, dtypes.result_type(p.y.dtype, np.float32)
         jacobian = eq.jacobian(p.y, p.t).astype(wide)
@@ -83,7 +84,7 @@ class Radau:
         length = where(p.t > p.t_before, p.t - p.t_before, 1)
         s = ((p.t - p.t_before + _NODES * h) / length).astype(p.y.dtype)
         guess = horner(p.polynomial[:, None], s[:, None]) - p.y
-        scale = atol + rtol * absolute(p.y)
+        scale = rtol * absolute(p.y) + atol
         found = _iterated(fun, p, h, guess, scale, factors, rtol)
 
         y = p.y + found.z[2]
@@ -105,7 +106,8 @@ class Radau:
         return Attempt(y, fun(y, p.t + h), _polynomial(found.z, p.y), ratio, p.dt * factor,
                        3 * found.count + 2)
 
-    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Any) -> tuple[Any, Any]:
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
+             ) -> tuple[Array, Array]:
         """The state after a step and its polynomial, with the derivatives of their equation."""
         def collocation(z: Array) -> Array:
             return z - h * _times(_INTEGRALS, _slopes(fun, y, t, h, z))
@@ -135,7 +137,7 @@ def _polynomial(z: Array, y: Array) -> Array:
     return concatenate([_times(_TO_POWERS, z), y[None]])
 
 
-def _iterated(fun: Fun, p: Progress, h: Array, guess: PyTree, scale: Array, factors: list,
+def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, factors: list,
               rtol: float) -> _Newton:
     """Simplified Newton's method on the collocation equations, until they hold well enough."""
     dtype, eps = p.y.dtype, float(dtypes.finfo(p.y.dtype).eps)

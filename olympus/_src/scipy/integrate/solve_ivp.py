@@ -222,7 +222,9 @@ def _narrow(found: OdeResult, dtype: DTypeLike) -> OdeResult:
 
 def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, dense: bool,
                 y0: PyTree, span: Any, times: Any, args: tuple, matrix: Any) -> OdeResult:
-    for size in _SIZES if max_steps is None else (max_steps,):
+    sizes = [*_SIZES] if max_steps is None else [max_steps]
+    while True:
+        size = sizes.pop(0)
         ts, ys, polynomials, count, nfev, status, found = _steps(
             problem, settings, size, y0, span, args, matrix)
         # What `fun` closes over may be traced, too.
@@ -231,7 +233,7 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
             raise ValueError("solve_ivp: traced arguments and no max_steps given; the number of "
                              "steps is not known while tracing: max_steps= is required, or t_eval= "
                              "without dense_output and events and an explicit method.")
-        if traced or status >= 0 or count < size:
+        if traced or status >= 0 or count < size or not sizes:
             break
     exact = not traced and max_steps is None        # as many as there were
     if exact:
@@ -275,7 +277,8 @@ def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: obj
               jacobian if problem.jac or matrix is not None else None,
               (lambda y, t, *args: values_of(problem.events, y, t, args))
               if problem.events else None)
-    made, operands = [], [args]
+    made = []
+    operands: list[Sequence[PyTree]] = [args]
     for i, function in enumerate(wanted):
         converted, consts = closure_convert(function, y0, t, *args) if function else (None, [])
         operands.append(consts)

@@ -63,14 +63,16 @@ class Attempt(NamedTuple):
 class Method(Protocol):
     """A method of one step."""
 
-    order: int
-    degree: int
+    @property
+    def order(self) -> int: ...
+    @property
+    def degree(self) -> int: ...
 
-    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: object
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: ArrayLike
                 ) -> Attempt: ...
 
-    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: object
-             ) -> tuple[Any, Any]: ...
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
+             ) -> tuple[Array, Array]: ...
 
 
 class Settings(NamedTuple):
@@ -83,7 +85,7 @@ class Settings(NamedTuple):
     most_steps: float = np.inf          # between two times
     first: float | None = None          # step
 
-    def allowed(self, dtype: DType) -> Any:
+    def allowed(self, dtype: DType) -> float | np.ndarray:
         """The absolute tolerance beside states of a dtype."""
         if isinstance(self.atol, tuple):
             return np.asarray(self.atol, dtypes.to_real_dtype(dtype))

@@ -67,12 +67,10 @@ class RegularGridInterpolator:
                 raise ValueError(f"RegularGridInterpolator: points[{i}] {typeof(p)} given for "
                                  f"values {typeof(self.values)}; a vector of two or more, as many "
                                  "as the values' axis has, is required.")
-        self.fill_value = None if fill_value is None else asarray(fill_value)
-        if fill_value is not None and not dtypes.can_cast(self.fill_value.dtype, self.values.dtype,
-                                                          "same_kind"):
-            raise ValueError("RegularGridInterpolator: fill_value "
-                             f"{typeof(self.fill_value)} given; a number that values "
-                             f"{typeof(self.values)} can hold is required.")
+        beyond = self.fill_value = None if fill_value is None else asarray(fill_value)
+        if beyond is not None and not dtypes.can_cast(beyond.dtype, self.values.dtype, "same_kind"):
+            raise ValueError(f"RegularGridInterpolator: fill_value {typeof(beyond)} given; a number "
+                             f"that values {typeof(self.values)} can hold is required.")
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
         """For pytrees: the arrays, and the method."""

@@ -280,8 +280,8 @@ def _end(condition: Any, d: Array, h: Array, w: Array, way: int) -> tuple[Array,
 
 def _solved(below: Array, diagonal: Array, above: Array, rhs: Array) -> Array:
     flat = rhs.reshape(rhs.shape[0], -1)
-    return tridiagonal_solve(*(v.astype(flat.dtype) for v in (below, diagonal, above)), flat
-                             ).reshape(rhs.shape)
+    below, diagonal, above = (v.astype(flat.dtype) for v in (below, diagonal, above))
+    return tridiagonal_solve(below, diagonal, above, flat).reshape(rhs.shape)
 
 
 def _periodic_slopes(d: Array, rise: Any) -> Array:
@@ -405,7 +405,8 @@ def _akima_slopes(x: Array, y: ArrayLike, *, modified: bool) -> Array:
 
 @api_boundary
 def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, copy: bool = True,
-             bounds_error: bool | None = None, fill_value: ArrayLike | str = np.nan,
+             bounds_error: bool | None = None,
+             fill_value: ArrayLike | tuple[ArrayLike, ArrayLike] | str = np.nan,
              assume_sorted: bool = False) -> Callable[[ArrayLike], Array]:
     """A function of one variable that interpolates given points.
 
@@ -433,17 +434,20 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     if not assume_sorted:
         order = argsort(x)
         x, y = x[order], y[order]
-    beyond = isinstance(fill_value, str)
-    if beyond and fill_value != "extrapolate":
+    if not isinstance(fill_value, str):
+        beyond = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+    elif fill_value == "extrapolate":
+        beyond = None
+    else:
         raise ValueError(f"interp1d: fill_value {fill_value!r} given; numbers or 'extrapolate' are "
                          "required.")
     curve = _curve(kind, x, y)
-    low, high = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
 
     def interpolant(at: ArrayLike) -> Array:
         places = inexact(asarray(at))
         found = curve(places)
-        if not beyond:
+        if beyond is not None:
+            low, high = beyond
             t = places.reshape(*places.shape, *[1] * (y.ndim - 1))
             found = where(t < x[0], low, where(t > x[-1], high, found))
         return moveaxis(found, tuple(range(places.ndim)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, T
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.creation import iota
@@ -93,7 +94,7 @@ def count_of(name: str, what: str, given: Any, least: int = 0, most: int = 2**31
     return count
 
 
-def options(name: str, what: str, given: Any, allowed: Any) -> Any:
+def options(name: str, what: str, given: T, allowed: Collection[object]) -> T:
     """One of the allowed values, numbers, text or None; ValueError for others."""
     if not isinstance(given, (str, int, float, type(None))) or given not in allowed:
         raise ValueError(f"{name}: {what} {given!r} given; one of "

@@ -95,7 +95,7 @@ def _exponential(a: Array, upper: bool, limit: int) -> Array:
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
     a6 = matmul(a4, a2)
-    which, count = _plan(*map(stop_gradient, (a, a4, a6)), orders)
+    which, count = _plan(stop_gradient(a), stop_gradient(a4), stop_gradient(a6), orders)
     scale = exp2(-minimum(count, limit))[..., None, None]
     odd, even = switch(reductions.max(which, initial=0), [_pade(m) for m in orders], scale, a, a2,
                        a4, a6)
@@ -132,8 +132,8 @@ def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any
                     for x in (eta, size))
     # Where the norm alone says no more than the roots do, rounding errors say nothing either.
     same = reductions.all(sum(most) == sum(needed))
-    needed = cond(same, lambda needed, *_: needed, lambda *x: _against_rounding(*x, list(orders)),
-                  needed, a, size)
+    needed = cond(same, lambda needed, *_: needed, lambda needed, a, size: _against_rounding(
+        needed, a, size, list(orders)), needed, a, size)
     which = sum(astype(~(s <= 0), np.int32) for s in needed[:-1])
     count = needed[-1]
     return which, where(isfinite(count), count, np.inf)
@@ -307,9 +307,10 @@ def tanhm(A: ArrayLike) -> Array:
 
 def _complex_schur(x: Array) -> tuple[Array, Array]:
     """The complex Schur form; real eigenvalues of a real matrix are on no side of a branch cut."""
+    t, z = schur(x)
     if typeof(x).dtype.kind == "c":
-        return schur(x)
-    t, z = rsf2csf(*schur(x))
+        return t, z
+    t, z = rsf2csf(t, z)
     return where(t.imag == 0, astype(t.real, t.dtype), t), z
 
 

@@ -23,7 +23,7 @@ __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
 
 # The two sides -----------------------------------------------------------------------------------
 
-def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
+def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     """a[..., n, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     a, b = array_args(name, a, b)
     flat = len(b.shape) == 1

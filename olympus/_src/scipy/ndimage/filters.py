@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -308,8 +310,8 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
     [0. 0. 0.]
     """
-    return sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval)
-               for order in _units(input, 2))
+    return reduce(operator.add, [gaussian_filter(input, sigma, order, mode=mode, cval=cval)
+                                 for order in _units("gaussian_laplace", input, 2)])
 
 
 def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
@@ -327,12 +329,14 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
     dtype = typeof(input).dtype
     real = dtypes.to_inexact_dtype(dtype)       # squares of integers would overflow
     return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval).astype(real) ** 2
-                    for order in _units(input, 1))).astype(dtype)
+                    for order in _units("gaussian_gradient_magnitude", input, 1))).astype(dtype)
 
 
-def _units(x: ArrayLike, order: int) -> list[tuple[int, ...]]:
+def _units(name: str, x: ArrayLike, order: int) -> list[tuple[int, ...]]:
     """The order along one axis, 0 along the others, for each axis."""
     ndim = typeof(x).ndim
+    if not ndim:
+        raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
     return [tuple(order * (i == k) for i in range(ndim)) for k in range(ndim)]
 
 

@@ -102,7 +102,8 @@ def _coefficients(x: ArrayLike, order: int, axis: int, mode: str) -> Any:
         folded, doubled = (side, 0) if mode in ("reflect", "grid-mirror") else (0, side)
         below, above = side + doubled * last, side + doubled * first
         main = middle + folded * (first + last)
-        flat = tridiagonal_solve(*[asarray(d, flat.dtype) for d in (below, main, above)], flat)
+        below, main, above = (asarray(d, flat.dtype) for d in (below, main, above))
+        flat = tridiagonal_solve(below, main, above, flat)
     return moveaxis(flat.reshape(shape), 0, axis)
 
 
@@ -303,8 +304,8 @@ def _value(cval: ArrayLike, x: Array) -> Array:
 _STATIC = ("order", "mode", "prefilter")
 
 
-def _transformed(name: str, x: Array, matrix: Any, offset: Any, shape: Sequence[int], order: Any,
-                 mode: Any, cval: Any, prefilter: bool) -> Array:
+def _transformed(name: str, x: Array, matrix: Array, offset: Any, shape: tuple[int, ...],
+                 order: Any, mode: Any, cval: Any, prefilter: bool) -> Array:
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
@@ -478,8 +479,8 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
 
 
 @fused(static=("plane", "out", "order", "mode", "prefilter"))
-def _rotated(x: Array, angle: object, *, plane: tuple[int, int], out: tuple[int, ...],
-             order: object, mode: object, cval: object, prefilter: bool) -> Any:
+def _rotated(x: Array, angle: object, *, plane: tuple[int, ...], out: tuple[int, ...],
+             order: object, mode: object, cval: object, prefilter: bool) -> Array:
     real = dtypes.to_real_dtype(floating(x).dtype)
     turn = to_array(array_args("rotate", angle)[0]).astype(real) * np.pi / 180
     # Quarter turns are exact.

@@ -9,7 +9,7 @@ a modern synthesis" (2000), for losses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -93,8 +93,8 @@ class _State(NamedTuple):
 
 
 def _levenberg_marquardt(fun: Callable[[Any], Any], x: Array, loss: str, f_scale: float, low: Any,
-                         high: Any, tolerances: tuple[float, float, float], most: int
-                         ) -> tuple[Any, Any, Any]:
+                         high: Any, tolerances: Sequence[float], most: int
+                         ) -> tuple[Array, Array, Array]:
     """From a guess to a least sum of losses: x, status and number of evaluations."""
     ftol, xtol, gtol = tolerances
     eps = float(dtypes.finfo(x.dtype).eps)
@@ -215,7 +215,7 @@ def _least_squares(fun: Callable[..., Any], loss: str, numbers: tuple[float, ...
         return f_scale * f_scale / 2 * _LOSSES[loss][0]((residuals(x) / f_scale) ** 2).sum()
 
     def solve(_: Any, x: Any) -> Any:
-        x, *rest = _levenberg_marquardt(residuals, x, loss, f_scale, low, high, tuple(tolerances),
+        x, *rest = _levenberg_marquardt(residuals, x, loss, f_scale, low, high, tolerances,
                                         100 * x.size if max_nfev is None else max_nfev)
         return x, rest
 

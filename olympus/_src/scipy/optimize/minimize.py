@@ -70,7 +70,7 @@ class OptimizeResults(NamedTuple):
 class _Method(NamedTuple):
     """The memory that a method starts with, its direction, and what it learns from a step."""
 
-    memory: Callable[[Any], Any]
+    memory: Callable[[Array, int], PyTree]      # of x, and the most vectors that may be kept
     direction: Callable[..., Any]       # (memory, x, grad, free, hessian) -> direction
     learn: Callable[..., Any]           # (memory, step, change of the gradient) -> memory
 

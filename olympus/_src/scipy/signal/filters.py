@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.docstrings import complete_docstrings
-from ...base.typing import Array, ArrayLike, DType, PyTree
+from ...base.typing import Array, ArrayLike, DType
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...lax.conv import conv_general_dilated
@@ -78,7 +78,7 @@ def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype:
 
 # Forwards ----------------------------------------------------------------------------------------
 
-def _recursive(b: Array, a: Array, x: Array, state: PyTree) -> tuple[Any, Any]:
+def _recursive(b: Array, a: Array, x: Array, state: Array) -> tuple[Array, Array]:
     """The transposed direct form II along the last axis, from state[..., k - 1]."""
     def step(z: Array, x: Array) -> tuple[Array, Array]:
         y = b[0] * x + z[..., 0]
@@ -89,7 +89,7 @@ def _recursive(b: Array, a: Array, x: Array, state: PyTree) -> tuple[Any, Any]:
     return moveaxis(y, 0, -1), state
 
 
-def _moving(b: Array, x: Array, state: PyTree) -> tuple[Array, Array]:
+def _moving(b: Array, x: Array, state: Array) -> tuple[Array, Array]:
     """A filter without feedback: one convolution along the last axis."""
     shape, n, more = typeof(x).shape, _size(x), _size(b) - 1
     rows = x.reshape((prod(shape[:-1]), 1, n))

@@ -136,7 +136,7 @@ class Segments:
         """The window in the real dtype of `dtype`."""
         return asarray(self.window, dtypes.to_real_dtype(dtype))
 
-    def cut(self, x: ArrayLike) -> Array:
+    def cut(self, x: Array) -> Array:
         """x[..., n] -> [..., segments, nperseg]."""
         starts = self.starts(typeof(x).shape[-1])
         return x[..., starts[:, None] + np.arange(self.nperseg)]

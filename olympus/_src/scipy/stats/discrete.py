@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...loops.while_loop import fori_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
@@ -65,7 +65,7 @@ class Bernoulli(Discrete):
     def entropy(self, p: Array) -> Array:
         return -xlogy(p, p) - xlog1py(1.0 - p, -p)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
         return discrete.bernoulli(key, p, shape)
 
 
@@ -108,7 +108,7 @@ class Binom(Discrete):
     def var(self, n: Array, p: Array) -> Any:
         return n * p * (1.0 - p)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, p: Array) -> Array:
         return binomial(key, n, p, shape, dtype)
 
 
@@ -132,7 +132,7 @@ class Betabinom(Summed):
     def logpmf(self, k: Array, n: Array, a: Array, b: Array) -> Array:
         return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, a: Array, b: Array
+    def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, a: Array, b: Array
              ) -> Array:
         first, second = subkeys(typed(key))
         return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
@@ -188,7 +188,7 @@ class Geom(Discrete):
     def entropy(self, p: Array) -> Array:
         return -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
         return discrete.geometric(key, p, shape)
 
 
@@ -278,7 +278,7 @@ class Poisson(Discrete):
             -863 / 2520 + u * (-1375 / 1008 + u * (-33953 / 5040)))))))
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, mu: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, mu: Array) -> Array:
         return of_poisson.poisson(key, mu, shape)
 
 
@@ -314,7 +314,7 @@ class Hypergeom(Summed):
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, M: Array, n: Array, N: Array
+    def draw(self, key: Array, shape: Shape, dtype: DType, M: Array, n: Array, N: Array
              ) -> Array:
         return hypergeometric(key, n, M - n, N, shape)
 
@@ -360,7 +360,7 @@ class Randint(Discrete):
     def entropy(self, low: Array, high: Array) -> Array:
         return log(high - low)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, low: Array, high: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, low: Array, high: Array) -> Array:
         return discrete.randint(key, shape, low.astype(int), high.astype(int))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...lax.special.classical import lgamma
 from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
@@ -59,7 +59,7 @@ class Expon(ByLogSf):
     def entropy(self) -> float:
         return 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.exponential(key, shape, dtype)
 
 
@@ -105,7 +105,7 @@ class Gamma(Continuous):
     def entropy(self, a: Array) -> Array:
         return a + gammaln(a) + (1.0 - a) * digamma(a)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array) -> Array:
         return gamma_samplers.gamma(key, a, shape, dtype)
 
 
@@ -150,7 +150,7 @@ class Chi2(Continuous):
     def entropy(self, df: Array) -> Array:
         return _gamma.entropy(0.5 * df) + _LOG_2
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, df: Array) -> Array:
         return from_gamma.chisquare(key, df, shape, dtype)
 
 
@@ -198,7 +198,7 @@ class Invgamma(Continuous):
     def entropy(self, a: Array) -> Array:
         return a + gammaln(a) - (1.0 + a) * digamma(a)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array) -> Array:
         return exp(-gamma_samplers.loggamma(key, a, shape, dtype))
 
 
@@ -260,7 +260,7 @@ class F(Continuous):
         return (log(b) - log(a) + betaln(a, b) + (1.0 - a) * digamma(a) - (1.0 + b) * digamma(b)
                 + (a + b) * digamma(a + b))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, dfn: Array, dfd: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, dfn: Array, dfd: Array) -> Array:
         return from_gamma.f(key, dfn, dfd, shape, dtype)
 
 
@@ -416,7 +416,7 @@ class Maxwell(Continuous):
     def entropy(self) -> ArrayLike:
         return euler_gamma + 0.5 * math.log(2.0 * math.pi) - 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.maxwell(key, shape, dtype)
 
 
@@ -453,7 +453,7 @@ class Halfnorm(ByLogSf):
     def entropy(self) -> ArrayLike:
         return 0.5 * math.log(0.5 * math.pi) + 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return abs(samplers.normal(key, shape, dtype))
 
 
@@ -532,7 +532,7 @@ class Lognorm(Continuous):
     def entropy(self, s: Array) -> Array:
         return 0.5 + 0.5 * math.log(2.0 * math.pi) + log(s)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, s: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, s: Array) -> Array:
         return samplers.lognormal(key, s, shape, dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, DTypeLike, Shape
+from ...base.typing import Array, DType, Shape
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, log, log1p, sqrt
@@ -48,7 +48,7 @@ class Uniform(Continuous):
     def entropy(self) -> float:
         return 0.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.uniform(key, shape, dtype)
 
 
@@ -87,7 +87,7 @@ class Beta(Continuous):
         return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)
                 + (a + b - 2.0) * digamma(a + b))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
         return from_gamma.beta(key, a, b, shape, dtype)
 
 
@@ -143,7 +143,7 @@ class Truncnorm(Continuous):
         return (0.5 * math.log(2.0 * math.pi) + 0.5 + _log_mass(a, b)
                 + 0.5 * self._ends(a, b)[2])
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
         return samplers.truncated_normal(key, a, b, shape, dtype)
 
 

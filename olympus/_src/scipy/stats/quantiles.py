@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...autodiff.derivatives import jvp
 from ...base.typing import Array, ArrayLike, DTypeLike
@@ -84,9 +84,12 @@ def _search(above: Callable[..., tuple[Any, Any, Any]], low: Array, high: Array,
     return while_loop(lambda state: any_of(~state[3]), narrowed, first)[2]
 
 
+Inverted: TypeAlias = tuple[Array, Array, Array, Sequence[Array]]   # q, low, high, params
+
+
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2, 3))
-def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Array, high: Array,
-             params: tuple) -> Any:
+def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Array, low: Array, high: Array,
+             params: Sequence[Array]) -> Array:
     def above(x: ArrayLike, q: Array, *params: ArrayLike) -> tuple[Any, Any, Any]:
         y = fun(x, *params)
         close = abs(y - q) <= float(dtypes.finfo(q.dtype).eps) * q
@@ -108,8 +111,8 @@ def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Array
 
 
 @_inverse.defjvp
-def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Array, primals: Sequence[Array],
-                 tangents: Sequence[Array]) -> Any:
+def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Any, primals: Inverted,
+                 tangents: Inverted) -> tuple[Array, Array]:
     q, low, high, params = primals
     x = _inverse(fun, density, rising, near, q, low, high, params)
     t = tangents[0]
@@ -133,7 +136,7 @@ def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q
 
 
 def least(holds: Callable[..., Any], q: ArrayLike, low: ArrayLike, high: ArrayLike,
-          params: tuple[Any, ...]) -> Array:
+          params: Sequence[Array]) -> Array:
     """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
     low, high, q, *params = _bracket(low, high, q, *params)
 
@@ -152,8 +155,9 @@ def _with_density(fun: Any, density: object, smooth: object, x: ArrayLike, param
 
 
 @_with_density.defjvp
-def _with_density_jvp(fun: object, density: Any, smooth: Any, primals: Sequence[Array],
-                      tangents: Sequence[Array]) -> Any:
+def _with_density_jvp(fun: object, density: Any, smooth: Any,
+                      primals: tuple[Array, Sequence[Array]],
+                      tangents: tuple[Array, Sequence[Array]]) -> tuple[Array, Array]:
     (x, params), (t, t_params) = primals, tangents
     slope = jvp(lambda *params: smooth(x, *params), params, t_params)[1]
     return _with_density(fun, density, smooth, x, params), t * density(x, *params) + slope

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...lax.barriers import stop_gradient
 from ...lax.special.classical import bessel_i0e, bessel_i1e
 from ...nn.activations import log_sigmoid
@@ -60,7 +60,7 @@ class Norm(Mirrored):
     def entropy(self) -> ArrayLike:
         return _LOG_ROOT_TWICE_PI + 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.normal(key, shape, dtype)
 
 
@@ -94,7 +94,7 @@ class Cauchy(Mirrored):
     def entropy(self) -> ArrayLike:
         return math.log(4.0 * math.pi)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.cauchy(key, shape, dtype)
 
 
@@ -128,7 +128,7 @@ class Laplace(Mirrored):
     def entropy(self) -> float:
         return math.log(2.0) + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.laplace(key, shape, dtype)
 
 
@@ -158,7 +158,7 @@ class Logistic(Mirrored):
     def entropy(self) -> ArrayLike:
         return 2.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.logistic(key, shape, dtype)
 
 
@@ -191,7 +191,7 @@ class GumbelR(ByLogCdf):
     def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.gumbel(key, shape, dtype)
 
 
@@ -224,7 +224,7 @@ class GumbelL(ByLogSf):
     def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return -samplers.gumbel(key, shape, dtype)
 
 
@@ -281,7 +281,7 @@ class T(Mirrored):
         return ((half + 0.5) * (digamma(half + 0.5) - digamma(half)) + 0.5 * log(df)
                 + betaln(half, 0.5 + 0.0 * df))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, df: Array) -> Array:
         return from_gamma.t(key, df, shape, dtype)
 
 
@@ -318,7 +318,7 @@ class Gennorm(Mirrored):
     def entropy(self, beta: Array) -> Array:
         return 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta)
 
-    def draw(self, key: Array, shape: Any, dtype: DTypeLike, beta: Array) -> Array:
+    def draw(self, key: Array, shape: tuple[int, ...], dtype: DType, beta: Array) -> Array:
         signs, sizes = subkeys(typed(key))
         size = exp(from_gamma_samples.loggamma(sizes, 1.0 / beta, shape, dtype) / beta)
         return samplers.rademacher_signs(signs, shape, dtype) * size
@@ -366,7 +366,7 @@ class Vonmises(Mirrored):
         i0 = bessel_i0e(_above_zero(kappa))
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, kappa: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, kappa: Array) -> Array:
         return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 
