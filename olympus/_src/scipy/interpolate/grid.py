@@ -69,8 +69,8 @@ class RegularGridInterpolator:
                                  "as the values' axis has, is required.")
         beyond = self.fill_value = None if fill_value is None else asarray(fill_value)
         if beyond is not None and not dtypes.can_cast(beyond.dtype, self.values.dtype, "same_kind"):
-            raise ValueError(f"RegularGridInterpolator: fill_value {typeof(beyond)} given; a number "
-                             f"that values {typeof(self.values)} can hold is required.")
+            raise ValueError(f"RegularGridInterpolator: fill_value {typeof(beyond)} given; a "
+                             f"number that values {typeof(self.values)} can hold is required.")
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
         """For pytrees: the arrays, and the method."""
