@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, PyTree
 from ..core.trace import typeof
@@ -53,7 +51,7 @@ register_pytree_node(
     OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
     lambda defs, children: OptimizerState(children[0], *defs))
 
-Real: TypeAlias = float | np.integer | np.floating | np.ndarray | Array
+Real: TypeAlias = float | Array
 Step: TypeAlias = Real
 Schedule: TypeAlias = Callable[[Step], ArrayLike]
 Rules: TypeAlias = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
