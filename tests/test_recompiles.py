@@ -89,6 +89,21 @@ def test_cache_info_counts_traces_programs_and_code():
     assert f.cache_info() == (3, 0, 0, 0)
 
 
+def test_calls_under_transformations_are_explained_and_not_counted_twice():
+    @olympus.jit
+    def counted_once(x):
+        return (x * 2).sum()
+
+    counted_once(ONES)
+    before = counted_once.cache_info()
+    olympus.grad(counted_once)(ONES)    # keeps the program by a shorter key as well
+    assert counted_once.cache_info() == before
+    assert described(counted_once, onp.ones(4))[0] == [("x", "float32[4]", "float32[3]")]
+    row, = [row for row in olympus.memory_report(most=10**6).functions
+            if row.name.startswith("counted_once")]
+    assert (row.programs, row.executables) == (1, 1)
+
+
 def test_more_traces_than_expected_warn_raise_or_call():
     with pytest.warns(RetraceWarning,
                       match=r"x is float32\[2\], before float32\[1\].*\n.*Pad") as found:

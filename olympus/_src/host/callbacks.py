@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrType, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
@@ -27,7 +27,7 @@ from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, physical_aval
+from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -42,8 +42,8 @@ class FlatCallback:
 
     __slots__ = ("callback_func", "in_tree", "static")
 
-    def __init__(self, callback_func: Callable[..., Any], in_tree: PyTreeDef,
-                 static: tuple[tuple[int, Any], ...] = ()) -> None:
+    def __init__(self, callback_func: Callable[..., PyTree], in_tree: PyTreeDef,
+                 static: tuple[tuple[int, object], ...] = ()) -> None:
         self.callback_func, self.in_tree, self.static = callback_func, in_tree, static
 
     def _key(self) -> tuple:
@@ -59,7 +59,7 @@ class FlatCallback:
     def __repr__(self) -> str:
         return f"FlatCallback({name_of(self.callback_func)})"
 
-    def __call__(self, *arrays: object) -> Any:
+    def __call__(self, *arrays: object) -> PyTree:
         # On the CPU: the program that calls may hold the other device until this returns.
         cpu = devices.local_devices(backend="cpu")[0]
         leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
@@ -91,7 +91,7 @@ class HostCall(Primitive, abstract=True):
         values = [lib.to_numpy(stored(a)) for a in args]    # of keys their data
         try:
             out = self.host(params)(*values)
-        except Exception as error:
+        except Exception as error:      # of the class that a compiled program raises
             raise lib.runtime_error(error) from error.__cause__
         return list(map(argument_array, out))
 
@@ -107,7 +107,7 @@ class HostCall(Primitive, abstract=True):
     def lower(self, b: Builder, *xs: IrValue, **params: Any) -> Sequence[IrValue]:
         effects, manual = self.effects((), params), b.module.manual
 
-        def call(*xs: IrValue) -> list[Any]:
+        def call(*xs: IrValue) -> list[IrValue]:
             # Ordered calls pass one token from each to the next through the module.
             out, token, _ = emit_python_callback(
                 b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
@@ -132,11 +132,12 @@ class HostCall(Primitive, abstract=True):
                          "the call in a function with custom_vjp.")
 
 
-def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
-                         operands: Sequence[Any], operand_avals: Sequence[Any],
-                         result_avals: Sequence[Any], *, has_side_effect: bool,
-                         returns_token: bool = True, partitioned: bool = False,
-                         sharding: Any = None) -> tuple[list[Any], Any, Any]:
+def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
+                         token: IrValue | None, operands: Sequence[IrValue],
+                         operand_avals: Sequence[Aval], result_avals: Sequence[Aval], *,
+                         has_side_effect: bool, returns_token: bool = True,
+                         partitioned: bool = False, sharding: ShardingLike = None
+                         ) -> tuple[list[IrValue], IrValue | None, None]:
     """Write a call of a Python function into the module that is being lowered.
 
     Args:
@@ -169,6 +170,7 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     if partitioned and result_avals:
         raise ValueError("emit_python_callback: Partitioned callback not supported with return "
                          f"values: {len(result_avals)} given; pass partitioned=False.")
+    # A token is an operand and a result of the call, also for Python.
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
     # The list goes with the executable, which keeps the functions alive; the call names its place.
     index = len(ctx.module.host_callbacks)
@@ -188,16 +190,17 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     return out, token if returns_token else None, None
 
 
-def _on_one(b: Any, names: Sequence[Hashable], call: Callable[[], list[Any]],
-            types: Sequence[object]) -> list[Array]:
+def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
+            types: Sequence[IrType]) -> list[IrValue]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
-    def nothing() -> list[Array]:
+    # Zeros of the other devices, so that the sum over all is what the one got.
+    def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))
     places = [b.position(name) for name in names]
     place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), places)
-    # Any index but 0 takes the last branch.
+    # A sum of positions is 0 on the first device alone, and any index but 0 takes the last branch.
     outs = b.case(place, [call, nothing], types)
     return [b.all_reduce("stablehlo.add", x, a, names)
             for x, a in zip(outs, map(physical_aval, b.avals_out), strict=True)]
@@ -207,7 +210,7 @@ def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
     return lambda token, *arrays: (token, *host(*arrays))
 
 
-def checked_results(what: str, callback: Any, avals: Sequence[ShapedArray], out: object
+def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArray], out: object
                     ) -> tuple[np.ndarray, ...]:
     """What the callback returned, as arrays of the promised types; TypeError if they differ."""
     results = []
@@ -218,6 +221,7 @@ def checked_results(what: str, callback: Any, avals: Sequence[ShapedArray], out:
             found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
             raise TypeError(f"{what}: {name} returned {found} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
+        # Floats lose digits, as everywhere without x64; integers would be other numbers.
         narrow = x.astype(aval.dtype, copy=False)
         if x.dtype != narrow.dtype and x.dtype.kind in "iu" and (x != narrow).any():
             raise OverflowError(
@@ -231,16 +235,18 @@ def checked_results(what: str, callback: Any, avals: Sequence[ShapedArray], out:
 class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> NoReturn:
         raise ValueError("pure_callback: Pure callbacks do not support JVP: Python code has no "
                          "derivative; wrap the call in a function with custom_jvp or custom_vjp.")
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
-             vmap_method: str | None, result_avals: Sequence[Any], **params: Any) -> Any:
+             vmap_method: str | None, result_avals: Sequence[ShapedArray], **params: Hashable
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         size, zeros = axis.size, [0] * len(result_avals)
         params |= {"vmap_method": vmap_method}
         if vmap_method in ("sequential", "sequential_unrolled"):
-            def one(*xs: Array) -> list[Any]:
+            def one(*xs: Array) -> list[Array]:
                 return self.bind(*xs, result_avals=result_avals, **params)
 
             loop = map_mapped if vmap_method == "sequential" else unrolled
@@ -256,6 +262,7 @@ class PureCallback(HostCall):
                 f"vmap_method is one of {', '.join(VMAP_METHODS)}. Got vmap_method={vmap_method!r}"
                 "; pass 'sequential', which calls the function per element, or 'expand_dims' if it "
                 "takes leading axes.")
+        # One call for the batch, which has to return the leading axis.
         wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
         return self.bind(*args, result_avals=wide, **params), zeros
 
@@ -266,14 +273,15 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 class IoCallback(HostCall):
     """params: callback, ordered, result_avals, sharding."""
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
         return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> NoReturn:
         raise ValueError("io_callback: IO callbacks do not support JVP: Python code has no "
                          "derivative; apply stop_gradient to its operands, or use custom_jvp.")
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         if params["ordered"]:
             raise ValueError("io_callback: Cannot `vmap` ordered IO callback: elements have no "
@@ -285,10 +293,10 @@ class IoCallback(HostCall):
 class DebugCallback(HostCall):
     """params: callback, ordered, partitioned. No results."""
 
-    cells = staticmethod(reuse.read)
+    cells = staticmethod(reuse.read)    # to print a key is not to use it
     transpose = None  # pyright: ignore[reportAssignmentType]
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
         return frozenset((effects.ordered_debug_effect if params["ordered"]
                           else effects.debug_effect,))
 
@@ -303,9 +311,10 @@ class DebugCallback(HostCall):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[list[Array], list[Tangent]]:
+        # With the primal values, once: tangents are no values of the user's function.
         return self.bind(*primals, **params), []
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         map_mapped(lambda *xs: self.bind(*xs, **params), axis.size, args, dims)
         return [], []
@@ -316,8 +325,8 @@ io_callback_p = IoCallback("io_callback")
 debug_callback_p = DebugCallback("debug_callback")
 
 
-def _results(what: str, result_shape_dtypes: Array | ShapeDtypeStruct
-             ) -> tuple[tuple[Any, ...], Any]:
+def _results(what: str, result_shape_dtypes: PyTree
+             ) -> tuple[tuple[ShapedArray, ...], PyTreeDef]:
     """Avals and structure of the promised results."""
     leaves, tree = tree_flatten(result_shape_dtypes)
     avals = []
@@ -334,13 +343,14 @@ class _Structured:
 
     __slots__ = ("what", "fun", "tree")
 
-    def __init__(self, what: str, fun: Callable[..., Any], tree: PyTreeDef) -> None:
+    def __init__(self, what: str, fun: Callable[..., PyTree], tree: PyTreeDef) -> None:
         self.what, self.fun, self.tree = what, fun, tree
 
     @property
     def __name__(self) -> str:
         return name_of(self.fun)
 
+    # Each call makes one, and calls of one function are to have equal params.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Structured) and (self.fun, self.tree) == (other.fun, other.tree)
 
@@ -356,9 +366,8 @@ class _Structured:
         return leaves
 
 
-def _call(prim: HostCall, callback: Callable[..., Any],
-          result_shape_dtypes: Array | ShapeDtypeStruct, args: tuple, kwargs: dict[str, PyTree],
-          **params: Hashable) -> Array:
+def _call(prim: HostCall, callback: Callable[..., PyTree], result_shape_dtypes: PyTree,
+          args: tuple, kwargs: dict[str, PyTree], **params: Hashable) -> PyTree:
     check_callable(prim.name, callback=callback)
     leaves, _, in_tree = flatten(prim.name, (args, kwargs))
     avals, out_tree = _results(prim.name, result_shape_dtypes)
@@ -398,8 +407,8 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
                  sharding=sharding, vmap_method=vmap_method)
 
 
-def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-                sharding: Any = None, ordered: bool = False, **kwargs: PyTree) -> Any:
+def io_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *args: PyTree,
+                sharding: ShardingLike = None, ordered: bool = False, **kwargs: PyTree) -> PyTree:
     """Call a Python function with side effects from a program, each time that it is reached.
 
     Args:
@@ -424,14 +433,15 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
                  sharding=sharding, ordered=ordered)
 
 
-def _as_structs(tree: Any) -> Array | ShapeDtypeStruct:
+def _as_structs(tree: PyTree) -> PyTree:
     """Python scalars among promised results stand for their type."""
     return tree_map(lambda x: typeof(x) if not hasattr(x, "dtype") and isinstance(
         x, (bool, int, float, complex)) else x, tree)
 
 
-def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
-                   partitioned: bool = False, **kwargs: PyTree) -> Callable[..., None] | None:
+def debug_callback(callback: Callable[..., object] | None = None, *args: PyTree,
+                   ordered: bool = False, partitioned: bool = False, **kwargs: PyTree
+                   ) -> Callable[..., None] | None:
     """Call a Python function for its effect, also where derivatives are computed.
 
     Args:
@@ -453,14 +463,14 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     return with_options("debug.callback", _debug_callback, options, callback, args, kwargs)
 
 
-def _debug_callback(options: dict[str, bool], callback: Any, /, *args: Array, **kwargs: PyTree
-                    ) -> None:
+def _debug_callback(options: dict[str, bool], callback: Callable[..., object], /, *args: PyTree,
+                    **kwargs: PyTree) -> None:
     check_callable("debug.callback", callback=callback)
     flat, leaves = flat_callback(callback, args, kwargs)
     debug_callback_p.bind(*leaves, callback=flat, **options)
 
 
-def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], first: object,
+def with_options(what: str, fun: Callable[..., None], options: dict[str, bool], first: object,
                  args: tuple, kwargs: dict[str, PyTree]) -> Callable[..., None] | None:
     """Call `fun(options, first, *args, **kwargs)`; if options alone are given, the function that
     does, to whose values any name may be given.
@@ -474,8 +484,8 @@ def with_options(what: str, fun: Callable[..., None], options: dict[str, Any], f
     return call
 
 
-def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, PyTree]
-                  ) -> tuple[FlatCallback, list[Any]]:
+def flat_callback(callback: Callable[..., PyTree], args: tuple, kwargs: dict[str, PyTree]
+                  ) -> tuple[FlatCallback, list[ArrayLike]]:
     """The flat callback and its array operands; other arguments are part of the callback."""
     leaves, tree = tree_flatten((args, kwargs))
     static = tuple((i, x) for i, x in enumerate(leaves) if not valid_olympustype(x))

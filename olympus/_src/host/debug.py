@@ -16,7 +16,7 @@ from .callbacks import DebugCallback, debug_callback, flat_callback, with_option
 
 __all__ = ["callback", "log", "print"]
 
-_print: Callable[..., None] = builtins.print
+_print: Callable[..., None] = builtins.print     # which ours hides below
 
 callback = debug_callback
 
@@ -36,7 +36,7 @@ class _Format:
             other.fmt, other.use_logging, other.options)
 
     def __hash__(self) -> int:
-        return hash((self.fmt, self.use_logging))
+        return hash((self.fmt, self.use_logging))       # the options are a dict, without a hash
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> None:
         with np.printoptions(**self.options):
@@ -124,6 +124,7 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, PyTree]) -> None:
         name = field.split(".")[0].split("[")[0]
         if name == "":
             name, automatic = str(automatic), automatic + 1
+        # As in `given`: positions are ints, names are texts.
         used.add(int(name) if name.isdigit() else name)
     given = {*range(len(args)), *kwargs}
     if missing := used - given:

@@ -8,7 +8,7 @@ import pprint
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TextIO
 
 from ..base import source
 from ..base.typing import PyTree
@@ -28,6 +28,7 @@ class Frame:
     __slots__ = ("file", "name", "line", "globals")
 
     def __init__(self, frame: types.FrameType) -> None:
+        # Not the frame itself, which would keep its locals and those of its callers alive.
         self.file, self.name, self.line = frame.f_code.co_filename, frame.f_code.co_name, \
             frame.f_lineno
         self.globals = frame.f_globals
@@ -41,9 +42,11 @@ class Prompt(cmd.Cmd):
 
     prompt = "(oldb) "
 
-    def __init__(self, frames: list[Frame], values: list[dict[str, Any]], stdin: Any = None,
-                 stdout: Any = None, completekey: str = "tab") -> None:
+    def __init__(self, frames: list[Frame], values: list[dict[str, object]],
+                 stdin: TextIO | None = None, stdout: TextIO | None = None,
+                 completekey: str = "tab") -> None:
         super().__init__(completekey, stdin or sys.stdin, stdout or sys.stdout)
+        # `input`, with which lines can be edited, knows the streams of the process only.
         self.use_rawinput = stdin is None and stdout is None and sys.stdin.isatty()
         self.frames, self.values, self.at, self.quit = frames, values, 0, False
 
@@ -59,10 +62,10 @@ class Prompt(cmd.Cmd):
         frame = self.frames[self.at]
         return eval(text, frame.globals, self.values[self.at])
 
-    def show(self, text: str, shown: Callable[[Any], str]) -> None:
+    def show(self, text: str, shown: Callable[[object], str]) -> None:
         try:
             self.say(shown(self.evaluate(text)))
-        except Exception as error:
+        except Exception as error:      # a mistake at the prompt is none of the program's
             self.say(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, arg: str) -> None:
@@ -75,7 +78,7 @@ class Prompt(cmd.Cmd):
 
     def default(self, line: str) -> bool | None:
         """Anything else is an expression."""
-        if line == "EOF":
+        if line == "EOF":       # what `cmd` reads where the input ends
             return self.do_continue("")
         return self.do_p(line)
 
@@ -144,7 +147,7 @@ def _is_traced(value: object) -> bool:
 
 
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
-               num_frames: int | None = None, ordered: bool = False, token: Any = None,
+               num_frames: int | None = None, ordered: bool = False, token: object = None,
                **kwargs: PyTree) -> None:
     """Stop the running program here and open a prompt on the terminal.
 
@@ -169,6 +172,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         raise ValueError(f"debug.breakpoint: backend is {backend!r}; None or 'cli' is required.")
     frames, arrays, others = [], [], []
     for frame in _frames(filter_frames, num_frames):
+        # Without `.0`, as the iterator of a comprehension is called.
         names = {k: v for k, v in frame.f_locals.items() if k.isidentifier()}
         traced = {k: v for k, v in names.items() if _is_traced(v)}
         frames.append(Frame(frame))
@@ -176,7 +180,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         others.append({k: v for k, v in names.items() if k not in traced})
 
     # Traced values are operands, and come back as arrays; the others are kept as they are now.
-    def stop(values: list[dict[str, Any]]) -> None:
+    def stop(values: list[dict[str, object]]) -> None:
         prompt = Prompt(frames, [{**fixed, **found}
                                  for fixed, found in zip(others, values, strict=True)], **kwargs)
         prompt.cmdloop()

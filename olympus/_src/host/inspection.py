@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from ..base.typing import Array, Builder, IrValue, Params, PyTree
 from ..core import effects
@@ -20,14 +19,15 @@ __all__ = ["inspect_array_sharding"]
 class InspectSharding(DebugCallback):
     """params: callback. No results."""
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
         return frozenset((effects.debug_effect,))       # or it were dead code
 
     def impl(self, x: object, *, callback: Callable[[Sharding], None]) -> list[Array]:
-        callback(stored(x).sharding)
+        callback(stored(x).sharding)    # of a key's words, as in a program
         return []
 
-    def lower(self, b: Builder, x: IrValue, *, callback: Callable[[Sharding], None]) -> list[Any]:
+    def lower(self, b: Builder, x: IrValue, *, callback: Callable[[Sharding], None]
+              ) -> list[IrValue]:
         b.inspect(x, callback)
         return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 from ..base import lib
 from ..base.markup import ColorMap, boxes, color_of
@@ -69,12 +69,14 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
         notebook.display(notebook.HTML(boxes(labels, height, width, color_map if use_color else (
             lambda number: (1.0, 1.0, 1.0)))))
         return
+    # In a file the codes of colours would be text.
     paint = painter(color_map) if use_color and sys.stdout.isatty() else None
     print(drawn(labels, height, width, paint))
 
 
-def _notebook() -> Any:
+def _notebook() -> ModuleType | None:
     """IPython's module that displays, if this is the process of a notebook."""
+    # Not imported: a notebook has done so. In a terminal IPython's shell has no kernel.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return ipython.display if ipython is not None and hasattr(shell, "kernel") else None
@@ -97,8 +99,8 @@ def visualize_array_sharding(arr: Array, **kwargs: PyTree) -> None:
         aval.shape, sharding, **kwargs))
 
 
-def _box_size(shape: Shape, labels: Any, rows: int, columns: int, scale: float, min_width: int,
-              max_width: int) -> tuple[int, int]:
+def _box_size(shape: Shape, labels: dict[tuple[int, int], str], rows: int, columns: int,
+              scale: float, min_width: int, max_width: int) -> tuple[int, int]:
     """The height and width within a box: as the array's proportions are, as far as there is room"""
     lines = int(_LINES * scale)
     proportion = (shape[1] if len(shape) == 2 else 1) / shape[0] if shape[0] else 1
@@ -141,6 +143,7 @@ def painter(color_map: ColorMap | None) -> Callable[[str, float], str]:
     def paint(text: str, number: float) -> str:
         color, dark = color_of(number, color_map)
         ink = 30 if dark else 97
+        # 30 and 97 are black and white ink, 48;2 begins a background of 24 bits.
         return f"\x1b[{ink};48;2;{';'.join(map(str, color))}m{text}\x1b[0m"
 
     return paint

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, Builder, IrValue, Params
+from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
 from ..base.util import lazy_module, wraps
 from ..control.cond import cond
-from ..core.effects import DebugEffect
+from ..core.effects import DebugEffect, Effect
+from ..core.ir import Literal
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..interpreters.batching import to_axis
@@ -35,7 +36,7 @@ from .callbacks import DebugCallback, FlatCallback, flat_callback
 
 __all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
 
-UPDATES = 50
+UPDATES = 50    # calls of the host for one loop, about
 
 _tqdm: Any = lazy_module("tqdm.auto")
 
@@ -52,10 +53,10 @@ class Bar:
     def __init__(self, label: str, each: int = 1, length: int | None = None) -> None:
         self.label, self.each, self.length = label, each, length
         self.shown: Any = None
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()    # the backend calls from threads of its own
         self.use_tqdm = importlib.util.find_spec("tqdm") is not None
 
-    def __call__(self, done: Any, total: Any) -> None:
+    def __call__(self, done: ArrayLike, total: ArrayLike) -> None:
         """Show that `done` of `total` iterations are done; the last one ends the bar."""
         done, total = int(np.max(done)), int(np.max(total))
         if self.length is not None:
@@ -64,6 +65,7 @@ class Bar:
             if self.use_tqdm:
                 if self.shown is None:
                     self.shown = _tqdm.tqdm(total=total, desc=self.label)
+                # Calls without an order may overtake one another: a bar does not go back.
                 self.shown.update(max(done - self.shown.n, 0))
             else:
                 self.shown = f"\r{self.label}: {100 * done // max(total, 1):3d}% {done}/{total}"
@@ -72,7 +74,7 @@ class Bar:
             if done >= total:
                 if self.use_tqdm:
                     self.shown.close()
-                self.shown = None
+                self.shown = None       # a loop that runs again shows another bar
 
 
 class BatchEffect(DebugEffect):
@@ -87,7 +89,7 @@ class BatchEffect(DebugEffect):
 class DueTick(DebugCallback):
     """params: as of debug_callback."""
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         return frozenset((BatchEffect(),))
 
 
@@ -101,19 +103,19 @@ class Tick(DueTick):
         show = super().host(params)
 
         # Evaluated at once there is no program to decide: the call does.
-        def call(done: Any, total: Any) -> tuple[np.ndarray, ...]:
+        def call(done: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, ...]:
             due = done == total or done % max(total // UPDATES, 1) == 0
             return show(done, total) if due else ()
 
         return call
 
-    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue]:
         b.traced(functools.partial(self._when_due, **params), xs, b.avals_in)
         return []
 
     # In the program: iterations that are not due do not wait for Python.
-    def _when_due(self, done: Array, total: Array, **params: Hashable) -> list[Any]:
-        def one(x: int) -> Any:
+    def _when_due(self, done: Array, total: Array, **params: Hashable) -> list[Array]:
+        def one(x: int) -> Literal:
             aval = typeof(done)
             return literal(x, aval.dtype, aval.weak_type)
 
@@ -128,6 +130,7 @@ class Tick(DueTick):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
+        # Elements of a batch share the bar, which shows the furthest.
         self.bind(*[x if d is None else reduce_max(x, (d,))
                     for x, d in zip(args, dims, strict=True)], **params)
         return [], []
@@ -154,7 +157,7 @@ class Backward(Primitive):
         return [ct if type(x) is Linear else None, None, None]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
-             callback: FlatCallback) -> Any:
+             callback: FlatCallback) -> tuple[Array, int]:
         count = [x if d is None else reduce_max(x, (d,))
                  for x, d in zip(args[1:], dims[1:], strict=True)]
         return self.bind(to_axis(args[0], dims[0], 0, axis.size), *count, callback=callback), 0
@@ -170,15 +173,16 @@ def _tick(callback: FlatCallback, done: Array, total: Array) -> None:
 
 
 def report(label: str, each: int = 1, length: int | None = None
-           ) -> Callable[[Any, Any, Any], Any]:
+           ) -> Callable[[PyTree, Array, Array], PyTree]:
     """A function `(carry, index, total) -> carry` for loop bodies, which shows progress.
 
     The index counts from 0; the first floating-point leaf of the carry brings the backward pass.
     """
+    # (0, 0) has the structure of a call's operands, done and total.
     flat, back = (flat_callback(Bar(text, each, length), (0, 0), {})[0]
                   for text in (label, f"{label} backward"))
 
-    def body(carry: Array, index: Array, total: Array) -> Any:
+    def body(carry: PyTree, index: Array, total: Array) -> PyTree:
         aval = typeof(index)
         done = add(index, literal(1, aval.dtype, aval.weak_type))
         _tick(flat, done, total)
@@ -187,43 +191,45 @@ def report(label: str, each: int = 1, length: int | None = None
             if scalar_kind(typeof(x).dtype) in "fc":
                 # Backwards, the iteration at `index` is the last but `index`.
                 leaves[i] = backward_p.bind(x, sub(total, index), total, callback=back)
-                break
+                break       # one leaf makes one call in each iteration
         return tree_unflatten(tree, leaves)
 
     return body
 
 
-def shown_scan(f: Callable[..., Any], label: str, total: Array) -> Callable[..., Any]:
+def shown_scan(f: Callable[..., PyTree], label: str, total: Array) -> Callable[..., PyTree]:
     """A scan's function that shows progress; its x is the pair (x, iteration)."""
     show = report(label)
 
-    def body(carry: Array, x: Any) -> Any:
+    def body(carry: PyTree, x: tuple[PyTree, Array]) -> tuple[PyTree, PyTree]:
         carry, y = f(carry, x[0])
         return show(carry, x[1], total), y
 
     return wraps(f)(body)
 
 
-def shown_stretches(run: Callable[..., list[Any]], label: str, rounds: int, stretch: int,
-                    length: int, num_carry: int) -> tuple[Callable[..., list[Any]],
-                                                          Callable[[list[Any], Any], list[Any]]]:
+def shown_stretches(run: Callable[..., list[Array]], label: str, rounds: int, stretch: int,
+                    length: int, num_carry: int
+                    ) -> tuple[Callable[..., list[Array]],
+                               Callable[[list[Array], Array], list[Array]]]:
     """A stretch of a scan that takes its number as one operand more, and returns it at the end.
 
     It shows progress; so does the second function, `(results, number) -> results`.
     """
     tick, total = report(label, stretch, length), literal(rounds, np.dtype(np.int32), False)
 
-    def show(out: list[Any], index: object) -> list[Array]:
+    def show(out: list[Array], index: Array) -> list[Array]:
         return [*tick(out[:num_carry], index, total), *out[num_carry:]]
 
     return lambda *args: [*show(run(*args[:-1]), args[-1]), args[-1]], show
 
 
-def shown_fori(f: Callable[..., Any], label: str, lower: int, upper: int) -> Callable[..., Any]:
+def shown_fori(f: Callable[..., PyTree], label: str, lower: Array, upper: Array
+               ) -> Callable[..., PyTree]:
     """A fori_loop's function that shows progress."""
     show, total = report(label), sub(upper, lower)
 
-    def body(i: Array, val: Array) -> Any:
+    def body(i: Array, val: PyTree) -> PyTree:
         return show(f(i, val), sub(i, lower), total)
 
     return wraps(f)(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, Builder, IrValue
 from ..core.primitive import Axis, Linear, Primitive, Tangent
@@ -13,7 +12,7 @@ from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
-register_wrapper(Token)
+register_wrapper(Token)     # programs take and return what it holds: an array without elements
 
 
 class CreateToken(Primitive):
@@ -59,7 +58,8 @@ class Stage(Primitive):
     def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [self.bind(ct)]
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int | None]:
         return self.bind(*args), dims[0]
 
 
@@ -68,7 +68,7 @@ after_all_p = AfterAll("after_all")
 stage_p = Stage("stage")
 
 
-def create_token(_: Any = None) -> Any:
+def create_token(_: object = None) -> Token:
     """A new token: a value without data that effects can wait for.
 
     Args:
@@ -84,7 +84,7 @@ def create_token(_: Any = None) -> Any:
     return create_token_p.bind()
 
 
-def after_all(*operands: Any) -> Any:
+def after_all(*operands: Token) -> Token:
     """A token that is ready when all operands are; TypeError unless they are tokens.
 
     Args:

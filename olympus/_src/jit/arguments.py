@@ -7,12 +7,11 @@ failed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import ArrayLike, DuckTypedArray, PyTree
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
@@ -27,7 +26,7 @@ __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arr
            "leaf_path", "name_in_code", "parameter_name", "parameters_of", "select",
            "structure_path", "substitute"]
 
-_ARRAYS = (Tracer, lib.ArrayImpl)
+_ARRAYS = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
 _WRAPPERS = 8       # around a function, of which one may be around itself
 
 
@@ -40,9 +39,9 @@ def check_callable(what: str, fun: object) -> None:
 
 # Argument numbers -------------------------------------------------------------------------------
 
-def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
+def check_argnums(what: str, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """An int, or a tuple of ints."""
-    try:
+    try:        # by `__index__`, which NumPy's integers have as well
         if isinstance(argnums, (tuple, list)):
             return tuple([i.__index__() for i in argnums])
         return argnums.__index__()
@@ -51,12 +50,13 @@ def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
                         "required.") from None
 
 
-def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: int
+def resolve_argnums(what: str, fun: object, argnums: int | tuple[int, ...], count: int
                     ) -> tuple[int, ...]:
     """Argument numbers counted from the front; TypeError if a call has too few arguments."""
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     for i in wanted:
         if not -count <= i < count:
+            # As JAX's classes differ.
             raise (ValueError if i < 0 else TypeError)(
                 f"{what}: differentiating {name_of(fun)} with respect to argnums={argnums} "
                 f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "
@@ -68,8 +68,8 @@ def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: 
     return found
 
 
-def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
-           ) -> tuple[tuple[int, ...], Any]:
+def select(what: str, fun: object, argnums: int | tuple[int, ...], args: tuple
+           ) -> tuple[tuple[int, ...], PyTree]:
     """Positions of the chosen arguments, and those: one value for an int, a tuple for a tuple."""
     if type(argnums) is int and 0 <= argnums < len(args):
         return (argnums,), args[argnums]
@@ -78,8 +78,8 @@ def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
     return positions, chosen if isinstance(argnums, tuple) else chosen[0]
 
 
-def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[int], chosen: Any
-               ) -> list[Any]:
+def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[int],
+               chosen: PyTree) -> list[PyTree]:
     """`args` with the chosen ones replaced."""
     new = list(args)
     if type(argnums) is int:
@@ -92,17 +92,18 @@ def substitute(args: tuple, positions: tuple[int, ...], argnums: int | Sequence[
 
 # Names for messages -----------------------------------------------------------------------------
 
-def argument_name(fun: Any, position: int | str) -> str:
+def argument_name(fun: Callable[..., PyTree], position: int | str) -> str:
     """The parameter's name where the signature tells, else `args[position]`."""
     return name_in_code(fun, position) or parameter_name(parameters_of(fun), position)
 
 
-def name_in_code(fun: Any, position: int | str) -> str:
+def name_in_code(fun: object, position: int | str) -> str:
     """What `parameter_name` says of most functions, without the 20 us of `inspect.signature`.
 
     Empty where `inspect` has to be asked.
     """
     for _ in range(_WRAPPERS):
+        # `inspect` asks for `__signature__` before `__wrapped__`, and before the code.
         if type(fun) is not FunctionType or "__signature__" in fun.__dict__:
             return ""
         if "__wrapped__" not in fun.__dict__:
@@ -113,7 +114,7 @@ def name_in_code(fun: Any, position: int | str) -> str:
     return ""
 
 
-def parameters_of(fun: Any) -> list[inspect.Parameter] | None:
+def parameters_of(fun: Callable[..., PyTree]) -> list[inspect.Parameter] | None:
     """The parameters of a function; None where Python cannot tell."""
     try:
         return list(inspect.signature(fun).parameters.values())
@@ -135,13 +136,14 @@ def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int
         if p.kind is p.VAR_POSITIONAL:
             return f"{p.name}[{position - i}]"
         if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:
-            break
+            break       # the call has more positional arguments than there are parameters
         if i == position:
             return p.name
     return f"args[{position}]"
 
 
-def leaf_name(fun: Any, positions: Sequence[Any], trees: Sequence[Any], index: int) -> str:
+def leaf_name(fun: Callable[..., PyTree], positions: Sequence[int | str],
+              trees: Sequence[PyTree], index: int) -> str:
     """`x['k'][0]`: the name of leaf number `index` of the trees at these positions."""
     for position, tree in zip(positions, trees):
         leaves = tree_flatten_with_path(tree)[0]
@@ -169,7 +171,7 @@ def evaluating() -> bool:
     base = ThreadState.trace
     while trace is not base:
         trace = trace.parent
-        if trace is None:
+        if trace is None:       # it records, and passes nothing on
             return False
     return True
 
@@ -184,8 +186,8 @@ def as_arrays(leaves: list[ArrayLike]) -> list[ArrayLike]:
     return leaves
 
 
-def check_arrays(what: str, fun: object, leaves: Sequence[ArrayLike], positions: Sequence[int],
-                 trees: Sequence[ArrayLike | Sequence[Array]]) -> list[ShapedArray]:
+def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLike],
+                 positions: Sequence[int | str], trees: Sequence[PyTree]) -> list[ShapedArray]:
     """The avals of leaves of arguments; TypeError naming the one that is no array."""
     try:
         return [typeof(x) for x in leaves]
@@ -218,8 +220,9 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
                          "float, a NumPy array of a wider dtype, or enable x64.")
 
 
-def abstract(x: Any) -> Aval:
+def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> Aval:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
+    # Nearly all leaves have one: trying is quicker than asking.
     try:
         return x.aval
     except AttributeError:
@@ -231,4 +234,5 @@ def abstract(x: Any) -> Aval:
     except TypeError:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
+        # Another library's struct: a ShapeDtypeStruct has an aval.
         return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))

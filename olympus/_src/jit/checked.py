@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from ..interpreters.checks import (
 )
 from ..lax.comparison import select
 from ..lax.convert import convert_element_type
+from ..runtime.eager import PjitFunction
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
@@ -68,6 +68,7 @@ class BatchedError(CheckException):
 
 
 ErrorCategory = type[CheckException]
+# By what `interpreters.checks` calls them.
 CATEGORIES: dict[str, ErrorCategory] = {
     "user": FailedCheckError, "nan": NaNError, "index": OOBError, "div": DivisionByZeroError}
 
@@ -107,6 +108,7 @@ class Error:
             raise TypeError(f"checkify: the error {self._code} is traced; one that is known is "
                             "required; return it from the transformed function, or use "
                             "checkify.check_error there.")
+        # This waits for the program; the words are read only where it failed.
         code = np.asarray(self._code)
         if not code.any():
             return None
@@ -116,24 +118,24 @@ class Error:
         return BatchedError({index: self._exception(code[index], words[index])
                              for index in np.ndindex(code.shape) if code[index]})
 
-    def parts(self) -> tuple[Any, Any, tuple[Site, ...]]:
+    def parts(self) -> tuple[ArrayLike, ArrayLike, tuple[Site, ...]]:
         """The code, the words, and what they mean."""
         return self._code, self._words, self._sites
 
-    def _exception(self, code: Any, words: np.ndarray) -> CheckException:
-        site = self._sites[int(code) - 1]
+    def _exception(self, code: np.ndarray, words: np.ndarray) -> CheckException:
+        site = self._sites[int(code) - 1]       # 0 is no failure
         return CATEGORIES[site.kind](explained(site, words))
 
     def throw(self) -> None:
         """Raise an `OlympusRuntimeError` with the message, if there is one."""
         check_error(self)
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Site, ...]]:
+    def tree_flatten(self) -> tuple[tuple[ArrayLike, ArrayLike], tuple[Site, ...]]:
         """The arrays, and what they mean."""
         return (self._code, self._words), self._sites
 
     @classmethod
-    def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[Any]) -> Error:
+    def tree_unflatten(cls, metadata: tuple[Site, ...], data: Sequence[ArrayLike]) -> Error:
         """The error of these arrays."""
         code, words = data
         return cls(code, words, metadata)
@@ -180,11 +182,13 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
     @wraps(f)
     def checked(*args: PyTree, **kwargs: PyTree) -> tuple[Error, R]:
         # Arguments are closed over: what is no array, or is known, stays so.
+        # It is a part of the Context: what is traced within has programs of its own.
         outer = looked_for.swap_local(kinds)
         try:
             body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
         finally:
             looked_for.set_local(outer)
+        # What does more than compute may not run again, so that its first run says all.
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
         found = check_program(body.program, kinds, quick and not once)
         program, sites = (body.program, ()) if found is None else (found.program, found.sites)
@@ -197,7 +201,8 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
     return checked
 
 
-def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
+def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTree]
+            ) -> Callable[..., PyTree]:
     """A jitted function of (error, result) as one of the result, which raises the error.
 
     Args:
@@ -208,12 +213,13 @@ def raising(compiled: Any, quick: Any, fun: Callable[..., Any]) -> Any:
     """
     @wraps(fun, attributes=True)
     @api_boundary
-    def call(*args: PyTree, **kwargs: PyTree) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        # Traced, the error is the caller's: nobody knows yet whether there is one.
         traced = ctx.trace is not ThreadState.trace
         error, out = (compiled if traced else quick)(*args, **kwargs)
         if traced or error._sites or quick is compiled:
             check_error(error)
-        elif error._code:
+        elif error._code:       # of a quick program, which has no sites; this waits for it
             check_error(compiled(*args, **kwargs)[0])
             raise OlympusRuntimeError(
                 f"jit: a check of {name_of(fun)} failed, and when it ran again, to say which, none "
@@ -237,7 +243,7 @@ def kinds_of(what: str, errors: object) -> frozenset[str]:
     """Names of checks, from names or categories."""
     names = {**{kind: kind for kind in KINDS},
              **{category: kind for kind, category in CATEGORIES.items()}}
-    given: list[Any] = [errors]
+    given: list[object] = [errors]      # one name, which as an iterable would be letters
     if isinstance(errors, Iterable) and not isinstance(errors, (str, type)):
         given = [*errors]
     if not all(isinstance(x, (str, type)) and x in names for x in given):
@@ -248,8 +254,8 @@ def kinds_of(what: str, errors: object) -> frozenset[str]:
 
 
 @api_boundary
-def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwargs: PyTree
-          ) -> None:
+def check(pred: ArrayLike, msg: str, *fmt_args: PyTree, debug: bool = False,
+          **fmt_kwargs: PyTree) -> None:
     """Fail with a message unless `pred` holds.
 
     Where `pred` is known it raises at once. In a compiled program it is looked at if that is
@@ -279,6 +285,7 @@ def check(pred: Any, msg: str, *fmt_args: PyTree, debug: bool = False, **fmt_kwa
     fields, tree = tree_flatten((fmt_args, fmt_kwargs))
     fields = _checked_fields(what, msg, fields, tree)
     site = Site("user", msg, source.user_frame(), fields_of(fields), tree)
+    # Evaluated, a check that fails is bound, and raises there.
     if ctx.trace is ThreadState.trace and not isinstance(pred, Tracer) and (debug or bool(pred)):
         return
     # 0 where it holds, else the number of the only site.
@@ -310,7 +317,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[object], tree: PyTree)
     return list(fields)
 
 
-def debug_check(pred: Any, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
     """`check` in checked programs, and nothing elsewhere.
 
     Args:
@@ -344,7 +351,7 @@ def check_error(error: Error) -> None:
 
 def _bind(error: Error) -> None:
     """Make a traced error the program's."""
-    if not error._sites:
+    if not error._sites:        # nothing in its program can fail
         return
     code, words = error._code, error._words
     check_p.bind(code, words, sites=error._sites, debug=False)

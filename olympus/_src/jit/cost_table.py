@@ -122,11 +122,14 @@ class Costs:
 
     def _equation(self, eqn: OlympusprEqn) -> Lines:
         prim, params = eqn.primitive, eqn.params
+        # Params that lowering does not read, such as rules of derivatives, cost nothing.
         names = (prim.programs or ()) if prim.lowered is None else [
             n for n in prim.programs or () if n in prim.lowered]
         # The body of a reduction is run for each element: its lowering says that.
         if not names or prim.name.startswith("reduce"):
+            # None: the line is that of the call around it.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
+        # Of what a linear solver has, only `solve` runs.
         bodies = [self.program(getattr(p, "olympuspr", p)) for name in names
                   for p in programs_in(getattr(params[name], "solve", params[name]))]
         if prim.name == "cond":
@@ -135,6 +138,7 @@ class Costs:
         return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
+        # By the types of operands: no estimate depends on a literal's value.
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
         try:
             found = self.operations.get(key)
@@ -166,8 +170,9 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     try:
         module, _ = lower_program(Lowering(alone, "operation", owner.platform))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
-    except (NameError, NotImplementedError):
+    except (NameError, NotImplementedError):    # an axis without a size, no rule
         return _NOTHING
+    # XLA says -1 of what it cannot estimate.
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])
 

@@ -63,7 +63,8 @@ class Drawing:
         Path(path).write_text(str(self), encoding="utf-8", errors="xmlcharrefreplace")
 
 
-def draw(fun: Any, /, *args: PyTree, limit: int = LIMIT, **kwargs: PyTree) -> Drawing:
+def draw(fun: Callable[..., PyTree] | Stage | ClosedOlympuspr | Olympuspr, /, *args: PyTree,
+         limit: int = LIMIT, **kwargs: PyTree) -> Drawing:
     """Draw a program: operations as boxes with their costs, values as edges with their types.
 
     What carries programs (jit, scan, while, cond …) is a box that opens by a click. Under the
@@ -93,7 +94,7 @@ def draw(fun: Any, /, *args: PyTree, limit: int = LIMIT, **kwargs: PyTree) -> Dr
                             "given; a program is drawn without, for it has its types.")
         return stage_drawing(fun, most) if isinstance(fun, Stage) else _drawing(fun, most)
     check_callable("draw", fun)
-    if isinstance(fun, Wrapped):
+    if isinstance(fun, Wrapped):        # which is traced with its own options
         return stage_drawing(fun.trace(*args, **kwargs), most)
     return _drawing(make_olympuspr(fun)(*args, **kwargs), most)
 
@@ -152,6 +153,7 @@ class _Picture:
             yield _note(f"{label}: programs within {_DEEPEST} others are not drawn")
             return
         number = self.drawn[id(pr)] = len(self.drawn)
+        # The outer program comes first: bodies get what it leaves.
         shown = pr.eqns[:max(self.left, 0)]
         self.left -= len(shown)
         nodes = self.nodes(pr, shown, depth)
@@ -174,14 +176,16 @@ class _Picture:
         found: list[_Node] = []
         made: dict[Var, _Read] = {}
 
-        def add(write: Callable[[int], Iterator[str]], ins: Sequence[Any] = (),
+        def add(write: Callable[[int], Iterator[str]], ins: Sequence[Atom] = (),
                 outs: Sequence[Var] = ()) -> None:
+            # What has no box, as inputs beyond those that are drawn, has no edges.
             number = self.count = self.count + 1
             found.append(_Node(number, [made[v] for v in variables(ins) if v in made], write))
             made.update({v: _Read(number, i / (len(outs) + 1), v) for i, v in enumerate(outs, 1)})
 
         self.names.drop_unread(pr)
         info = pr.debug_info
+        # A program that a pass has made may have other inputs than its names say.
         names = info.arg_names if len(info.arg_names) == len(pr.invars) else [""] * len(pr.invars)
         inputs = [*[(v, "constant") for v in pr.constvars], *zip(pr.invars, names, strict=True)]
         for v, name in inputs[:_MOST_PILLS]:
@@ -212,6 +216,7 @@ class _Picture:
         plain = {k: v for k, v in eqn.primitive.shown(eqn).items() if not programs_in(v)}
         hover = "\n".join([source.summarize(eqn.source),
                            *[f"{k}={clipped(v, 80)}" for k, v in plain.items()]])
+        # Twenty of them, since a concatenation or a loop may have thousands.
         operands = shortened(", ".join(map(self.atom, eqn.invars[:20])), 40)
         text = (f"<b>{escape(_called(eqn))}</b> <i>{escape(operands)}</i>{_cost(cost)}"
                 f"{''.join(map(_type, eqn.outvars[:20]))}"
@@ -287,6 +292,7 @@ def _rows(nodes: Sequence[_Node]) -> list[list[_Node]]:
     found = []
     place: dict[int, float] = {}
     for i in sorted(rows):
+        # By the mean place of what a box reads: few edges cross (the barycentre heuristic).
         ordered = sorted(rows[i], key=lambda node: _mean([place[r.maker] for r in node.reads]))
         place.update({node.number: (n + 0.5) / len(ordered) for n, node in enumerate(ordered)})
         found.append(ordered)
@@ -299,7 +305,7 @@ def _distances(nodes: Sequence[_Node]) -> dict[int, int]:
         row[node.number] = max([row[r.maker] + 1 for r in node.reads], default=0)
     reader: dict[int, int] = {}     # the row of the first one
     starts = {node.number for node in nodes if not node.reads}
-    for node in reversed(nodes):
+    for node in reversed(nodes):    # backwards, so that the readers of a box have their rows
         if all(r.maker in starts for r in node.reads):
             row[node.number] = max(reader.get(node.number, row[node.number] + 1) - 1, 0)
         for r in node.reads:
@@ -308,7 +314,7 @@ def _distances(nodes: Sequence[_Node]) -> dict[int, int]:
 
 
 def _mean(places: Sequence[float]) -> float:
-    return sum(places) / len(places) if places else 1.0
+    return sum(places) / len(places) if places else 1.0     # to the right of all others
 
 
 _STYLE = """

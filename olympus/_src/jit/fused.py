@@ -19,7 +19,7 @@ from ..base import lib, source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.messages import in_lines
 from ..base.spelling import array_method
-from ..base.typing import F, PyTree
+from ..base.typing import ArrayLike, F, PyTree
 from ..core import templates
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, ctx
@@ -40,7 +40,7 @@ _GENERAL = frozenset(("an operation", _PROMOTION))      # how messages of no fun
 ArrayImpl = lib.ArrayImpl
 
 
-def begin_with(fun: Callable[..., Any], error: Exception) -> None:
+def begin_with(fun: Callable[..., PyTree], error: Exception) -> None:
     """Let a message begin with the public function that was called, not with one that it calls.
 
     The error comes without our frames.
@@ -50,10 +50,12 @@ def begin_with(fun: Callable[..., Any], error: Exception) -> None:
     # A helper is not what the user called: the public function around it will put its name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
+    # Only what looks like a function's name, as messages begin, is replaced by another one.
     first, colon, rest = text.partition(": ")
     if (not colon or first.endswith(fun.__name__)
             or not (first in _GENERAL or re.fullmatch(r"[\w./\[\]]+(\(\))?", first))):
         return
+    # The name of an argument stays: it says which one is wrong.
     code = inspect.unwrap(fun).__code__
     arguments = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     text = in_lines(
@@ -72,7 +74,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
 
     @functools.wraps(fun)
-    def run(*args: PyTree, **kwargs: PyTree) -> Any:
+    def run(*args: PyTree, **kwargs: PyTree) -> PyTree:
         if numpy_dtype_promotion.value == "standard" and numpy_rank_promotion.value == "allow":
             return fun(*args, **kwargs)     # as nearly always: no look at the operands
         given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
@@ -93,14 +95,14 @@ def _inside(given: object) -> contextlib.ExitStack:
     return modes
 
 
-def _is_operand(x: Any) -> bool:
+def _is_operand(x: object) -> bool:
     """Whether an argument is a number or an array of numbers; flags are neither, nor are keys."""
     kind = type(x)
     return (kind in SCALAR_TYPES and kind is not bool) or (
         hasattr(kind, "dtype") and dtypes.is_numeric(x.dtype))
 
 
-def _of_one_dtype(operands: list[Any]) -> bool:
+def _of_one_dtype(operands: list[ArrayLike]) -> bool:
     try:
         dtypes.result_type(*operands or (0,))
     except ValueError:
@@ -116,7 +118,7 @@ def named(fun: F) -> F:
     inside = unasked(fun)
 
     @functools.wraps(fun)
-    def call(*args: PyTree, **kwargs: PyTree) -> Any:
+    def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
         trace = ctx.trace
         chosen = (fun if numpy_dtype_promotion.value == "standard"
                   and numpy_rank_promotion.value == "allow" else inside)
@@ -141,9 +143,9 @@ def fused(*, static: tuple[str, ...] = (), inline: bool = False,
           ) -> Callable[[F], F]: ...
 
 
-def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
+def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] = (),
           inline: bool = False, seen: tuple[str, ...] = (), asking: bool = False,
-          anew: bool = False) -> Any:
+          anew: bool = False) -> Callable[..., PyTree]:
     """Decorator for library functions.
 
     Args:
@@ -175,16 +177,16 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     rest_static = fixed == tuple(range(1, len(names)))
     first_seen = min([names.index(n) for n in seen], default=len(names))
 
-    def otherwise(error: Exception, args: tuple, kwargs: dict[str, PyTree]) -> Any:
+    def otherwise(error: Exception, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
-        if isinstance(error, lib.XlaRuntimeError):
+        if isinstance(error, lib.XlaRuntimeError):      # it has run, and would fail again
             raise error
         return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
     @functools.wraps(fun)
-    def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: PyTree
-             ) -> Any:
+    def call(x: PyTree = _ABSENT, y: PyTree = _ABSENT, z: PyTree = _ABSENT, /, *rest: PyTree,
+             **kwargs: PyTree) -> PyTree:
         trace = ctx.trace
         if (trace is BASE and (type(x) is ArrayImpl or type(x) in WRAPPERS)
                 and (not rest or rest_static or _ARRAYS.issuperset(map(type, rest)))
@@ -235,7 +237,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             failure = error
         return otherwise(failure, args, kwargs)
 
-    call.compiled = compiled
+    call.compiled = compiled        # for functions of NumPy's whose operands need no look
     return call
 
 

@@ -17,19 +17,22 @@ import operator
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..base import lib, source
 from ..base.errors import StaleValueError, StaleValueWarning
+from ..base.typing import PyTree
 from ..base.util import Memo, bit_key, clipped
 from ..core.trace import Tracer
 from .stable_key import SITE, code_of_users, file_of_users, state_of
 
 __all__ = ["Guard", "check_mode"]
 
+K = TypeVar("K")        # of attributes, cells or items: what a value is read by
 _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
 _MOST_ITEMS = 256           # of a container
 _MADE_BY_CLASS = 1 << 9  # the flag of types that a class statement made
@@ -60,7 +63,7 @@ class Change(NamedTuple):
 class Captures:
     """What a function read besides its arguments: the values, and how to look at them again."""
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
         names: set[str] = set()
         while True:     # code that is reached by an attribute may read others
@@ -102,7 +105,7 @@ class Captures:
 class Guard:
     """What a jitted function captured, and what was told of that."""
 
-    def __init__(self, fun: Callable[..., Any], name: str) -> None:
+    def __init__(self, fun: Callable[..., PyTree], name: str) -> None:
         self.fun, self.name = fun, name
         self.captures: Memo = Memo(1)       # of the programs that there are
         self._told: set[Any] = set()        # changes and places
@@ -167,7 +170,7 @@ class _ByValue:
     __slots__ = ("value",)
     __hash__ = object.__hash__
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -219,7 +222,7 @@ class _Walk:
         self.home: Any = None       # the module of the function that is guarded
         self._seen: dict[int, Any] = {}
 
-    def expect(self, get: Callable[[Any], Any], keys: Sequence[Any]) -> tuple[Any, ...]:
+    def expect(self, get: Callable[[K], object], keys: Sequence[K]) -> tuple[object, ...]:
         """The values of keys; each is to stay the object that it is."""
         values = tuple(map(get, keys))
         if keys:
@@ -246,6 +249,7 @@ class _Walk:
     def function(self, f: types.FunctionType, place: _Place) -> None:
         """A function: what its code reads, if it is the user's, and what it closes over."""
         users, name = _of_user(f.__code__, f.__globals__), f.__qualname__
+        # One whose code or defaults are exchanged stays the same object.
         self.expect(functools.partial(getattr, f), _IN_FUNCTION)
         if users:
             self.leaf(place, f.__code__, f)
@@ -290,7 +294,7 @@ class _Walk:
 
     # Values
 
-    def items(self, x: Any, place: _Place) -> None:
+    def items(self, x: Sequence[object], place: _Place) -> None:
         self.leaf(place.within(" (its type)"), type(x), type(x))
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
@@ -300,17 +304,18 @@ class _Walk:
             self.value(item, place.within(f"[{i}]"))
         return None
 
-    def dict(self, x: Any, place: _Place) -> None:
+    def dict(self, x: Mapping[Hashable, object], place: _Place) -> None:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         self.equal.append((functools.partial(len, x), len(x)))
+        # In their order, which a loop over it follows.
         self.leaf(place.within(" (its keys)"), tuple(map(bit_key, x)), list(x))
         keys = tuple(x)
         for key, item in zip(keys, self.expect(x.get, keys), strict=True):
             self.value(item, place.within(f"[{clipped(key)}]"))
         return None
 
-    def set(self, x: Any, place: _Place) -> None:
+    def set(self, x: AbstractSet[Hashable], place: _Place) -> None:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         now = _bits_of_set(x)
@@ -339,7 +344,7 @@ class _Walk:
         if _module_of_user(x):
             self.named(vars(x), place)
 
-    def named(self, names: Any, place: _Place) -> None:
+    def named(self, names: Mapping[str, object], place: _Place) -> None:
         """The attributes of these that code reads."""
         keys = tuple(sorted(k for k in self.attributes if k in names))
         for key, item in zip(keys, self.expect(names.get, keys), strict=True):
@@ -419,18 +424,18 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
     return (c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
-def _bits_of_set(x: Any) -> frozenset[Any]:
+def _bits_of_set(x: AbstractSet[Hashable]) -> frozenset[tuple[type, Hashable]]:
     return frozenset(map(bit_key, x))
 
 
 def _filled(cell: types.CellType) -> bool:
     try:
-        return cell.cell_contents is not cell
+        return cell.cell_contents is not cell       # True: to read an empty one raises
     except ValueError:
         return False
 
 
-def _of_user(code: types.CodeType, names: dict[str, Any]) -> bool:
+def _of_user(code: types.CodeType, names: Mapping[str, object]) -> bool:
     """Whether code is the user's own: no library's, as those do not change while they are used."""
     return code_of_users(code, names) and SITE not in code.co_filename
 

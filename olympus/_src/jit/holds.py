@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..base.typing import PyTree
 from ..lowering.hold_report import HoldReport
@@ -12,7 +11,7 @@ from .jit import jit
 __all__ = ["holds"]
 
 
-def holds(fun: Callable[..., Any], /, *args: PyTree, **kwargs: PyTree) -> HoldReport:
+def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> HoldReport:
     """The values that `jit` makes XLA:CPU compute once, by line of the source.
 
     XLA would compute each again in every kernel that reads it. Nothing is compiled or run.
@@ -34,5 +33,6 @@ def holds(fun: Callable[..., Any], /, *args: PyTree, **kwargs: PyTree) -> HoldRe
     >>> [(line.operation, line.type) for line in report.lines]
     [('concatenate', 'float32[100]')]
     """
+    # "auto", whatever `olympus_hold` says: it is what is asked for.
     lower = getattr(fun, "lower", None) or jit(fun, hold="auto").lower
     return lower(*args, **kwargs)._context.hold_report

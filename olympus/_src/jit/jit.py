@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, ove
 from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
+from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER
-from ..base.typing import Array, P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import lazy_module, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
@@ -30,8 +31,9 @@ from ..core.staging import recorder
 from ..devices import devices
 from ..devices.array import stored
 from ..lax.sharding import constrain
-from ..runtime.compile import Placement
+from ..runtime.compile import Missed, Placement
 from ..runtime.eager import (
+    PjitFunction,
     argument_array,
     check_deleted,
     deleted_error,
@@ -44,7 +46,7 @@ from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import demanded_layout
 from ..types.mesh import current_mesh, mesh_around
-from ..types.sharding import DeviceLike, demanded_memory, make_single_device_sharding
+from ..types.sharding import DeviceLike, Sharding, demanded_memory, make_single_device_sharding
 from ..types.tree import UNSPECIFIED, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import dispatch_registry
@@ -84,26 +86,38 @@ class Inline(enum.Enum):
     AUTO = enum.auto()
 
 
-class Options(TypedDict, total=False):
-    """The options of `jit`."""
+class SharedOptions(TypedDict, total=False):
+    """The options of `jit` that a `JitFunction` takes, too."""
 
-    in_shardings: Any
-    out_shardings: Any
+    in_shardings: PyTree
+    out_shardings: PyTree
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Sequence[str] | None
     donate_argnums: int | Sequence[int] | None
     donate_argnames: str | Sequence[str] | None
     keep_unused: bool
-    device: Any
+    device: DeviceLike
     backend: str | None
     inline: bool | Inline
-    compiler_options: dict[str, Any] | None
+    compiler_options: CompilerOptions | None
     persist: bool
     hold: str | None
     max_traces: int | None
     on_retrace: str | Callable[[Explanation], None]
     guards: str | None
+
+
+class Options(SharedOptions, total=False):
+    """The options of `jit`."""
+
     checks: Iterable[str]
+
+
+class MadeOptions(SharedOptions, total=False):
+    """The options of a `JitFunction`: `pjit` and `jit(checks=…)` say more."""
+
+    on_mesh: bool
+    notes: bool
 
 
 class Jitted(Protocol[P, R_co]):
@@ -112,7 +126,7 @@ class Jitted(Protocol[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
-    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> object: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> PyTree: ...
     def clear_cache(self) -> None: ...
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation: ...
     def cache_info(self) -> CacheInfo: ...
@@ -132,10 +146,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
-        compiler_options: dict[str, Any] | None = None, persist: bool = False,
+        compiler_options: CompilerOptions | None = None, persist: bool = False,
         hold: str | None = None, max_traces: int | None = None,
         on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
-        checks: Iterable[str] = ()) -> Any:
+        checks: Iterable[str] = ()) -> Callable[..., PyTree]:
     """Compile a function with XLA, once for each combination of argument types.
 
     Args:
@@ -182,26 +196,26 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
     >>> f(0.)
     Array(0., dtype=float32, weak_type=True)
     """
-    options = {"static_argnums": static_argnums, "static_argnames": static_argnames,
-               "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
-               "keep_unused": keep_unused, "device": device, "backend": backend,
-               "inline": inline, "compiler_options": compiler_options,
-               "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist,
-               "hold": hold, "max_traces": max_traces, "on_retrace": on_retrace,
-               "guards": guards}
+    options: MadeOptions = {
+        "static_argnums": static_argnums, "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused, "device": device, "backend": backend, "inline": inline,
+        "compiler_options": compiler_options, "in_shardings": in_shardings,
+        "out_shardings": out_shardings, "persist": persist, "hold": hold,
+        "max_traces": max_traces, "on_retrace": on_retrace, "guards": guards}
     make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
         return lambda f: make(f, options)
     return make(fun, options)
 
 
-def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
+def pjit(fun: Callable[P, R], in_shardings: PyTree = UNSPECIFIED,
          out_shardings: PyTree = UNSPECIFIED, static_argnums: int | Sequence[int] | None = None,
          static_argnames: str | Sequence[str] | None = None,
          donate_argnums: int | Sequence[int] | None = None,
          donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
          device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
-         compiler_options: dict[str, Any] | None = None) -> Any:
+         compiler_options: CompilerOptions | None = None) -> Jitted[P, R]:
     """`jit` on the mesh of `with mesh:`, for programs from before `set_mesh`; it is deprecated.
 
     Args:
@@ -233,7 +247,7 @@ def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
         "on_mesh": True})
 
 
-def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> Any:
+def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> PjitFunction:
     """`jit` of one function; `library` says that static arguments are Olympus's own."""
     if isinstance(fun, staticmethod):
         raise TypeError(f"jit: staticmethod arguments are not supported, got {fun!r}; put "
@@ -259,7 +273,8 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     return wrapped
 
 
-def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str]) -> object:
+def _make_checked(fun: Callable, options: MadeOptions, checks: Iterable[str]
+                  ) -> Callable[..., PyTree]:
     """`jit` of one function, whose calls raise what the checks find."""
     kinds = _checked.kinds_of("jit", checks)
     compiled = _with_error(fun, options, kinds)
@@ -268,12 +283,13 @@ def _make_checked(fun: Callable, options: dict[str, Any], checks: Iterable[str])
         fun, options, kinds, quick=True), fun)
 
 
-def _with_error(fun: Callable, options: dict[str, Any], kinds: frozenset[str],
-                library: bool = False, quick: bool = False) -> Any:
+def _with_error(fun: Callable, options: MadeOptions, kinds: frozenset[str],
+                library: bool = False, quick: bool = False) -> PjitFunction:
     """`jit` of the function that returns (error, result)."""
-    options = {**options, "notes": False}
-    if options.get("out_shardings", UNSPECIFIED) is not UNSPECIFIED:
-        options["out_shardings"] = (None, options["out_shardings"])
+    options = {**options, "notes": False}       # its failures are results
+    out_shardings = options.get("out_shardings", UNSPECIFIED)
+    if out_shardings is not UNSPECIFIED:
+        options["out_shardings"] = (None, out_shardings)    # the error is where XLA likes
     return make_jit(_checked.with_error(fun, kinds, quick), options, library)
 
 
@@ -287,15 +303,19 @@ class JitFunction:
     # No base classes: C++ may call with an error set, and then Python finds in the class of `self`
     # only what is written there.
 
-    def __init__(self, fun: Callable, library: bool = False, *, static_argnums: Any = None,
-                 static_argnames: Any = None, donate_argnums: Any = None,
-                 donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+    def __init__(self, fun: Callable, library: bool = False, *,
+                 static_argnums: int | Sequence[int] | None = None,
+                 static_argnames: str | Sequence[str] | None = None,
+                 donate_argnums: int | Sequence[int] | None = None,
+                 donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+                 device: DeviceLike = None,
                  backend: str | None = None, inline: bool | Inline = False,
-                 compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
-                 out_shardings: Any = UNSPECIFIED, persist: bool = False,
+                 compiler_options: CompilerOptions | None = None,
+                 in_shardings: PyTree = UNSPECIFIED, out_shardings: PyTree = UNSPECIFIED,
+                 persist: bool = False,
                  hold: str | None = None, on_mesh: bool = False, max_traces: int | None = None,
-                 on_retrace: Any = "warn", guards: str | None = None,
-                 notes: bool = True) -> None:
+                 on_retrace: str | Callable[[Explanation], None] = "warn",
+                 guards: str | None = None, notes: bool = True) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -347,9 +367,9 @@ class JitFunction:
         self.direct = self.device is None   # whether C++ can make the calls, as far as is known
         self.guarded: Any = None    # C++'s object that is called where Python looks before
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
-        self.given: dict[str, Any] = {}     # the options
+        self.given: MadeOptions = {}        # the options
         # Jitted functions of (error, result), by the checks that are made, where they are noted.
-        self.noted: dict[frozenset[str], Any] | None = {} if notes else None
+        self.noted: dict[frozenset[str], PjitFunction] | None = {} if notes else None
 
     def itself(self, memo: object) -> object:
         """The jitted function: a deep copy of what has one shares it, as that of a function."""
@@ -404,7 +424,7 @@ class JitFunction:
         if made > _MANY or len(self.programs) >= _MANY:
             _recompiles.warn_of_many(self.signature, code, made, self.programs, arguments, _MANY)
 
-    def _placement(self, arguments: Arguments, leaves: Sequence[Any]) -> Placement:
+    def _placement(self, arguments: Arguments, leaves: Sequence[ArrayLike]) -> Placement:
         """Where a call's program runs."""
         where = list(map(sharding_of, leaves))
         if self.device is not None:
@@ -434,7 +454,7 @@ class JitFunction:
             return found
         return found._replace(memories=tuple(map(memory_of, leaves)))
 
-    def _check_memory(self, arguments: Arguments, i: int, wanted: Any) -> None:
+    def _check_memory(self, arguments: Arguments, i: int, wanted: Sharding) -> None:
         """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
         leaf = arguments.leaves[i]
         have, kind = memory_of(leaf), demanded_memory(wanted)
@@ -451,7 +471,7 @@ class JitFunction:
         name = self.signature.leaf_names(arguments)[i]
         return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
-    def _layouts(self, arguments: Arguments, leaves: Sequence[Any]) -> tuple[str | None, ...]:
+    def _layouts(self, arguments: Arguments, leaves: Sequence[ArrayLike]) -> tuple[str | None, ...]:
         """How a call's arguments lie in memory when its program takes them."""
         found = layouts_of(leaves)
         wanted = self.signature.input_layouts(arguments)
@@ -474,9 +494,10 @@ class JitFunction:
 
     # Calls
 
-    def miss(self, *args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
+    def miss(self, *args: PyTree, **kwargs: PyTree) -> Missed:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
+            lib.raise_error_of_pjit()
             if ctx.trace is ThreadState.trace and config.notes_failures() and (
                     self.noted is not None):
                 return self._noting(self.noted, args, kwargs), None, False
@@ -494,7 +515,6 @@ class JitFunction:
             self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
-                # C++'s, which calls us with it still set.
                 raise flatten_error(f"jit: {self.name}", (args, kwargs), error) from None
             raise
 
@@ -515,7 +535,7 @@ class JitFunction:
         if self.guarded is not None:
             lib.forget_signatures(weakref.ref(self.guarded))
 
-    def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[Any, Any, bool]:
+    def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> Missed:
         under = self.plain and ctx.trace is not ThreadState.trace
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
@@ -596,7 +616,8 @@ class JitFunction:
             path = None
         return result, path, False
 
-    def _noting(self, made: dict[frozenset[str], Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _noting(self, made: dict[frozenset[str], PjitFunction], args: tuple,
+                kwargs: dict[str, PyTree]) -> PyTree:
         """A call whose failure, if it is one, is noted."""
         kinds = _failures.noted_kinds()
         if kinds not in made:
@@ -606,11 +627,11 @@ class JitFunction:
         _failures.note(*error.parts(), self.library)
         return result
 
-    def _guard(self) -> Any:
+    def _guard(self) -> PjitFunction:
         """What C++ calls after a look at the arguments, or at what the function has read."""
         itself = weakref.ref(self)      # which C++'s object does not tell the collector of
 
-        def miss(*args: PyTree, **kwargs: PyTree) -> object:
+        def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
             info = itself()
             assert info is not None     # it makes the call
             return info._miss(args, kwargs)
@@ -627,7 +648,7 @@ class JitFunction:
             f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
             "type: it has no value; pass an array, or lower the function for it.")
 
-    def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Any]
+    def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Array]
                    ) -> Exception:
         """With the name of an argument that is on other devices than the program."""
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
@@ -635,13 +656,13 @@ class JitFunction:
             self._argument(arguments, bound[0]) if bound else "arguments")
         return ValueError(str(error).replace(f"an argument of {self.name}", what))
 
-    def _with_arrays(self, arguments: Arguments) -> Any:
+    def _with_arrays(self, arguments: Arguments) -> PyTree:
         """The call of a library function with literals on the device, which C++ knows."""
         leaves = list(map(placed, arguments.leaves))
         dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
         return self.compiled()(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
 
-    def _as_told(self, args: list[Any], kwargs: dict[str, PyTree], items: list[Item]) -> object:
+    def _as_told(self, args: list[PyTree], kwargs: dict[str, PyTree], items: list[Item]) -> PyTree:
         """The call with static tuples by which C++ will know it, and not by the user's.
 
         The entry of the user's goes when this has returned; until then it must not be found.
@@ -658,7 +679,7 @@ class JitFunction:
 
     # Stages
 
-    def trace(self, *args: Any, **kwargs: PyTree) -> Traced:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
         arguments = self.signature.arguments(args, kwargs)
@@ -687,22 +708,23 @@ class JitFunction:
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
-        compiled = [e for p in list(self.programs.values()) for e in list(p.executables.values())]
-        return _recompiles.CacheInfo(self.traces, len(self.programs), len(compiled),
+        programs = set(self.programs.values())      # some have two keys, see `_miss`
+        compiled = [e for p in programs for e in list(p.executables.values())]
+        return _recompiles.CacheInfo(self.traces, len(programs), len(compiled),
                                      sum(e.loaded.bytes for e in compiled))
 
-    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> object:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """The result's shapes and dtypes, without running anything."""
         self._look()
         program = self.program(self.signature.arguments(args, kwargs))
         return tree_unflatten(program.out_tree, program.out_structs)
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Callable[..., PyTree]:
     """A jitted function's method. It is its class's, since `functools.wraps` copies what is in a
     function's `__dict__` to another."""
     @wraps(getattr(JitFunction, name))
-    def method(jitted: Any, *args: object, **kwargs: PyTree) -> Any:
+    def method(jitted: PjitFunction, *args: PyTree, **kwargs: PyTree) -> PyTree:
         try:
             return getattr(jitted._jit_info, name)(*args, **kwargs)
         except Exception as error:

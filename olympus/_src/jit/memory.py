@@ -6,8 +6,8 @@ import functools
 import gc
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
 from ..base import source
 from ..base.util import Memo, Owned, known_caches, unwrapped
@@ -17,6 +17,8 @@ from ..runtime.compile import compiled_programs
 from .jit import JitFunction
 
 __all__ = ["CacheMemory", "FunctionMemory", "MemoryReport", "memory_report"]
+
+Row = TypeVar("Row", bound=tuple)       # of a table: a name, then numbers
 
 
 class FunctionMemory(NamedTuple):
@@ -133,14 +135,14 @@ def memory_report(most: int = 20) -> MemoryReport:
         _longest(CacheMemory, _of_caches(found), most, 3), _of_arrays(), context_bytes())
 
 
-def _holding(objects: Iterable[Any]) -> list[JitFunction]:
+def _holding(objects: Iterable[object]) -> list[JitFunction]:
     """The jitted functions that have programs; each set of programs once."""
     infos = [x for x in objects if type(x) is JitFunction and x.programs]
     return list({id(info.programs): info for info in infos}.values())
 
 
 def _of_function(info: JitFunction) -> FunctionMemory:
-    programs = list(info.programs.values())
+    programs = set(info.programs.values())      # some are found by two keys
     # By identity: equal programs share an executable, and programs share constants.
     compiled = {id(e.loaded): e.loaded for p in programs for e in list(p.executables.values())}
     arrays = {id(c): c for p in programs for c in p.closed.consts}
@@ -151,7 +153,7 @@ def _of_function(info: JitFunction) -> FunctionMemory:
                           sum(x.bytes for x in compiled.values()), _nbytes(arrays.values()))
 
 
-def _of_caches(objects: Iterable[Any]) -> list[CacheMemory]:
+def _of_caches(objects: Iterable[object]) -> list[CacheMemory]:
     named = {id(value): f"{module.removeprefix('olympus._src.')}.{name}"
              for module, names in _own_modules() for name, value in names}
     for x in objects:
@@ -168,12 +170,13 @@ def _of_caches(objects: Iterable[Any]) -> list[CacheMemory]:
     return [CacheMemory(name, **row) for name, row in rows.items()]
 
 
-def _own_modules() -> list[tuple[str, list[tuple[str, Any]]]]:
+def _own_modules() -> list[tuple[str, list[tuple[str, object]]]]:
+    # Copies: an import changes both dicts, also one in another thread.
     return [(name, list(vars(module).items())) for name, module in list(sys.modules.items())
             if name.startswith("olympus._src.") and module is not None]
 
 
-def _items(cache: object) -> list[tuple[Any, Any]] | None:
+def _items(cache: object) -> list[tuple[object, object]] | None:
     """The entries of a cache; None of one that only knows how to be cleared."""
     if isinstance(cache, Memo):
         return list(cache.items())
@@ -189,7 +192,7 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
     for x in client(None).live_arrays():
         if x.aval is None:      # XLA's own, which no program of ours has made
             continue
-        size = 1
+        size = 1        # of the part that each device has
         for n in x.sharding.shard_shape(x.shape):
             size *= n
         for device in x.sharding.addressable_devices:
@@ -198,11 +201,12 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
     return {name: (n, size) for name, (n, size) in sorted(found.items())}
 
 
-def _nbytes(values: Iterable[Any]) -> int:
+def _nbytes(values: Iterable[object]) -> int:
+    # Of a class, `nbytes` is a property and no number.
     return sum(getattr(x, "nbytes", 0) for x in values if not isinstance(x, type))
 
 
-def _longest(kind: Any, rows: Sequence[Any], most: int, by: int) -> list[Any]:
+def _longest(kind: Callable[..., Row], rows: Sequence[Row], most: int, by: int) -> list[Row]:
     """The largest rows by a column, and the sum of the others."""
     rows = sorted(rows, key=lambda row: (-row[by], row[0]))
     if len(rows) <= most:
@@ -218,7 +222,7 @@ def _size(n: int) -> str:
     return f"{n} B"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Lines of columns: names to the left, numbers to the right, at most 100 columns."""
     texts = [[f"  {str(row[0])[-48:]}", *map(str, row[1:])] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..base import lib
+from ..base.typing import Device
 from ..devices import devices
 from ..runtime import compile
-from ..runtime.compile import Executable, Placement
+from ..runtime.compile import Client, Executable, Placement
 from ..types.sharding import NamedSharding
+from ..types.tree_registry import PyTreeDef
 from .program import Program
 from .stages import Compiled
 
@@ -39,12 +41,13 @@ def pack(program: Program, executable: Executable) -> bytes:
         program.out_tree, program.arg_names, program.donated, executable.kept,
         executable.interface, executable.placement, executable.loaded.bytes,
         key and key[0],
+        # Whether LAPACK's kernels are registered here: code that calls them needs that.
         bool(lib.lapack_names.cache_info().currsize), executable.loaded.serialized()))
     return out.getvalue()
 
 
 def unpack(data: bytes, placement: Placement | None = None, key: str | None = None,
-           devices: Sequence[Any] = ()) -> tuple[Program, Executable]:
+           devices: Sequence[Device] = ()) -> tuple[Program, Executable]:
     """The program and the executable that were packed.
 
     Args:
@@ -62,6 +65,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     if lapack:      # lowering registers it
         lib.lapack_names()
     on = interface.place(placed).devices
+    # Types in the place of a program: nothing traces or lowers this one again.
     program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
@@ -72,7 +76,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     return program, Executable(loaded, types, kept, placed, interface, arg_names)
 
 
-def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """A compiled function as bytes, to be loaded by another process on such a machine.
 
     Args:
@@ -101,9 +105,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     return pack(compiled._program, executable), compiled.in_tree, compiled.out_tree
 
 
-def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
-                         backend: str | Any = None,
-                         execution_devices: Sequence[Any] | None = None) -> Compiled:
+def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTreeDef,
+                         backend: str | Client | None = None,
+                         execution_devices: Sequence[Device] | None = None) -> Compiled:
     """The compiled function that `serialize` made bytes of. They may do anything: trust them.
 
     Args:
@@ -122,6 +126,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
     >>> deserialize_and_load(data, in_tree, out_tree)(2.0)["a"].item()
     3.0
     """
+    # The first of two pickles: the second is read with the devices that are to run it.
     ran_on = pickle.load(io.BytesIO(serialized))
     owner = devices.client(backend) if backend is None or isinstance(backend, str) else backend
     chosen = () if execution_devices is None else tuple(execution_devices)
@@ -140,10 +145,10 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
 class _Pickler(pickle.Pickler):
     """Devices are written by their numbers."""
 
-    def persistent_id(self, obj: Any) -> object:
+    def persistent_id(self, obj: object) -> object:
         if isinstance(obj, lib.Device):
             return "device", obj.platform, obj.id
-        if type(obj) is NamedSharding:
+        if type(obj) is NamedSharding:      # which pickle refuses where its mesh has devices
             return "sharding", *obj._key
         return None
 
@@ -151,7 +156,7 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     """`moved` are the devices in place of those that were written, by platform and number."""
 
-    def __init__(self, data: bytes, moved: dict[Any, Any]) -> None:
+    def __init__(self, data: bytes, moved: dict[tuple[str, int], Device]) -> None:
         super().__init__(io.BytesIO(data))
         self.moved = moved
 

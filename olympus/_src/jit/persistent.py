@@ -17,10 +17,10 @@ import threading
 import time
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base import config, lib, source
-from ..base.typing import Array
+from ..base.lib.executables import CompilerOptions
+from ..base.typing import Array, R
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
@@ -43,7 +43,7 @@ _IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
 class PersistentPrograms:
     """The programs of one function that are found by other processes."""
 
-    def __init__(self, signature: Signature, keep_unused: bool, options: dict[str, Any] | None,
+    def __init__(self, signature: Signature, keep_unused: bool, options: CompilerOptions | None,
                  hold: str | None) -> None:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
         self.hold = hold
@@ -53,7 +53,7 @@ class PersistentPrograms:
 
     def program(self, arguments: Arguments, placement: Placement) -> Program:
         """The program of a call, which has its executable: known, from the disk, or made."""
-        here = arguments.key, placement
+        here = arguments.key, placement     # an entry is an executable, for its devices
         found = self.programs.get(here)
         if found is None:
             found = self.programs[here] = self._find(arguments, placement)
@@ -70,6 +70,7 @@ class PersistentPrograms:
         stable = self._key(arguments, placement)
         client, key, entry = devices.client(placement.platform), "", None
         try:
+            # Of all devices of the machine: those of the call are in the digest.
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
             entry = directory.get(key)
@@ -85,6 +86,7 @@ class PersistentPrograms:
 
     def check_run(self, program: Program, outs: Sequence[Array]) -> None:
         """Raise what the first run of a program from an entry raises, and not later."""
+        # One that lacks code is loaded like any other, and fails when it runs.
         if program in self.untried:
             lib.block_until_ready(list(map(stored, outs)))
             self.untried.pop(program, None)
@@ -105,7 +107,7 @@ class PersistentPrograms:
     def _made(self, arguments: Arguments, placement: Placement, stable: StableKey,
               directory: disk_cache.Directory, key: str) -> Program:
         """The program of a call, traced, compiled and written, if the machine has given a key."""
-        start = time.monotonic()
+        start = time.monotonic()        # before tracing, which an entry saves, too
         program, entered = _watched(lambda: self._compiled(arguments, placement))
         self._check(arguments, placement, stable, entered)
         try:
@@ -182,12 +184,13 @@ class PersistentPrograms:
         if (tuple(program.closed.in_avals) != tuple(arguments.avals)
                 or program.in_tree != arguments.in_tree):
             raise ValueError("the entry is of another call")
+        # What no entry says, since the key does.
         program.keep_unused, program.options = self.keep_unused, self.options
         program.executables[placement] = executable
         return program
 
 
-def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
+def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
     """What `run` returns, and the user's code that it entered.
 
     Nothing that was traced before is used again: it would not be entered.
@@ -195,7 +198,8 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
     Imports are left out, and what Python calls when it collects garbage, wherever that happens:
     `gc.callbacks`, finalizers, generators that it closes.
     """
-    codes: dict[types.CodeType, dict[str, Any]] = {}
+    codes: dict[types.CodeType, dict[str, object]] = {}
+    # A profile sees its own thread alone; collections of others are none of its business.
     elsewhere, thread = 0, threading.get_ident()
 
     def begun(phase: str, _: object) -> None:
@@ -206,7 +210,7 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
         nonlocal elsewhere
         elsewhere -= phase == "stop" and threading.get_ident() == thread
 
-    def profile(frame: Any, event: str, _: object) -> None:
+    def profile(frame: types.FrameType, event: str, _: object) -> None:
         nonlocal elsewhere
         code = frame.f_code
         if code in _IMPORTS:
@@ -214,7 +218,8 @@ def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
         elif event == "call" and not elsewhere:
             codes.setdefault(code, frame.f_globals)
 
-    outer = sys.getprofile()
+    outer = sys.getprofile()        # a profiler of the user's rests meanwhile
+    # First and last, so that other callbacks are called between the two.
     gc.callbacks.insert(0, begun)
     gc.callbacks.append(ended)
     try:

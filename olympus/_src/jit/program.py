@@ -11,11 +11,12 @@ from types import FunctionType
 from typing import Any
 
 from ..base import config, source
+from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike
 from ..base.util import Memo, Noted, Owned
 from ..core.check import check_olympuspr
-from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
@@ -25,7 +26,7 @@ from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, release
 from ..runtime.dumps import dump
 from ..runtime.nans import debugging
-from ..types.avals import ShapeDtypeStruct
+from ..types.avals import Aval, ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
@@ -47,9 +48,9 @@ class Program:
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
 
-    def __init__(self, closed: ClosedOlympuspr, tracers: list[Array], in_tree: PyTreeDef,
+    def __init__(self, closed: ClosedOlympuspr, tracers: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
-                 name: str, keep_unused: bool, options: dict[str, Any] | None,
+                 name: str, keep_unused: bool, options: CompilerOptions | None,
                  demanded: Sequence[Format] = (), hold: str | None = None) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
@@ -59,13 +60,14 @@ class Program:
         self.out_shardings = [f.sharding if type(f.sharding) is NamedSharding else None
                               for f in demanded]
         self.hold = hold        # None: as the option says when it is lowered
-        self.executables: dict[Any, Executable] = {}
+        self.executables: dict[Placement, Executable] = {}
 
-    def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, Any]:
+    def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(what is to be lowered, which inputs the module takes)."""
         for aval, sharding in zip(self.closed.in_avals, placement.shardings):
             if sharding is not None:        # of a struct: an array that is cut so there cannot be
                 sharding.check_compatible_aval(aval.shape)
+        # An input that only dead equations read is not passed.
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         if config.enable_checks.value:
             check_olympuspr(closed.olympuspr)
@@ -96,7 +98,7 @@ class Program:
             arg_names=[argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
             if any(symbolic) else ()), kept
 
-    def in_avals(self, shardings: Sequence[Any]) -> list[Any]:
+    def in_avals(self, shardings: Sequence[NamedSharding | None]) -> list[Aval]:
         """The types of arguments that are where these shardings, if any, say."""
         avals = self.closed.in_avals
         return [a.at(s) if s is not None and s.mesh.explicit_axes else a
@@ -158,11 +160,11 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
 
 
 def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
-                  options: dict[str, Any] | None, hold: str | None) -> Program:
+                  options: CompilerOptions | None, hold: str | None) -> Program:
     """Run the function on tracers of the call's types."""
     ins = signature.input_shardings(arguments)
 
-    def flat(*leaves: Array) -> tuple[list[Any], Any]:
+    def flat(*leaves: Array) -> tuple[list[Array], tuple]:
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
@@ -196,7 +198,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 
-def _leave_line_open(pr: Any, here: Any, seen: set[int]) -> None:
+def _leave_line_open(pr: Olympuspr, here: source.Source | None, seen: set[int]) -> None:
     """Take the line `here` from a library's program, which serves calls in other lines, too."""
     seen.add(id(pr))
     for eqn in pr.eqns:
@@ -205,7 +207,7 @@ def _leave_line_open(pr: Any, here: Any, seen: set[int]) -> None:
         for name in eqn.primitive.programs or ():
             for body in programs_in(eqn.params[name]):
                 body = getattr(body, "olympuspr", body)
-                if id(body) not in seen:
+                if id(body) not in seen:    # equations may share one: the pass stays linear
                     _leave_line_open(body, here, seen)
 
 
@@ -213,7 +215,7 @@ def _warn_of_constants(name: str, consts: Sequence[ArrayLike]) -> None:
     """Say where a function closes over so much that programs become large."""
     most = config.captured_constants_warn_bytes.value
     total = sum(getattr(c, "nbytes", 0) for c in consts)
-    if total >= most >= 0:
+    if total >= most >= 0:      # -1 never warns
         sizes = ", ".join(str(typeof(c)) for c in consts[:5])
         source.warn(f"jit: {name} closes over arrays of {total:,} bytes ({sizes}), which are part "
                     "of each program that is compiled of it; pass them as arguments, or raise "

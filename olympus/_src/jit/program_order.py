@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
-from ..base.typing import PyTree
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import wraps
 from ..core.evaluate import bind, evaluate
 from ..core.ir import OlympusprEqn
@@ -20,10 +20,20 @@ from .jit import JitFunction
 __all__ = ["program_order"]
 
 
+@overload
+def program_order(f: Callable[P, R], *, enforce: bool, strict_in_out: bool = False,
+                  exclude_argnames: str | Sequence[str] | None = None) -> Callable[P, R]: ...
 
-def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
+
+@overload
+def program_order(*, enforce: bool, strict_in_out: bool = False,
+                  exclude_argnames: str | Sequence[str] | None = None
+                  ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
                   strict_in_out: bool = False, exclude_argnames: str | Sequence[str] | None = None
-                  ) -> Any:
+                  ) -> Callable[..., PyTree]:
     """The function, whose operations XLA computes in the order in which they are written.
 
     Each one waits for the result of the one before. A loop, a branch or a jitted function is one
@@ -66,17 +76,20 @@ def program_order(f: Callable[..., Any] | None = None, *, enforce: bool,
         if strict_in_out:
             _join(operands, [i for i, name in enumerate(program.arg_names)
                              if re.split(r"\W", name)[0] not in left_out])
+        # Bound one by one, in whatever trace is current.
         chain = _Chain()
         outs = evaluate(program.closed.olympuspr, program.closed.consts, operands, chain.step)
         if strict_in_out:
+            # The last operation may be one whose result is not returned.
             outs = _join([*outs, chain.last], range(len(outs) + 1))[:-1]
         return tree_unflatten(program.out_tree, outs)
 
     return ordered
 
 
-def _join(values: list[Any], places: Sequence[int]) -> list[Any]:
+def _join(values: list[Array], places: Sequence[int]) -> list[Array]:
     """Let none of the arrays at these places be read before all are there; in place."""
+    # XLA reads none of a barrier's results before all of its operands are there.
     places = [i for i in places if is_array(values[i])]
     if len(places) > 1:
         for i, x in zip(places, optimization_barrier_p.bind(*[values[i] for i in places]),
@@ -91,9 +104,10 @@ class _Chain:
     def __init__(self) -> None:
         self.last: Any = None
 
-    def step(self, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def step(self, eqn: OlympusprEqn, ins: list[Array]) -> Array | list[Array]:
         self.last, *ins = _join([self.last, *ins], range(len(ins) + 1))
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
+        # One result will do: all of an operation's are there at once.
         self.last = next(filter(is_array, outs), self.last)
         return out

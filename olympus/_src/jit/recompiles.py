@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakSet
 
 from ..base import config, source
 from ..base.errors import RetraceError, RetraceWarning
 from ..base.logs import LOGGER
 from ..core.context import Context
-from .signature import Arguments, Signature
+from ..types.avals import Aval
+from .program import Program
+from .signature import Arguments, ProgramKey, Signature
 
 __all__ = ["CacheInfo", "Difference", "Explanation", "check_limit", "explain",
            "log_again", "over_limit", "warn_of_many"]
@@ -95,14 +97,21 @@ class CacheInfo(NamedTuple):
 
 # What differs ------------------------------------------------------------------------------------
 
-def differences(signature: Signature, programs: Sequence[Any], arguments: Arguments
+def whole_keys(programs: Mapping[tuple, Program]) -> list[ProgramKey]:
+    """The keys of traces."""
+    # Under a transformation a program is found by a shorter key as well (`Signature.plain`), which
+    # begins with the context. It says less, and counts no trace.
+    return [key for key in list(programs) if type(key[0]) is not Context]
+
+
+def differences(signature: Signature, programs: Sequence[ProgramKey], arguments: Arguments
                 ) -> list[Difference]:
     """How a call differs from the most similar of the keys that there are programs for."""
     if not programs:
         return []
     near = max(programs, key=lambda key: _likeness(key, arguments.key))
     in_tree, avals, arity, static, context = near
-    before = Arguments()
+    before = Arguments()    # of the call that was traced, what its leaves are named by
     before.in_tree, before.arity = in_tree, arity
     before.leaves = list(range(in_tree.num_leaves))
     before.statics = {where: None for where, _ in static if isinstance(where, int)}
@@ -118,13 +127,13 @@ def differences(signature: Signature, programs: Sequence[Any], arguments: Argume
     return found + _statics(signature, arguments, dict(static)) + _around(arguments.key[4], context)
 
 
-def _likeness(key: tuple[Any, ...], other: tuple[Any, ...]) -> float:
+def _likeness(key: ProgramKey, other: ProgramKey) -> float:
     """How much two keys have in common: the structure first, then types, then the rest."""
     same = sum(a == b for a, b in zip(key[1], other[1])) / max(len(key[1]), len(other[1]), 1)
     return 2 * (key[0] == other[0]) + same + (key[3] == other[3]) + (key[4] is other[4])
 
 
-def _shown(aval: Any) -> str:
+def _shown(aval: Aval | None) -> str:
     return "absent" if aval is None else aval.str_short(short_dtypes=False) + (
         " (of a Python number)" if getattr(aval, "weak_type", False) else "")
 
@@ -142,7 +151,7 @@ def _remedy(new: object, old: object) -> str:
     return "Put the arrays on the same mesh and in the same memory before the call."
 
 
-def _statics(signature: Signature, arguments: Arguments, before: dict[int | str, Any]
+def _statics(signature: Signature, arguments: Arguments, before: dict[int | str, tuple]
              ) -> list[Difference]:
     now = dict(arguments.key[3])
     given = {**arguments.statics, **arguments.static_kwargs}
@@ -160,6 +169,7 @@ def _around(now: Context, before: Context) -> list[Difference]:
     if now is before:
         return []
     names = config.in_trace_key
+    # Behind the options, a context has what has no name of its own.
     found = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
              for i, (new, old) in enumerate(zip(now.options, before.options, strict=True))
              if new != old]
@@ -182,11 +192,12 @@ def check_limit(max_traces: object, on_retrace: object) -> None:
                          "the Explanation is required.")
 
 
-def explain(signature: Signature, programs: Mapping[Any, Any], arguments: Arguments) -> Explanation:
+def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: Arguments
+            ) -> Explanation:
     """Whether there is a program for the call, and else what differs."""
     hit = arguments.key in programs
-    return Explanation(signature.name, hit,
-                       () if hit else differences(signature, list(programs), arguments))
+    return Explanation(signature.name, hit, () if hit else differences(
+        signature, whole_keys(programs), arguments))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:
@@ -212,7 +223,7 @@ def log_again(why: Explanation, code: CodeType) -> None:
 _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces were warned of
 
 
-def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[Any, Any],
+def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[tuple, Program],
                  arguments: Arguments, many: int) -> None:
     """Say once for each place that functions are made anew, or that shapes never repeat."""
     if code in _told:
@@ -224,19 +235,20 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
             f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
             "also one of the same code.\n  Make it and jit it once, outside of the loop or "
             "function around it;\n  pass what changes as an argument.", RetraceWarning)
-    elif (leaf := _never_the_same(list(programs), arguments, many)) is not None:
+    elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
         _told.add(code)
         source.warn(
-            f"{where} is traced for the {len(programs) + 1}th shape of "
+            f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
             f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
             "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "
             "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
 
 
-def _never_the_same(programs: Sequence[Any], arguments: Arguments, many: int) -> int | None:
+def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: int) -> int | None:
     """The argument's leaf that had another shape in each of the programs, if there is one."""
     alike = [key[1] for key in programs if key[0] == arguments.in_tree]
     for i, aval in enumerate(arguments.avals):
+        # As many shapes as calls, with this one: no two had the same.
         seen = Counter(getattr(avals[i], "shape", None) for avals in [*alike, arguments.avals])
         if len(alike) >= many and len(seen) == len(alike) + 1 and getattr(aval, "shape", None):
             return i

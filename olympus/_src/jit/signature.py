@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import bit_key, clipped, name_of
-from ..core.context import current_context
+from ..core.context import Context, current_context
 from ..core.trace import Tracer
 from ..lax.sharding import resolve_sharding
-from ..types.avals import ShapedArray
+from ..types.avals import Aval
 from ..types.layout import AutoLayout, Format, Layout
 from ..types.mesh import current_mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
@@ -29,7 +29,11 @@ from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_p
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
-__all__ = ["WHOLE", "Arguments", "Signature", "indices"]
+__all__ = ["WHOLE", "Arguments", "ProgramKey", "Signature", "indices"]
+
+# Structure and types of the dynamic arguments, the number of positional ones, static ones by their
+# bits, and what is around: equal keys have one program.
+ProgramKey: TypeAlias = tuple[PyTreeDef, tuple[Aval, ...], int, tuple, Context]
 
 
 class Arguments:
@@ -39,13 +43,21 @@ class Arguments:
     # arguments by type and `==`, tells this call from those of other keys.
     __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
                  "cacheable")
+    leaves: list[ArrayLike]
+    avals: tuple[Aval, ...]
+    in_tree: PyTreeDef
+    statics: dict[int, object]
+    static_kwargs: dict[str, object]
+    arity: int
+    key: ProgramKey
+    cacheable: bool
 
     @property
     def positions(self) -> list[int]:
         """Of the dynamic positional arguments."""
         return [i for i in range(self.arity) if i not in self.statics]
 
-    def merged(self, dynamic: Sequence[Array | Sequence[Array] | None]) -> list[Any]:
+    def merged(self, dynamic: Sequence[PyTree]) -> list[PyTree]:
         """Positional arguments with the static ones back in their places."""
         if not self.statics:
             return list(dynamic)
@@ -64,9 +76,12 @@ class Signature:
     `library` says that the function and its static arguments are Olympus's own.
     """
 
-    def __init__(self, fun: Callable, library: bool, static_argnums: Sequence[int] | None,
-                 static_argnames: Sequence[str] | None, donate_argnums: Any, donate_argnames: Any,
-                 in_shardings: Any, out_shardings: PyTree) -> None:
+    def __init__(self, fun: Callable[..., PyTree], library: bool,
+                 static_argnums: int | Sequence[int] | None,
+                 static_argnames: str | Sequence[str] | None,
+                 donate_argnums: int | Sequence[int] | None,
+                 donate_argnames: str | Sequence[str] | None, in_shardings: PyTree,
+                 out_shardings: PyTree) -> None:
         self.fun, self.library = fun, library
         self.name = name_of(fun)
         if library:
@@ -81,6 +96,7 @@ class Signature:
             raise _static_and_donated(both[0], self.name)
         self.donates = bool(self.donate_argnums or self.donate_argnames)
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
+        # Looked at here, so that a mistake is told where `jit` is written.
         self.has_formats = False
         for what, shardings in (("in", in_shardings), ("out", out_shardings)):
             for leaf in tree_flatten(shardings)[0]:
@@ -88,7 +104,7 @@ class Signature:
                 _check_demand(f"{what}_shardings", leaf)
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[object, ...]:
         """What two signatures of one function have in common if their programs are the same."""
         return (self.static_argnums, self.static_argnames, self.donate_argnums,
                 self.donate_argnames,
@@ -99,8 +115,8 @@ class Signature:
         """The function's parameters. Few calls of `jit` read them."""
         return parameters_of(self.fun)
 
-    def _resolve(self, argnums: Sequence[int] | None, argnames: Sequence[str] | None, what: str
-                 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    def _resolve(self, argnums: int | Sequence[int] | None, argnames: str | Sequence[str] | None,
+                 what: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """Argnums and argnames; one that is not given is read from the other by the parameters."""
         if argnums is None and argnames is None:
             return (), ()
@@ -153,13 +169,13 @@ class Signature:
                              f"{count} positional arguments; give an index in that range.")
         return {i + count if i < 0 else i for i in argnums}
 
-    def plain(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[Any, list[Any]]:
+    def plain(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[tuple | None, list[Array]]:
         """A shorter key of a call, and its leaves, if it has only arrays and simple static values.
 
         Else the key is None. Library functions under a transformation are called so.
         """
-        key: list[Any] = [current_context()]
-        leaves = []
+        key: list[object] = [current_context()]
+        leaves: list[Array] = []
         for i, x in enumerate(args):
             kind = type(x)
             if kind is ArrayImpl or isinstance(x, Tracer):
@@ -169,13 +185,14 @@ class Signature:
                 key.append((kind, x))       # 1, 1.0 and True are equal, and three programs
             else:
                 return None, leaves
+        # A dynamic keyword has no place among the leaves here: it takes the whole key.
         for name, x in kwargs.items():
             if type(x) not in _SIMPLE or name not in self.static_argnames:
                 return None, leaves
             key.append((name, type(x), x))
         return tuple(key), leaves
 
-    def arguments(self, args: tuple, kwargs: dict[str, Any]) -> Arguments:
+    def arguments(self, args: tuple, kwargs: dict[str, PyTree]) -> Arguments:
         """Flatten a call: dynamic leaves with their avals, static values, and the key."""
         arguments = Arguments()
         if self.static_argnums or self.static_argnames:
@@ -222,11 +239,11 @@ class Signature:
                     "  pass a tuple or another hashable, or make it dynamic.") from None
         return tuple((where, bit_key(value)) for where, value in items), exact
 
-    def _exact(self, *statics: dict[Any, Any]) -> bool:
+    def _exact(self, *statics: Mapping[Any, object]) -> bool:
         return all(_exact(x, self.library) for values in statics for x in values.values())
 
-    def told(self, arguments: Arguments, args: Sequence[Any], kwargs: dict[str, Any]
-             ) -> tuple[list[Any], dict[str, Any], list[Item]] | None:
+    def told(self, arguments: Arguments, args: Sequence[PyTree], kwargs: dict[str, PyTree]
+             ) -> tuple[list[PyTree], dict[str, PyTree], list[Item]] | None:
         """The arguments as C++ is to know them, and the items in them; None if it still cannot."""
         items: list[Item] = []
         statics, static_kwargs = [
@@ -248,12 +265,12 @@ class Signature:
         for position, arg in zip(arguments.positions, dynamic):
             base = self.argument_name(position)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
-        for key in sorted(kwargs):
+        for key in sorted(kwargs):      # as a tree has the keys of a dict
             base = self.argument_name(key)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
         return tuple(names)
 
-    def _leaf_error(self, arguments: Arguments, kwargs: dict[str, Any], dynamic: tuple
+    def _leaf_error(self, arguments: Arguments, kwargs: dict[str, PyTree], dynamic: tuple
                     ) -> Exception:
         # Paths and names are made only here, where a leaf has been refused.
         trees = [(self.argument_name(i), a) for i, a in zip(arguments.positions, dynamic)]
@@ -290,7 +307,7 @@ class Signature:
             flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
         return tuple(flags)
 
-    def input_shardings(self, arguments: Arguments) -> list[Any]:
+    def input_shardings(self, arguments: Arguments) -> list[Sharding | None]:
         """The sharding that each leaf must have, or None; empty where nothing is demanded."""
         if self.in_shardings is None:
             return []
@@ -301,7 +318,7 @@ class Signature:
                              "positional.")
         return _shardings_of_leaves("in_shardings", positional, self.in_shardings)
 
-    def input_layouts(self, arguments: Arguments) -> list[Any]:
+    def input_layouts(self, arguments: Arguments) -> list[Layout | AutoLayout | None]:
         """The `Layout` that each leaf must have, or None; empty where nothing is demanded."""
         if not self.has_formats:
             return []
@@ -309,14 +326,14 @@ class Signature:
         _check_layouts("arguments", layouts, arguments.avals, self.leaf_names(arguments))
         return layouts
 
-    def output_shardings(self, out_tree: PyTreeDef) -> list[Any]:
+    def output_shardings(self, out_tree: PyTreeDef) -> list[Sharding | None]:
         """The sharding that each result must have, or None; empty where nothing is demanded."""
         if self.out_shardings is None:
             return []
         return _shardings_of_leaves("out_shardings", out_tree, self.out_shardings)
 
-    def output_layouts(self, out_tree: PyTreeDef, avals: Sequence[ShapedArray], paths: Sequence[str]
-                       ) -> list[Any]:
+    def output_layouts(self, out_tree: PyTreeDef, avals: Sequence[Aval], paths: Sequence[str]
+                       ) -> list[Layout | AutoLayout | None]:
         """The `Layout` that each result must have, or None; empty where nothing is demanded."""
         if not self.has_formats:
             return []
@@ -324,7 +341,8 @@ class Signature:
         _check_layouts("results", layouts, avals, paths)
         return layouts
 
-    def _layouts(self, what: str, tree: PyTree, demands: object) -> list[Any]:
+    def _layouts(self, what: str, tree: PyTreeDef, demands: PyTree
+                 ) -> list[Layout | AutoLayout | None]:
         return [s.layout if isinstance(s, Format) else None
                 for s in flatten_axes(f"jit {what}", tree, demands)]
 
@@ -346,7 +364,7 @@ def indices(value: Any, what: str, option: str) -> tuple[int, ...]:
                         "required; name arguments with static_argnames of jit instead.") from None
 
 
-def _names(value: Sequence[str] | None, what: str) -> tuple[str, ...]:
+def _names(value: str | Sequence[str] | None, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
     values = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
@@ -369,15 +387,16 @@ def _check_demand(what: str, leaf: object) -> None:
                          "use lax.with_sharding_constraint within the function.")
 
 
-def _shardings_of_leaves(what: str, tree: PyTree, shardings: object) -> list[Any]:
+def _shardings_of_leaves(what: str, tree: PyTreeDef, shardings: PyTree) -> list[Sharding | None]:
     """The sharding of each leaf, or None."""
     found = [s.sharding if isinstance(s, Format) else s
              for s in flatten_axes(f"jit {what}", tree, shardings)]
+    # `pjit` outside of a mesh demands nothing.
     return [None if s is None or s is WHOLE and current_mesh() is None else
             resolve_sharding(f"jit {what}", s) for s in found]
 
 
-def _check_layouts(what: str, layouts: Sequence[object], avals: Sequence[ShapedArray],
+def _check_layouts(what: str, layouts: Sequence[Layout | AutoLayout | None], avals: Sequence[Aval],
                    names: Sequence[str]) -> None:
     for layout, aval, name in zip(layouts, avals, names, strict=True):
         try:
@@ -388,7 +407,7 @@ def _check_layouts(what: str, layouts: Sequence[object], avals: Sequence[ShapedA
                              f"{error}") from None
 
 
-def _in_memory(leaf: object, aval: ShapedArray, sharding: object) -> ShapedArray:
+def _in_memory(leaf: object, aval: Aval, sharding: Sharding | None) -> Aval:
     """The aval of an argument, in the memory where it is put if it is nowhere yet."""
     if sharding is None or isinstance(leaf, Tracer) or (
             getattr(leaf, "sharding", None) is not None):
@@ -396,7 +415,7 @@ def _in_memory(leaf: object, aval: ShapedArray, sharding: object) -> ShapedArray
     return aval.update(memory_space=space_of(sharding))
 
 
-def _sharding_key(shardings: object) -> object:
+def _sharding_key(shardings: PyTree) -> object:
     if shardings is None:
         return None
     leaves, tree = tree_flatten(shardings)
@@ -414,10 +433,10 @@ def _exact(value: object, library: bool) -> bool:
         return all(map(_exact_item, value))
     if isinstance(value, (float, complex)):
         return value == value and value != 0    # NaN is not itself, and 0.0 is -0.0
-    return not isinstance(value, np.generic)
+    return not isinstance(value, np.generic)    # which have NaN and zeros with signs as well
 
 
-def _exact_item(value: Any) -> bool:
+def _exact_item(value: object) -> bool:
     return type(value) in _EXACT or (type(value) is tuple and all(map(_exact_item, value)))
 
 
@@ -430,15 +449,16 @@ class Item:
     __slots__ = ("value", "kind", "key", "asleep")
     __array_ufunc__ = None      # numbers of NumPy leave the comparison to this class
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value, self.kind, self.key, self.asleep = value, type(value), bit_key(value), True
 
     def __hash__(self) -> int:
-        return hash(self.value)
+        return hash(self.value)     # C++ looks for the user's tuple, by the hash of that
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if type(other) is not self.kind or self.asleep:
             return type(other) is Item and other.key == self.key
+        # Of equal ints of one type the bits are equal, too.
         return other == self.value if self.kind is int else bit_key(other) == self.key
 
 
@@ -449,11 +469,12 @@ _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 def _told(value: Any, items: list[Item]) -> object:
     """What C++ is to know instead of a static argument; the items in it go to the list."""
     kind = type(value)
+    # A class that compares in its own way has no stand-in.
     if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
         return value
     found = [x if _exact_item(x) else Item(x) for x in value]
     items += [x for x in found if type(x) is Item]
-    return tuple.__new__(kind, found)
+    return tuple.__new__(kind, found)       # constructors, as of named tuples, may take others
 
 
 def _given(value: object) -> object:

@@ -21,7 +21,7 @@ import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -29,13 +29,15 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib
+from ..base.typing import ArrayLike
 from ..base.util import Memo, Owned
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
+from ..runtime.eager import PjitFunction
 from ..types.dtypes import is_extended
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
-from ..types.tree_registry import registered_functions
+from ..types.tree_registry import PyTreeDef, registered_functions
 
 __all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
            "options_of_now", "software", "state_of"]
@@ -57,7 +59,7 @@ _READERS = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap"))  #
 _PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
-_CACHES = frozenset((Owned.NAME,))
+_CACHES = frozenset((Owned.NAME,))      # which grow while a function is used
 _NO_CONTENT = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl", "_abc_impl",
     "__annotations__", "__orig_bases__", "__parameters__", "__firstlineno__",
@@ -74,12 +76,12 @@ class UnstableError(TypeError):
     """A value that a persistent function reads has no digest that holds in other processes."""
 
 
-def code_of_users(code: types.CodeType, names: dict[str, Any]) -> bool:
+def code_of_users(code: types.CodeType, names: Mapping[str, object]) -> bool:
     """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
     return file_of_users(code.co_filename, names)
 
 
-def file_of_users(file: str, names: dict[str, Any]) -> bool:
+def file_of_users(file: str, names: Mapping[str, object]) -> bool:
     """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
     if file.startswith("<frozen"):      # the import system
         return False
@@ -88,6 +90,7 @@ def file_of_users(file: str, names: dict[str, Any]) -> bool:
         return not (_versioned(module) or module.startswith("namedtuple_"))
     if SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
         return False
+    # The last home is Python's, where other packages are installed as well.
     return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
 
 
@@ -98,6 +101,7 @@ def _versioned(module: object) -> bool:
 @functools.cache
 def software() -> str:
     """A digest of all that tracing runs besides the user's code: versions, and Olympus's files."""
+    # Times and sizes, not contents: every process that looks for a program asks.
     root = Path(_HOMES[0])
     files = sorted((str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime_ns)
                    for p in root.rglob("*.py"))
@@ -127,7 +131,7 @@ class StableKey:
 
     def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
-        self._hash.update(repr(parts).encode())
+        self._hash.update(repr(parts).encode())     # of a tuple: parts are told apart
 
     def add(self, x: Any, where: str) -> None:
         """Add a value that is read; UnstableError if it has no digest."""
@@ -135,7 +139,7 @@ class StableKey:
         if kind in _PLAIN:
             self.note(kind.__name__, x)
         elif kind is float or kind is complex:
-            self.note(kind.__name__, x.real.hex(), x.imag.hex())
+            self.note(kind.__name__, x.real.hex(), x.imag.hex())    # exact, and -0.0 is not 0.0
         elif kind is tuple:     # equal constants may be one object or two
             self.note("tuple", len(x))
             for i, item in enumerate(x):
@@ -186,6 +190,7 @@ class StableKey:
             self._check_pure(f, f"{f.__module__}.{f.__name__}", where)
             if not (_versioned(module) or str(module).startswith("namedtuple_")):
                 self._refuse(f, where, f" of the module {module}, which may do anything")
+            # With the line: all lambdas of a module have one name. The version says the rest.
             self.note("function", module, f.__code__.co_qualname, f.__code__.co_firstlineno)
         for name, cell in cells:
             self.note(name)
@@ -198,7 +203,7 @@ class StableKey:
         self.add(f.__defaults__, f"a default of {f.__qualname__}")
         self.add(f.__kwdefaults__, f"a default of {f.__qualname__}")
 
-    def _code(self, code: types.CodeType, names: dict[str, Any], where: str) -> None:
+    def _code(self, code: types.CodeType, names: Mapping[str, object], where: str) -> None:
         """Add code of the user, and what it reads of its module's names."""
         self.codes.add(code)
         self.note("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars,
@@ -212,7 +217,7 @@ class StableKey:
         for path in _globals_read(code, where):
             self._global(path, names, where)
 
-    def _global(self, path: tuple[str, ...], names: dict[str, Any], where: str) -> None:
+    def _global(self, path: tuple[str, ...], names: Mapping[str, object], where: str) -> None:
         """Add a name that code reads, followed through modules by the attributes it asks for."""
         name, *attributes = path
         value = names.get(name, vars(builtins).get(name, _Absent))
@@ -252,7 +257,7 @@ class StableKey:
                 package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
             self._refuse(x, where, ", which reads more than its arguments")
 
-    def _builtin(self, x: Any, where: str) -> None:
+    def _builtin(self, x: Callable[..., object], where: str) -> None:
         owner = getattr(x, "__objclass__", None)
         bound = getattr(x, "__self__", None)
         module = getattr(x, "__module__", None) or getattr(owner, "__module__", None)
@@ -263,7 +268,7 @@ class StableKey:
         if module is None and isinstance(x, np.ufunc):
             module = "numpy"
         if module is not None:
-            module = module.lstrip("_")
+            module = module.lstrip("_")     # `_operator` is the half of `operator` that is in C
             self._check_pure(x, f"{module}.{name}", where)
         if not _versioned(module):
             self._refuse(x, where, f" of the module {module}, which may do anything")
@@ -274,7 +279,7 @@ class StableKey:
         if _versioned(module) or module == "collections.abc":
             self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
             return self.note("class", module, cls.__qualname__)
-        # Made by C, of a module without a version; or Python's own.
+        # 1 << 9 is Py_TPFLAGS_HEAPTYPE. Made by C, of a module without a version; or Python's own.
         if not cls.__flags__ & 1 << 9 or module.partition(".")[0] in sys.stdlib_module_names:
             self._refuse(cls, where)
         self.note("class", cls.__qualname__, len(cls.__bases__))
@@ -326,7 +331,7 @@ class StableKey:
             key = item[0] if isinstance(x, dict) else i
             self.add(item, f"{where.removesuffix(',')}[{key!r:.40}]")
 
-    def _set(self, x: Any, where: str) -> None:
+    def _set(self, x: Collection[object], where: str) -> None:
         # Their order is another one in each process.
         digests = []
         for item in x:
@@ -336,7 +341,7 @@ class StableKey:
             self.codes |= each.codes
         self.note("set", sorted(digests))
 
-    def _array(self, x: Any, where: str) -> None:
+    def _array(self, x: ArrayLike, where: str) -> None:
         if is_extended(x.dtype):
             return self._instance(x, where)
         if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
@@ -344,17 +349,18 @@ class StableKey:
         elements = np.asarray(x)
         place = (x._committed, str(x.sharding), x.aval.weak_type) if isinstance(
             x, lib.ArrayImpl) else type(x).__name__
+        # By bytes: dtypes of ml_dtypes cannot be in a buffer.
         return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
 
-    def _jitted(self, x: Any, where: str) -> None:
+    def _jitted(self, x: PjitFunction, where: str) -> None:
         info = x._jit_info
         self.note("jit", info.keep_unused, info.inline, str(info.device), info.name)
         self.add(info.options, f"a compiler option of {where}")
         self.add(info.signature.key, f"an option of {where}")
         self.add(info.signature.fun, where)
 
-    def _tree(self, x: Any, where: str) -> None:
+    def _tree(self, x: PyTreeDef, where: str) -> None:
         node = x.node_data()
         if node is None:
             return self.note("leaf", x.num_nodes)
@@ -379,7 +385,7 @@ _Pair = namedtuple("_Pair", "x y")
 _BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 
-def state_of(x: object) -> tuple[dict[str, Any], bool]:
+def state_of(x: object) -> tuple[dict[str, object], bool]:
     """The attributes of an object, and whether those are all that it holds."""
     state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
     for cls in type(x).__mro__:
@@ -390,6 +396,7 @@ def state_of(x: object) -> tuple[dict[str, Any], bool]:
             return state, False     # made by C, where anything may be
         slots = vars(cls).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
+            # Private names as Python writes them.
             mangled = f"_{cls.__name__.lstrip('_')}{name}" if (
                 name.startswith("__") and not name.endswith("__")) else name
             if name not in ("__weakref__", "__dict__") and hasattr(x, mangled):
@@ -472,8 +479,9 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
 )
 
 
-def options_of_now() -> Iterator[Any]:
+def options_of_now() -> Iterator[object]:
     """The values of all options that may change what is traced."""
+    # Options of caches say where programs are kept, and change none.
     for name in dir(config.config):
         if name.startswith("olympus_") and "cache" not in name:
             yield config.config.read(name)

@@ -8,29 +8,41 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
-from ..base.typing import PyTree
+from ..base.typing import Array, Device, IrModule, PyTree
 from ..base.util import lazy_module, short_number, shortened
 from ..core import reuse
+from ..core.effects import Effect
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
 from ..core.trace import Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
+from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
-from ..runtime.compile import Executable, Placement, load_lowered, relaid
+from ..runtime.compile import (
+    Executable,
+    LoadedExecutable,
+    Missed,
+    Placement,
+    load_lowered,
+    relaid,
+)
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
-from ..types.tree_registry import dispatch_registry
+from ..types.tree_registry import PyTreeDef, dispatch_registry
+from .program import Program
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
            "Wrapped"]
@@ -45,7 +57,7 @@ _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
 
 
-@runtime_checkable
+@runtime_checkable      # by the methods: what C++ made is no instance of a class of ours
 class Wrapped(Protocol):
     """What `jit` returns: a function that can also be traced and lowered without being called.
 
@@ -54,7 +66,7 @@ class Wrapped(Protocol):
     True
     """
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Compile if need be, and run."""
         raise NotImplementedError
 
@@ -78,7 +90,7 @@ class ArgInfo:
     ((2,), False)
     """
 
-    _aval: Any
+    _aval: Aval
     donated: bool
 
     @property
@@ -94,7 +106,7 @@ def _listed(avals: Sequence[Aval]) -> str:
     text = ""
     for n, aval in enumerate(avals):
         more = aval.str_short(short_dtypes=True)
-        if n and len(text) + len(more) > _ROOM:
+        if n and len(text) + len(more) > _ROOM:     # the first one is shown, however long it is
             return f"{text}, …"
         text += f"{', ' if n else ''}{shortened(more, _ROOM)}"
     return text or "()"
@@ -105,7 +117,7 @@ class Stage:
 
     __slots__ = ("_program", "_placement")
 
-    def __init__(self, program: Any, placement: Placement) -> None:
+    def __init__(self, program: Program, placement: Placement) -> None:
         self._program, self._placement = program, placement
 
     def __repr__(self) -> str:
@@ -122,27 +134,28 @@ class Stage:
         return _drawing.stage_drawing(self, _SHOWN)._repr_html_()
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The tree of (positional arguments, keyword arguments)."""
         return self._program.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self._program.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The avals of the arguments, in their tree."""
+        # On a mesh with explicit axes, an argument's type says how it is cut.
         return tree_unflatten(self.in_tree, self._program.in_avals(self._placement.shardings))
 
     @property
-    def out_avals(self) -> Any:
+    def out_avals(self) -> PyTree:
         """The avals of the result, in its tree."""
         return tree_unflatten(self.out_tree, self._program.closed.out_avals)
 
     @property
-    def args_info(self) -> object:
+    def args_info(self) -> PyTree:
         """An `ArgInfo` per argument, in their tree."""
         program = self._program
         return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
@@ -154,11 +167,11 @@ class Stage:
         return tuple(i for i, d in enumerate(self._program.donated) if d)
 
     @property
-    def out_info(self) -> object:
+    def out_info(self) -> PyTree:
         """A `ShapeDtypeStruct` per result, in its tree."""
         return tree_unflatten(self.out_tree, self._program.out_structs)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"pickle: a {type(self).__name__} given; it lives in the process that made "
                         "it; use olympus.export to move programs between processes.")
 
@@ -172,7 +185,7 @@ class Traced(Stage):
 
     __slots__ = ("fun_name",)
 
-    def __init__(self, program: Any, name: str, placement: Placement) -> None:
+    def __init__(self, program: Program, name: str, placement: Placement) -> None:
         super().__init__(program, placement)
         self.fun_name = name
 
@@ -181,12 +194,12 @@ class Traced(Stage):
         return [f"{count} equation{'' if count == 1 else 's'}"]
 
     @property
-    def olympuspr(self) -> Any:
+    def olympuspr(self) -> ClosedOlympuspr:
         """The traced program."""
         return self._program.closed
 
     @property
-    def effects(self) -> Any:
+    def effects(self) -> frozenset[Effect]:
         """What the program does besides computing."""
         return self._program.closed.effects
 
@@ -196,7 +209,8 @@ class Traced(Stage):
         return self
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
-              _private_parameters: Any = None, _ordered_effects: int | None = None) -> Lowered:
+              _private_parameters: Mapping[Primitive, Callable] | None = None,
+              _ordered_effects: int | None = None) -> Lowered:
         """Lower to StableHLO; the module is verified.
 
         Args:
@@ -215,17 +229,19 @@ class Traced(Stage):
         deviceless = AxisType if lowering_platforms is not None else (
             () if placement.committed or placement.shardings else (AxisType.Auto,))
         with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
+            # What users call cuda is gpu to the rules of lowering.
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(program._replace(
                 rules=_private_parameters, deviceless=deviceless, platforms=several,
                 ordered=_ordered_effects))
+        # A module that was lowered in another way is not what a call would look for.
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
                        program)
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Compile and call."""
         return self.lower().compile()(*args, **kwargs)
 
@@ -240,8 +256,9 @@ class Lowered(Stage):
 
     __slots__ = ("_module", "_context", "_kept", "_platforms", "_of")
 
-    def __init__(self, program: Any, module: Any, context: Any, kept: Sequence[bool],
-                 placement: Placement, platforms: tuple[str, ...], of: Lowering | None) -> None:
+    def __init__(self, program: Program, module: IrModule, context: ModuleContext,
+                 kept: Sequence[bool], placement: Placement, platforms: tuple[str, ...],
+                 of: Lowering | None) -> None:
         super().__init__(program, placement)
         self._of = of       # what was lowered, if it says all
         self._module, self._context, self._kept = module, context, kept
@@ -258,7 +275,7 @@ class Lowered(Stage):
           debug_info: whether to print names of operations and source locations.
         """
         if dialect in (None, "stablehlo"):
-            return self._module.operation.get_asm(enable_debug_info=debug_info)
+            return cast("str", self._module.operation.get_asm(enable_debug_info=debug_info))
         if dialect == "hlo":
             return mlir.hlo_module_text(self._module, debug_info)
         raise _unknown_dialect("as_text", dialect)
@@ -281,7 +298,7 @@ class Lowered(Stage):
         return _costs.cost_table(self._program.closed, self._placement.platform)
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
-                device_assignment: Any = None) -> Compiled:
+                device_assignment: Sequence[Device] | None = None) -> Compiled:
         """Compile for the device that the module was lowered for.
 
         Args:
@@ -294,7 +311,7 @@ class Lowered(Stage):
                 f"compile: {self._context.name} is lowered for {', '.join(self._platforms)}; one "
                 "platform is required; lower it for that one.")
         placement, parts = self._placement, self._context.parts
-        if parts > 1:
+        if parts > 1:       # it was lowered for a mesh without devices
             placement = placement.over(self._devices_for(parts, device_assignment))
         elif device_assignment is not None:
             if len(placement.devices) > 1 and {*device_assignment} != {*placement.devices}:
@@ -304,14 +321,17 @@ class Lowered(Stage):
                                  "required.")
             placement = placement._replace(devices=tuple(device_assignment))
         program = self._program
+        # Options of `jit` hold where they are not given again.
         options = {**(program.options or {}), **(compiler_options or {})}
+        # Calls of the function find it, if the module is what they would have lowered.
         loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
         if parts > 1:
             interface = interface.over(placement.devices)
         return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
                                             interface, program.arg_names))
 
-    def _devices_for(self, count: int, device_assignment: Any) -> Any:
+    def _devices_for(self, count: int, device_assignment: Sequence[Device] | None
+                     ) -> Sequence[Device]:
         """The devices of the mesh that the program was lowered for without."""
         if device_assignment is None:
             raise RuntimeError(
@@ -337,17 +357,18 @@ class Compiled(Stage):
 
     __slots__ = ("_executable", "_cpp")
 
-    def __init__(self, program: Any, executable: Executable) -> None:
+    def __init__(self, program: Program, executable: Executable) -> None:
         super().__init__(program, executable.placement)
         self._executable, self._cpp = executable, _cpp_call(program, executable)
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         return self._cpp(*args, **kwargs)
 
     call = __call__
 
     def _told(self) -> list[str]:
+        # What a donated argument and the result in its place share is counted once.
         count, stats = len(self._executable.devices), self.memory_analysis()
         bytes_ = 0 if stats is None else (
             stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
@@ -370,44 +391,45 @@ class Compiled(Stage):
         """
         return _costs.cost_table(self._program.closed, self._executable.devices[0].platform)
 
-    def memory_analysis(self) -> Any:
+    def memory_analysis(self) -> lib.MemoryStats | None:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""
         return lib.memory_stats(self._executable.xla)
 
-    def runtime_executable(self) -> Any:
+    def runtime_executable(self) -> LoadedExecutable:
         """The runtime's own object."""
         return self._executable.xla
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
+        # A layout is said together with the sharding, in a Format.
         return tree_map(lambda info, sharding: info.update(
             sharding=sharding if info.layout is None else Format(info.layout, sharding)),
                         super().out_info, self.output_shardings)
 
     @property
-    def input_shardings(self) -> Any:
+    def input_shardings(self) -> PyTree:
         """The sharding of each argument, in their tree; None for what the program ignores."""
         return tree_unflatten(self.in_tree, self._executable.in_shardings)
 
     @property
-    def output_shardings(self) -> Any:
+    def output_shardings(self) -> PyTree:
         """The sharding of each result, in its tree."""
         return tree_unflatten(self.out_tree, self._executable.out_shardings)
 
     @property
-    def input_formats(self) -> Any:
+    def input_formats(self) -> PyTree:
         """The `Format` of each argument, in their tree: layout and sharding.
 
         Both are None for what the program ignores; a key array's are those of its words.
         """
         executable = self._executable
-        taken = iter(lib.layouts(executable.xla)[0])
+        taken = iter(lib.layouts(executable.xla)[0])    # of the arguments that the program reads
         return tree_unflatten(self.in_tree, [Format() if s is None else _format(next(taken), s)
                                              for s in executable.in_shardings])
 
     @property
-    def output_formats(self) -> Any:
+    def output_formats(self) -> PyTree:
         """The `Format` of each result, in its tree: layout and sharding."""
         executable = self._executable
         return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
@@ -416,14 +438,16 @@ class Compiled(Stage):
 def _format(layout: object, sharding: object) -> Format:
     return Format(Layout.from_pjrt_layout(layout), sharding)
 
-def _cpp_call(program: Any, executable: Executable) -> Any:
+def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]:
     """The C++ callable of a compiled program: types that it met before need no Python of ours."""
-    def run(*args: PyTree, **kwargs: PyTree) -> Any:
+    def run(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return miss(*args, **kwargs)[0]     # under disable_jit: it is compiled already
 
-    def miss(*args: PyTree, **kwargs: PyTree) -> tuple[Any, Any, bool]:
+    def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
         try:
+            lib.raise_error_of_pjit()
             arrays = _checked_leaves(program, args, kwargs)
+            # Nearly all arrays lie by rows, and nearly all programs take them so.
             if any(map(layout_of, arrays)) or executable.layouts:
                 arrays = _laid_out(program, executable, arrays)
             flat = list(map(stored, arrays))
@@ -431,26 +455,28 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
             result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
                 executable, flat, program.name, program.closed)))
         except BaseException as error:
+            # C++ would keep the signature, and take no fast path for it.
             lib.forget_signatures(itself)
             source.filter_traceback(error)
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
-    def guarded(*args: PyTree, **kwargs: PyTree) -> object:
+    # Several devices that get one buffer twice, once to give it up, end the process.
+    def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
 
     made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
-    itself = weakref.ref(made)
+    itself = weakref.ref(made)      # the collector sees no cycle through C++'s object
     return guarded if executable.exclusive else made
 
 
-def may_share(arguments: object) -> bool:
+def may_share(arguments: PyTree) -> bool:
     """Whether two arrays in a call's arguments may have memory in common."""
     return lib.may_share([x for x in dispatch_registry.flatten(arguments)[0]
                           if type(x) is lib.ArrayImpl])
 
 
-def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> list[Any]:
+def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> list[Array]:
     """The flat arrays of a call; TypeError where structure or types are not the traced."""
     leaves, tree = tree_flatten((args, kwargs))
     if tree != program.in_tree:
@@ -463,16 +489,19 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> lis
     arrays = list(map(argument_array, leaves))
     avals = list(map(typeof, arrays))
     expected = program.closed.in_avals
+    # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
+    # C++ would refuse it in words of its own, without the argument's name.
     for name, x in zip(program.arg_names, arrays):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
     return arrays
 
 
-def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[Any]:
+def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
     """Arguments in the layouts that a program was compiled for."""
+    # What is not committed may be laid out anew.
     wrong = [f"{name} has {layout_of(x)}, the program {executable.layouts.get(i)}"
              for i, (name, x) in enumerate(zip(program.arg_names, arrays, strict=True))
              if layout_of(x) != executable.layouts.get(i) and x.committed]
@@ -484,7 +513,7 @@ def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[A
     return arrays if executable.layouts else [relaid(x, None) for x in arrays]
 
 
-def _structure_error(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
+def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
     expected = tree_unflatten(program.in_tree, program.closed.in_avals)
     differences = explain_mismatch(expected, (args, kwargs))
     return TypeError("Function compiled with input pytree does not match the input pytree it "
@@ -492,7 +521,7 @@ def _structure_error(program: Any, args: tuple, kwargs: dict[str, PyTree]) -> Ty
                      "dynamic arguments that it was traced with, in the same structure.")
 
 
-def _type_error(program: Any, avals: list[ShapedArray]) -> TypeError:
+def _type_error(program: Program, avals: list[Aval]) -> TypeError:
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
              for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
              if not _compatible(have, want)]
@@ -500,7 +529,7 @@ def _type_error(program: Any, avals: list[ShapedArray]) -> TypeError:
                      "compiled. The mismatches are:\n" + "\n".join(lines))
 
 
-def _compatible(have: Any, want: Any) -> bool:
+def _compatible(have: Aval, want: Aval) -> bool:
     """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
     return have.shape == want.shape and have.dtype == want.dtype
 

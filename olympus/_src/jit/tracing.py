@@ -33,8 +33,9 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
            ) -> tuple[ClosedOlympuspr, PyTreeDef]:
     """(program, structure of the result) of a call; arguments need only shapes and dtypes."""
     dynamic = [a for i, a in enumerate(args) if i not in statics]
-    positions: list[Any] = [i for i in range(len(args)) if i not in statics]
+    positions: list[int | str] = [i for i in range(len(args)) if i not in statics]
     leaves, in_tree = tree_flatten((dynamic, kwargs))
+    # Keywords as a tree has them: in the order of their names.
     named = zip([*positions, *sorted(kwargs)], [*dynamic, *[kwargs[k] for k in sorted(kwargs)]])
     names = tuple([argument_name(fun, where) + keystr(path) for where, tree in named
                    for path, _ in tree_flatten_with_path(tree)[0]])
@@ -51,7 +52,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
                             "anything with shape and dtype, is required; bind other values with "
                             "functools.partial.") from None
 
-    def flat(*xs: Array) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Array], tuple[PyTreeDef, tuple[str, ...]]]:
         given, named = in_tree.unflatten(xs)
         rest = iter(given)
         full = [args[i] if i in statics else next(rest) for i in range(len(args))]
@@ -69,7 +70,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
     return closed, out_tree
 
 
-def _structs(closed: Any, out_tree: PyTreeDef) -> object:
+def _structs(closed: ClosedOlympuspr, out_tree: PyTreeDef) -> PyTree:
     return out_tree.unflatten(list(map(ShapeDtypeStruct.like, closed.out_avals)))
 
 
@@ -116,11 +117,13 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
             for name, size in axes.items()}
 
     @wraps(fun)
-    def make(*args: ArrayLike | ShapedArray, **kwargs: PyTree) -> Any:
+    def make(*args: ArrayLike | ShapedArray, **kwargs: PyTree
+             ) -> ClosedOlympuspr | tuple[ClosedOlympuspr, PyTree]:
         outer = ctx.axes
         try:
             if axes:
                 ctx.axes = {**outer, **axes}
+            # From the end: calls may have different numbers of arguments.
             statics = [i + len(args) if i < 0 else i for i in numbers]
             closed, out_tree = _trace("make_olympuspr", fun, args, kwargs, statics)
             return (closed, _structs(closed, out_tree)) if return_shape else closed
@@ -160,7 +163,7 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
 
 # Scopes -----------------------------------------------------------------------------------------
 
-def named_scope(name: str) -> Any:
+def named_scope(name: str) -> contextlib._GeneratorContextManager[None]:
     """Context manager and decorator: operations traced inside carry `name`, shown by profilers.
 
     Args:
@@ -181,7 +184,7 @@ def named_scope(name: str) -> Any:
     if not isinstance(name, str):
         raise TypeError("named_scope: named_scope name argument must be a string; "
                         f"{name!r} of type {type(name).__name__} given.")
-    return _scope(name)
+    return _scope(name)     # apart, since the body of a generator runs only when it is entered
 
 
 @contextlib.contextmanager
@@ -228,7 +231,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(1)
     Array(6, dtype=int32, weak_type=True)
     """
-    trace = ctx.trace
+    trace = ctx.trace       # outside of all others, operations run at once anyway
     outer = enter(trace if trace is ThreadState.trace else _FoldingTrace(trace))
     try:
         yield
@@ -240,9 +243,9 @@ class _FoldingTrace(Trace):
     """Evaluates what depends on no traced value; passes the rest on to `parent`."""
 
     __slots__ = ()
-    parent: Trace
+    parent: Trace       # never None: it is made where something is traced
 
-    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
         # What names a mapped axis depends on the trace without any operand from it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ..base.lib import mlir
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
 from ..base.util import member, wraps
 from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
+from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
 from ..lax.queries import KEEP
@@ -46,18 +47,21 @@ class MetadataValue(Primitive):
     def infer(self, x: ShapedArray, *, metadata: tuple[tuple[str, str], ...]) -> ShapedArray:
         return x
 
-    def lower(self, b: Builder, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+    def lower(self, b: Builder, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> IrValue:
         ir, key = mlir.ir, "mhlo.frontend_attributes"
         if isinstance(x.owner, ir.Block):       # an argument
             return x
         attributes = x.owner.attributes
+        # What an operation has been told before, it keeps.
         told = {k: ir.StringAttr.get(v) for k, v in metadata}
         if key in attributes:
             told |= {a.name: a.attr for a in attributes[key]}
         attributes[key] = ir.DictAttr.get(told)
         return x
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
+        # What is said of an operation is not said of its derivative.
         return self.bind(*primals, **params), tangents[0]
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Cotangent]:
@@ -72,9 +76,10 @@ xla_metadata_call_p = MetadataCall("xla_metadata_call")
 xla_metadata_value_p = MetadataValue("xla_metadata_value")
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if value is None:
         return None
+    # As XLA writes booleans.
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -83,9 +88,10 @@ class _Within:
 
     def __init__(self, metadata: Metadata) -> None:
         self.metadata = metadata
-        self.outer: list[tuple[Scope, Any]] = []
+        self.outer: list[tuple[Scope, Any]] = []    # a stack: functions call themselves
 
     def __enter__(self) -> None:
+        # A program that begins within depends on it as well, so it is a part of C++'s key.
         inner = (outermost.value or ROOT).extend(self.metadata)
         self.outer.append((ctx.scope, outermost.swap_local(inner)))
         ctx.scope = ctx.scope.extend(self.metadata)
@@ -94,17 +100,17 @@ class _Within:
         ctx.scope, around = self.outer.pop()
         outermost.set_local(around)
 
-    def __call__(self, f: Callable[..., Any]) -> Any:
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         return wraps(f)(_Decorated(f, self))
 
 
 class _Decorated:
     """A function, and what else it can do (`lower`, …), within metadata."""
 
-    def __init__(self, f: Callable[..., Any], within: _Within) -> None:
+    def __init__(self, f: Callable[..., PyTree], within: _Within) -> None:
         self._f, self._within = f, within
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         with self._within:
             return self._f(*args, **kwargs)
 
@@ -133,14 +139,26 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     >>> 'mhlo.frontend_attributes = {origin = "loss"}' in f.lower(1.0).as_text()
     True
     """
+    # Sorted: the order in which they are written makes no other program.
     items = tuple(sorted((k, _text(v)) for k, v in kwargs.items()))
     if x is None:
         return _Within(Metadata(items))
+    # None takes back what a block says; of a value there is nothing to take back.
     given = tuple([item for item in items if item[1] is not None])
     return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
 
 
-def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
+@overload
+def xla_metadata_call(f: Callable[P, R], **meta: str) -> Callable[P, R]: ...
+
+
+@overload
+def xla_metadata_call(f: None = None, **meta: str
+                      ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
+                      ) -> Callable[..., PyTree]:
     """`f`, called as one function of which XLA is told more; a decorator if `f` is left out.
 
     Args:
@@ -174,7 +192,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
     return marked
 
 
-def fused(*, out_spaces: PyTree) -> Any:
+def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: the function is called as one, which XLA does not take apart.
 
     Args:
@@ -189,12 +207,13 @@ def fused(*, out_spaces: PyTree) -> Any:
     >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
     (True, Array(4., dtype=float32, weak_type=True))
     """
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(f: Callable[P, R]) -> Callable[P, R]:
         check_callable("fused", f)
         called = xla_metadata_call(f, inlineable="false")
 
         @wraps(f)
-        def run(*args: PyTree, **kwargs: PyTree) -> Any:
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            # The call itself leaves its results where they are.
             leaves, tree = tree_flatten(called(*args, **kwargs))
             spaces = flatten_axes("fused out_spaces", tree, out_spaces)
             return tree_unflatten(tree, [move(x, member(Space, space, "fused: out_spaces"))
@@ -203,7 +222,7 @@ def fused(*, out_spaces: PyTree) -> Any:
     return decorate
 
 
-def scheduling_group(name: str) -> Any:
+def scheduling_group(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: operations of the function are scheduled by XLA as one group of this name.
 
     Args:
@@ -226,19 +245,19 @@ class ControlDep(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, src: ShapedArray, dst: ShapedArray) -> list[Any]:
+    def infer(self, src: ShapedArray, dst: ShapedArray) -> list[ShapedArray]:
         return []
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
-        return KEEP
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
+        return KEEP     # without results it were dead code
 
-    def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[Any]:
+    def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[IrValue]:
         manual = b.module.manual
         if manual is None or manual.all_manual:
             op = b.ops("stablehlo.custom_call", [src, dst], {
                 "call_target_name": mlir.ir.StringAttr.get("control_dep"),
                 "has_side_effect": b.attr("true"), "api_version": b.attr("4 : i32")}, [])
-            if manual is None:
+            if manual is None:      # for several devices it is taken out: XLA knows it of one only
                 b.module.hints.append(op)
         return []
 

@@ -10,12 +10,13 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..base import lib
 from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
+from ..base.typing import Device
 from ..base.util import lazy_module
 from .state import current
 
@@ -29,16 +30,19 @@ else:       # with OpenSSL, sockets and JSON, which a process alone does not nee
     futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.job.rollcall")
 
-__all__ = ["LEFT", "check_same_program", "explain_collective", "spans_processes", "watch_others"]
+__all__ = ["LEFT", "ModuleKey", "check_same_program", "explain_collective", "spans_processes",
+           "watch_others"]
 
 LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
 
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed
 _START_ANEW = ("all processes are required; look at the log there, and start the job anew from "
                "what was saved")
+# What an executable is known by: the digest of its module, and what it was compiled with.
+ModuleKey: TypeAlias = tuple[bytes, *tuple[Hashable, ...]]
 
 
-def spans_processes(devices: tuple[Any, ...]) -> bool:
+def spans_processes(devices: Sequence[Device]) -> bool:
     """Whether a program on these devices runs in several processes of the job."""
     return current.client is not None and any(
         d.process_index != current.process_id for d in devices)
@@ -50,7 +54,7 @@ def watch_others() -> rollcall.Watch:
     return rollcall.Watch(others, current.coordinator_address)
 
 
-def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
+def check_same_program(name: str, key: ModuleKey | None, devices: Sequence[Device]) -> bool:
     """Wait, before the first run of a program, until all processes have come to it; returns True.
 
     OlympusRuntimeError if they come to different programs, or one ends or does not come in time: in
@@ -65,10 +69,14 @@ def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     if timeout == 0:
         return True
     ids = [d.id for d in devices]
+    # Programs that call Python have no digest that two processes share: that each comes to one, and
+    # to the same number of programs before it, is all that is compared.
     digest = "host-calls" if key is None else key[0].hex()
     ran = current.programs.setdefault(tuple(ids), set())
     if (name, digest) in ran:
         return True
+    # Each process numbers the programs on these devices for itself: as long as all agree, a program
+    # has the same number everywhere.
     ran.add((name, digest))
     group = hashlib.blake2b(repr(ids).encode(), digest_size=8).hexdigest()
     place = f"olympus/programs/{group}/{len(ran)}"
@@ -77,7 +85,7 @@ def check_same_program(name: str, key: Any, devices: tuple[Any, ...]) -> bool:
     remedy = ("all processes must run the same programs in the same order; look for what depends "
               "on the process (process_index, files, random numbers, the order of sets)")
     first = processes[0]
-    if current.process_id == first:
+    if current.process_id == first:     # before the barrier, so that the others find it behind it
         current.client.key_value_set(place, f"{digest} {name}")
     try:
         ended = _meet(place, timeout, processes)
@@ -111,13 +119,16 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
 
     thread = threading.Thread(target=wait, name="olympus-barrier", daemon=True)
     thread.start()
+    # As a rule all come within a second; watching takes a connection to each of them.
     with contextlib.suppress(TimeoutError):
         met.result(1.0)
         return []
     with watch_others() as watch:
         while not met.done():
             ended = [m for m in watch.look(0.1) if m.process_id in processes]
+            # Who has met the others may end before this one looks.
             if ended and not met.done():
+                # A barrier cannot be left: `shutdown` joins the thread once the client has gone.
                 current.left_waiting.append(thread)
                 return ended
     met.result()
@@ -166,6 +177,7 @@ def _why(error: str) -> str:
     Each process leaves a sign when one failed there: how many seconds it waited, then what it
     found. Who ended without a sign was first; who lives and leaves none takes no part.
     """
+    # By the number of failures before, so that signs of an earlier one are not read again.
     client, place = current.client, f"olympus/failed/{len(current.failures)}"
     sign = f"{place}/{current.process_id}"
     waited = re.search(r"imed out waiting (\d+)ms", error)
@@ -184,6 +196,7 @@ def _why(error: str) -> str:
             ended = [m for m in current.members if m.process_id not in told and (
                 m in gone or str(m.process_id) in left)]
         silent = [m for m in current.members if m.process_id not in told]
+        # Numbers all: a text is what another process found, and was returned.
         seconds = max(map(int, told.values()))
         if ended:
             found = f"{_have_ended(ended)}; {_START_ANEW}"

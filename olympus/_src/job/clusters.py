@@ -16,6 +16,7 @@ import urllib.request
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 from ..base import source
@@ -92,6 +93,7 @@ class Slurm(Cluster):
     """Processes of Slurm's `srun`."""
 
     name = "slurm"
+    # Of the step that `srun` started: it may have fewer nodes than the job.
     _NEEDED = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
                "SLURM_LOCALID")
 
@@ -121,20 +123,22 @@ class Slurm(Cluster):
 class Mpi4py(Cluster):
     """Processes of any MPI, asked through the package mpi4py."""
 
+    # The package may be installed where no job runs, so it is asked only by name.
     name, opt_in = "mpi4py", True
 
     def present(self) -> bool:
         return importlib.util.find_spec("mpi4py") is not None
 
     @property
-    def _mpi(self) -> Any:
-        return importlib.import_module("mpi4py.MPI")
+    def _mpi(self) -> ModuleType:
+        return importlib.import_module("mpi4py.MPI")     # which calls MPI_Init
 
     def coordinator(self, timeout: int, port: str | None) -> str:
         world = self._mpi.COMM_WORLD
         mine = None
         if world.Get_rank() == 0:
             host = socket.gethostname()
+            # MPI knows no number of the job: two jobs that begin on one host need a port each.
             mine = f"{host}:{port or _port_of(zlib.crc32(host.encode()))}"
         return world.bcast(mine, root=0)
 
@@ -155,6 +159,7 @@ class _Tpu(Cluster):
     PORT = "8482"
 
     def coordinator(self, timeout: int, port: str | None) -> str:
+        # Several slices are told who coordinates; of one it is the first host, which has process 0.
         host = (_tpu_setting("MEGASCALE_COORDINATOR_ADDRESS") or self._hosts()[0]).split(":")[0]
         _wait_for_name(host, timeout)
         return f"{host}:{port or self.PORT}"
@@ -197,6 +202,7 @@ class GceTpu(_Tpu):
     name = "gcetpu"
 
     def present(self) -> bool:
+        # The server last: where there is none, it takes six tries to learn that.
         return (_has_tpu() and "TPU_SKIP_MDS_QUERY" not in os.environ
                 and _metadata("agent-worker-number") is not None)
 
@@ -231,7 +237,7 @@ def _metadata(key: str) -> str | None:
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read().decode()
-        except urllib.error.HTTPError as error:
+        except urllib.error.HTTPError as error:     # other codes are faults, and tried again
             if error.code == 404:
                 return None
         except OSError as error:
@@ -290,6 +296,7 @@ class Kubernetes(Cluster):
         library: Any = importlib.import_module("kubernetes")
         library.config.load_incluster_config()
         namespace = self._NAMESPACE.read_text().strip()
+        # By its address: a pod's hostname in an indexed job is not its name.
         address = socket.gethostbyname(os.environ["HOSTNAME"])
         try:
             pods = library.client.CoreV1Api().list_namespaced_pod(
@@ -321,6 +328,7 @@ class Kubernetes(Cluster):
                 f"distributed.initialize: the pods of the job {job.metadata.name} have no "
                 "subdomain; a headless service, by which they find each other, is required; make "
                 "one (clusterIP: None) and name it by `subdomain` in the pods' specification.")
+        # What Kubernetes calls the pod with the index 0 in the service of these pods.
         host = f"{job.metadata.name}-0.{subdomain}"
         _wait_for_name(host, timeout)
         return f"{host}:{port or self.PORT}"
@@ -337,6 +345,7 @@ class Kubernetes(Cluster):
         return int(index)
 
 
+# In the order in which they are asked: `mpirun` may run within Slurm, and pods may have TPUs.
 CLUSTERS: tuple[Cluster, ...] = (OpenMpi(), Slurm(), Mpi4py(), GkeTpu(), GceTpu(), Kubernetes())
 
 
@@ -361,6 +370,7 @@ def detect(method: str | None, coordinator: str | None, count: int | None, proce
         coordinator = found.coordinator(timeout, os.environ.get("OLYMPUS_COORDINATOR_PORT"))
     count = found.count() if count is None else count
     process = found.process() if process is None else process
+    # Chips of TPUs are not given out by the numbers of processes.
     if local_devices is None and not _has_tpu():
         local = found.local_process()
         local_devices = None if local is None else [local]

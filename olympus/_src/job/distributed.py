@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from ...version import __version__
 from ..base import config, lib, source
@@ -133,6 +132,7 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
           shutdown_timeout: int) -> None:
     end = time.monotonic() + timeout
     pulse = rollcall.open_pulse()
+    # First, so that its interpreter gets ready while the roll call waits.
     service = lib.prepare_service() if process == 0 else None
     try:
         mine = rollcall.introduce(process, count, pulse, f"olympus {__version__}")
@@ -150,6 +150,7 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
             with service:       # closes its pipes and waits
                 service.kill()
         raise
+    # C++ ends a process that fails to connect: it gets five seconds, however late it is.
     left = max(round(end - time.monotonic()), 5)
     current.client = lib.connect(address, process, init_timeout=left, heartbeat_timeout=heartbeat,
                                  shutdown_timeout=shutdown_timeout)
@@ -220,7 +221,7 @@ def _all_leave() -> bool:
     return True
 
 
-def _part_from_service(service: Any, wait: bool) -> None:
+def _part_from_service(service: subprocess.Popen[str], wait: bool) -> None:
     """Leave the coordinator's process, which ends with the last of the job."""
     with watch_others() as watch:
         last = watch.wait(current.shutdown_timeout if wait else 0)

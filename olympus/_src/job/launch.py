@@ -18,12 +18,14 @@ _GRACE = 5.0       # seconds that the others have to tell why they fail, too
 
 
 def _free_port() -> int:
+    # It may be taken before process 0 listens there, which raises in `initialize`.
     with socket.create_server(("127.0.0.1", 0)) as s:
         return s.getsockname()[1]
 
 
 def _environment(process: int, count: int, port: int, cpu_devices: int | None) -> dict[str, str]:
-    address = f"127.0.0.1:{port}"
+    # Unbuffered: a process that is killed would take with it the lines that it has not written yet.
+    address = f"127.0.0.1:{port}"       # which no other host reaches
     found = {**os.environ, "OLYMPUS_COORDINATOR_ADDRESS": address,
              "OLYMPUS_COORDINATOR_BIND_ADDRESS": address, "OLYMPUS_NUM_PROCESSES": str(count),
              "OLYMPUS_PROCESS_ID": str(process), "PYTHONUNBUFFERED": "1"}

@@ -13,8 +13,8 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Sequence
+from typing import NamedTuple
 
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
@@ -24,7 +24,7 @@ __all__ = ["Member", "Watch", "announce", "gather", "introduce", "missing", "ope
 
 _WHAT = "distributed.initialize"
 _GREETING = 5.0     # seconds that a process which has connected has to say who it is
-_WATCHERS = 4096
+_WATCHERS = 4096    # connections that wait at a pulse, of which none is accepted
 
 
 class Member(NamedTuple):
@@ -66,14 +66,14 @@ def split_address(address: str) -> tuple[str, int]:
     if not port.isdigit():
         raise ValueError(f"{_WHAT}: coordinator_address {address!r} given; host:port is required, "
                          "such as '10.0.0.1:1234'.")
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), int(port)      # IPv6 is in brackets, since it has colons itself
 
 
 def _listen(address: str) -> socket.socket:
     host, port = split_address(address)
     try:
         if host in ("", "::"):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):       # of a system without IPv6
                 return socket.create_server(("::", port), family=socket.AF_INET6,
                                             dualstack_ipv6=True, backlog=1024)
             host = ""
@@ -88,7 +88,7 @@ def _listen(address: str) -> socket.socket:
 def _read(connection: socket.socket) -> object:
     """One line of JSON; None if something else comes, or nothing."""
     with contextlib.suppress(OSError, ValueError), connection.makefile("rb") as lines:
-        return json.loads(lines.readline(1 << 24))
+        return json.loads(lines.readline(1 << 24))      # a stranger may send without end
     return None
 
 
@@ -130,13 +130,15 @@ def gather(bind_address: str, mine: Member, timeout: float
                     f"{timeout:.0f} seconds; {len(known)} of {mine.num_processes} are there; look "
                     "at the logs of those that are not, or raise initialization_timeout.")
                 break
+            # Nobody else is heard meanwhile: a stranger that says nothing does not hold up all.
             connection.settimeout(_GREETING)
             greeting = _read(connection)
+            # All but `address`, which is what is seen here.
             if not isinstance(greeting, list) or len(greeting) != len(Member._fields) - 1:
                 connection.close()      # no process of ours: what scans ports, say
                 continue
             new = Member(*greeting, address=where[0])
-            open_.append(connection)
+            open_.append(connection)        # at which the other one waits for the answer
             objection = _objection(new, mine, known)
             known[new.process_id] = new
     if objection is not None:
@@ -147,7 +149,7 @@ def gather(bind_address: str, mine: Member, timeout: float
     return [known[i] for i in range(mine.num_processes)], open_
 
 
-def missing(count: int, known: Any) -> str:
+def missing(count: int, known: Container[int]) -> str:
     """In words: the processes of a job that are not among those known.
 
     >>> missing(8, [0, 1, 5])
@@ -183,7 +185,7 @@ def report(address: str, mine: Member, timeout: float) -> list[Member]:
                 why = "it closed the connection, or is no coordinator that waits"
         except OSError as error:
             why = str(error)
-        if heard is None:
+        if heard is None:       # processes start in any order
             time.sleep(0.05)
     if isinstance(heard, list):
         return [Member(*m) for m in heard]
@@ -229,13 +231,14 @@ class Watch:
                 connection = socket.create_connection(
                     pulse_address(member, coordinator), max(end - time.monotonic(), 0.05))
                 self._living.register(connection, selectors.EVENT_READ, member)
-            except ConnectionRefusedError:
+            except ConnectionRefusedError:      # the host answers, and nobody listens
                 self.ended.append(member)
-            except OSError:
+            except OSError:     # which says nothing of the process
                 self.unanswered.append(member)
 
     def look(self, timeout: float) -> list[Member]:
         """Wait for a process to end, and return those that have."""
+        # Nobody sends anything: what can be read is the end.
         for key, _ in self._living.select(timeout):
             self._living.unregister(key.fileobj).fileobj.close()
             self.ended.append(key.data)

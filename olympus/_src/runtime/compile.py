@@ -9,13 +9,14 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from ..base import config, errors, lib, util
 from ..base.lib import mlir
+from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
-from ..base.typing import Array
+from ..base.typing import Array, Device, DType, IrModule, PyTree
 from ..base.util import Memo
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
@@ -30,7 +31,7 @@ from ..devices.array import (
     refuse_masked_arrays,
 )
 from ..devices.devices import check_process, client
-from ..job.agreement import check_same_program, spans_processes
+from ..job.agreement import ModuleKey, check_same_program, spans_processes
 from ..lowering.context import Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
@@ -40,26 +41,33 @@ from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import prod
 from ..types.sharding import (
-    DeviceLike,
     NamedSharding,
     PartitionSpec,
+    Sharding,
     axes_of,
     demanded_memory,
     entry_of,
 )
+from ..types.tree_registry import PyTreeDef
 from .dumps import dump
 from .nans import debugging
 
-__all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
+__all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "compile_program",
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "relaid",
            "release", "user_error"]
 
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
+Client = lib.Client
+LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
+# What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
+# whether it forgets the call's signature.
+Missed: TypeAlias = tuple[PyTree, lib.FastPath | None, bool]
+_Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 
 
 class Loaded:
@@ -69,7 +77,7 @@ class Loaded:
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
-    def __init__(self, xla: Any, key: Any, size: int, constants: int,
+    def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
                  code: bytes | None = None, levels: int = 0) -> None:
         self.xla, self.key = xla, key
         self.levels = levels    # of loops, branches and calls
@@ -157,9 +165,10 @@ _executables = Executables()
 class Placement(NamedTuple):
     """Where a program runs, as its arguments say."""
 
-    devices: tuple[Any, ...]
+    devices: tuple[Device, ...]
     committed: bool
-    shardings: tuple[Any, ...] = ()     # per argument, if one is spread over a mesh, or None
+    # Per argument, if one is spread over a mesh, or None.
+    shardings: tuple[NamedSharding | None, ...] = ()
     memories: tuple[str | None, ...] = ()       # per argument, if some may be donated
     mesh: Mesh | None = None        # the one around, on which values are made
     layouts: tuple[str | None, ...] = ()        # per argument, if one is not by rows, or demanded
@@ -168,13 +177,13 @@ class Placement(NamedTuple):
     def platform(self) -> str:
         return self.devices[0].platform
 
-    def over(self, devices: Sequence[Any]) -> Placement:
+    def over(self, devices: Sequence[Device]) -> Placement:
         """On these devices, of a program that was lowered for meshes without."""
         return self._replace(devices=tuple(devices), committed=True,
                              shardings=concrete(self.shardings, tuple(devices)))
 
     @property
-    def several(self) -> tuple[Any, ...]:
+    def several(self) -> tuple[Device, ...]:
         """The devices if they are more than one, else none: one may still be exchanged."""
         return self.devices if len(self.devices) > 1 else ()
 
@@ -237,7 +246,7 @@ class Executable:
                                     for i, s in zip(taken, ins, strict=True)],
                 list(map(_part, stored, self.out_shardings)))
 
-    def __call__(self, args: Sequence[Any]) -> list[Array]:
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
         check_process(self.name)
         if self.common:
@@ -264,7 +273,7 @@ class Executable:
         except lib.XlaRuntimeError as error:
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[object]) -> None:
+    def _check_given_once(self, kept: Sequence[Array]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
         for i in self.exclusive:
@@ -278,7 +287,7 @@ class Executable:
                         "previously donated in the same call, as in `f(donate(a), a)`; donate "
                         "neither, or copy one.")
 
-    def _placed(self, i: int, x: Any, sharding: Any) -> Any:
+    def _placed(self, i: int, x: Array, sharding: Sharding) -> Any:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
         if len(self.devices) == 1:
             device, = self.devices
@@ -298,7 +307,7 @@ class Executable:
                 "it with device_put.")
         return put_array(x, sharding)
 
-    def fastpath(self, out_tree: Any, args: Sequence[Any]) -> Any:
+    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array]) -> lib.FastPath | None:
         """What C++ needs to run this program without us, given such flat arguments.
 
         None where Python is needed.
@@ -326,11 +335,11 @@ class Executable:
                             [self.committed] * len(self.out_avals), self.kept)
 
 
-def _part(aval: ShapedArray, sharding: Any) -> tuple[Any, tuple[int, ...]]:
+def _part(aval: ShapedArray, sharding: Sharding) -> _Part:
     return aval.dtype, sharding.shard_shape(aval.shape)
 
 
-def _exclusive(donated: Sequence[int], ins: Sequence[Any], outs: Sequence[Any]
+def _exclusive(donated: Sequence[int], ins: Sequence[_Part], outs: Sequence[_Part]
                ) -> tuple[list[int], list[int]]:
     """The arguments that are given up, and those that may share their memory with one of them.
 
@@ -342,9 +351,10 @@ def _exclusive(donated: Sequence[int], ins: Sequence[Any], outs: Sequence[Any]
     return donated, [i for i, part in enumerate(ins) if part in wanted and found[part] > 1]
 
 
-def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Sequence[Any],
-               outs: Sequence[Any], meshes: Sequence[Mesh], memories: Sequence[str | None]
-               ) -> tuple[list[Any], list[Any]]:
+def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
+               given: Sequence[NamedSharding | None], ins: Sequence[Aval],
+               outs: Sequence[ShapedArray], meshes: Sequence[Mesh], memories: Sequence[str | None]
+               ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
         # One device leaves nothing to ask XLA for. A mesh of it that the program names is named by
@@ -370,8 +380,7 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
 
-def _as_typed(aval: Aval, found: object, kind: str | None, meshes: Sequence[Mesh]
-              ) -> object | NamedSharding:
+def _as_typed(aval: Aval, found: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
     """Where a result is: as its type says, where that says all, and over a mesh of its axis types.
     """
     if not (isinstance(aval, ShapedArray) and aval.sharded):
@@ -409,7 +418,7 @@ _COLLECTIVE = (r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-pe
                r"collective-broadcast|ragged-all-to-all)(-start)?\(")
 
 
-def _check_silent(name: str, xla: object) -> None:
+def _check_silent(name: str, xla: LoadedExecutable) -> None:
     """ValueError if the devices of a compiled program communicate."""
     found = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
     if found:
@@ -418,7 +427,7 @@ def _check_silent(name: str, xla: object) -> None:
                          "required; reshard its operands, or compile it outside.")
 
 
-def _fits(x: Any, sharding: object) -> bool:
+def _fits(x: Array, sharding: Sharding) -> bool:
     """Whether an array's parts are where a sharding wants them."""
     return x._sharding is sharding or x._sharding == sharding or (
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
@@ -442,11 +451,11 @@ def user_error(error: Exception, what: str) -> BaseException:
 
 
 # Each is called with the client that compiles a program next, and may raise.
-before_compiling: list[Callable[[Any], None]] = []
+before_compiling: list[Callable[[Client], None]] = []
 
 
-def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
-                   options: dict[str, Any] | None = None) -> Loaded:
+def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
+                   options: CompilerOptions | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
     check_process(f"compiling {context.name}")
     if context.dimension_names:
@@ -470,13 +479,13 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
             _executables.use(found)
             return found
     _look_for_room(context.name)
-    dump("stablehlo", context.name, lambda: module.operation.get_asm(
-        enable_debug_info=config.include_debug_info_in_dumps.value))
+    dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
+        enable_debug_info=config.include_debug_info_in_dumps.value)))
     owner = client(device.platform)
     for watch in before_compiling:
         watch(owner)
 
-    def compile_now() -> object:
+    def compile_now() -> LoadedExecutable:
         try:
             with timed(context.name, log="XLA compilation"):
                 return lib.compile(owner, module, devices,
@@ -518,7 +527,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     return loaded
 
 
-def adopt(name: str, load: Callable[[], Any], key: Hashable, size: int,
+def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size: int,
           code: bytes | None = None) -> Loaded:
     """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
 
@@ -586,7 +595,7 @@ def _make_room(name: str) -> None:
 
 
 def load_program(program: Lowering, placement: Placement,
-                 options: dict[str, Any] | None = None) -> tuple[Loaded, Interface]:
+                 options: CompilerOptions | None = None) -> tuple[Loaded, Interface]:
     """The executable of a program.
 
     One equal to another that was loaded is not lowered.
@@ -601,14 +610,14 @@ def load_program(program: Lowering, placement: Placement,
     return _compiled(key, module, context, placement, options)
 
 
-def load_lowered(program: Lowering | None, module: object, context: ModuleContext,
-                 placement: Placement, options: dict[str, Any] | None) -> tuple[Loaded, Interface]:
+def load_lowered(program: Lowering | None, module: IrModule, context: ModuleContext,
+                 placement: Placement, options: CompilerOptions | None) -> tuple[Loaded, Interface]:
     """The executable of a module that was lowered before; calls of `program` find it, too."""
     key = None if program is None else _program_key(program, placement, options)
     return _compiled(key, module, context, placement, options)
 
 
-def _program_key(program: Lowering, placement: Placement, options: dict[str, Any] | None
+def _program_key(program: Lowering, placement: Placement, options: CompilerOptions | None
                  ) -> Hashable:
     """Of all that is said of it but `result_paths`, which no program that runs says."""
     code = identity(program.closed)
@@ -619,8 +628,8 @@ def _program_key(program: Lowering, placement: Placement, options: dict[str, Any
         tuple(x) if isinstance(x, list) else x for x in around])
 
 
-def _compiled(key: Hashable, module: object, context: ModuleContext, placement: Placement,
-              options: dict[str, Any] | None) -> tuple[Loaded, Interface]:
+def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement: Placement,
+              options: CompilerOptions | None) -> tuple[Loaded, Interface]:
     interface = context.interface
     loaded = compile_module(module, context, interface.place(placement).devices, options)
     if key is not None and loaded.key is not None:
@@ -638,7 +647,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 
-def relaid(x: Any, layout: str | None) -> object:
+def relaid(x: Array, layout: str | None) -> Any:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
     found = layout_of(x)
     if found == layout:
@@ -652,7 +661,7 @@ def relaid(x: Any, layout: str | None) -> object:
 
 
 @util.memoize(256)
-def _copier(aval: ShapedArray, device: DeviceLike, layout: str | None, wanted: str | None
+def _copier(aval: ShapedArray, device: Device, layout: str | None, wanted: str | None
             ) -> Executable:
     """The program that copies an array of one device into another layout."""
     program = stage(lambda x: [x], [make_aval(aval.shape, aval.dtype,
@@ -661,7 +670,7 @@ def _copier(aval: ShapedArray, device: DeviceLike, layout: str | None, wanted: s
                            [wanted])
 
 
-def _of_process() -> dict[str, Any]:
+def _of_process() -> CompilerOptions:
     """The compiler options that hold for every program, beneath its own."""
     found: dict[str, Any] = {}
     if config.disable_most_optimizations.value:
@@ -673,6 +682,6 @@ def _of_process() -> dict[str, Any]:
     return found
 
 
-def _settings(options: dict[str, Any] | None) -> tuple[tuple[str, str], ...]:
+def _settings(options: CompilerOptions | None) -> tuple[tuple[str, str], ...]:
     options = {**_of_process(), **(options or {})}
     return tuple(sorted((k, repr(v)) for k, v in options.items()))

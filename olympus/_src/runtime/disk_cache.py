@@ -30,12 +30,13 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from ...version import __version__
 from ..base import config, lib, monitoring, source
 from ..base.config import Option
 from ..base.logs import LOGGER
+from ..base.typing import Device
 from ..base.util import module_name
 
 try:
@@ -46,10 +47,12 @@ except ImportError:     # Windows
 __all__ = ["Directory", "Entry", "current", "entry_name", "explain", "flush",
            "load_or_compile", "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
 
+Client = lib.Client
+LoadedExecutable = lib.LoadedExecutable
 _MAGIC = b"olympus\x01"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
-_LOCK_SECONDS = 10
+_LOCK_SECONDS = 10      # that a process waits for another one's lock
 _STALE_SECONDS = 600    # a file being written that is older has lost its writer
 _LOOK_SECONDS = 86400   # after which somebody looks for such files
 _MOST_WAITING = 64 << 20    # bytes to be written; beyond that, programs are left out
@@ -116,6 +119,7 @@ class Directory:
 
         ValueError for one that is larger than all entries may be.
         """
+        # A sixth of the bytes; level 6 takes three times as long, for an eighth.
         packed, took = zlib.compress(data, 1), min(int(seconds * 1000), 2**32 - 1)
         entry = _HEAD.pack(_MAGIC, _digest(took, packed), took) + packed
         if len(entry) < self.least:
@@ -126,7 +130,7 @@ class Directory:
         self.make()
         with self._locked() as lock:
             path = self._entry(key)
-            if not path.exists():
+            if not path.exists():       # another process may have compiled it meanwhile
                 self._count(lock, len(entry))
                 self._write(path, entry)
         return len(entry), ""
@@ -146,12 +150,13 @@ class Directory:
         with self._locked() as lock:
             _note(lock, self._make_room(0), int(time.time()))
 
-    def key(self, name: str, digest: str, client: Any, devices: tuple[Any, ...]) -> str:
+    def key(self, name: str, digest: str, client: Client, devices: Sequence[Device]) -> str:
         """The key of a program: its name and digest, and all else that its code depends on.
 
         That is jaxlib's libraries, devices, the CPU's features and the flags of XLA.
         """
         flags = [flag for flag in _flags() if not flag.startswith(_IDLE_FLAGS)]
+        # XLA:CPU compiles for this CPU, and machines of several kinds may share a directory.
         cpu = _cpu_features() if client.platform == "cpu" else ""
         environment = (
             __version__, lib.jaxlib_version, _libraries(str(self.path)), sys.platform,
@@ -215,7 +220,7 @@ class Directory:
     def _locked(self) -> Iterator[IO[bytes] | None]:
         """Alone among the processes that write here; gives the lock, None where there are none."""
         with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
-            _locks.add(lock)
+            _locks.add(lock)    # which a fork's child has open, too, and would hold as well
             try:
                 yield lock if _acquire(lock) else None
             finally:
@@ -274,7 +279,7 @@ def _acquire(lock: IO[bytes]) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
+            if error.errno not in (errno.EAGAIN, errno.EACCES):     # a file system without locks
                 return False
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{lock.name} has been held for {_LOCK_SECONDS} s by "
@@ -416,12 +421,12 @@ class _Writer:
 
     def __init__(self) -> None:
         self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
-        self._calls: deque[tuple[Directory, str, int, Callable[[], Any]]] = deque()
+        self._calls: deque[tuple[Directory, str, int, Callable[[], object]]] = deque()
         self._bytes = 0
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def add(self, directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+    def add(self, directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
         """Let the thread call what writes so many bytes, unless too many wait."""
         with self._lock:
             # The first one is taken however large it is; others only while little waits.
@@ -470,7 +475,7 @@ class _Writer:
 _writer = _Writer()
 
 
-def _write(directory: Directory, name: str, size: int, call: Callable[[], Any]) -> None:
+def _write(directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
     """Write by the thread, or at once where the user wants to have what goes wrong."""
     if config.raise_persistent_cache_errors.value:
         call()
@@ -493,7 +498,7 @@ def flush() -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):    # which gives up what is not written yet
         flush()
 
 
@@ -526,9 +531,10 @@ def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseExcept
                     f"{type(error).__name__}: {error}")
 
 
-def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any, ...],
-                    compile_now: Callable[[], Any],
-                    hosts: Sequence[Callable[..., Any]] = ()) -> tuple[Any, bytes | None]:
+def load_or_compile(function: str, digest: str, client: Client, devices: Sequence[Device],
+                    compile_now: Callable[[], LoadedExecutable],
+                    hosts: Sequence[Callable[..., object]] = ()
+                    ) -> tuple[LoadedExecutable, bytes | None]:
     """(the executable of a module, from the directory or compiled and written to it; the bytes
     that it was read from, or None).
 
@@ -552,7 +558,7 @@ def load_or_compile(function: str, digest: str, client: Any, devices: tuple[Any,
                 config.compilation_cache_check_contents.value and key not in _verified):
             loaded = lib.deserialize_executable(client, found[0], devices, host_callbacks=hosts)
     except Exception as error:
-        if found is not None:
+        if found is not None:       # it would fail in the next process, too
             directory.drop(key)
             found = None
         warn_or_raise(directory, "reading", name, error)
@@ -584,8 +590,8 @@ def _record_hit(saved: float, took: float) -> None:
     monitoring.record_event_duration_secs(path + "cache_retrieval_time_sec", took)
 
 
-def _keep(directory: Directory, key: str, name: str, xla: Any, took: float,
-          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., Any]]) -> None:
+def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took: float,
+          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., object]]) -> None:
     """Write what was compiled, if that is worth it; compare it with what is there."""
     level, least = _level(config.explain_cache_misses), (
         config.persistent_cache_min_compile_time_secs.value)
@@ -622,7 +628,7 @@ def explain(function: str, why: str) -> None:
                    "'%s' because %s", entry_name(function), why)
 
 
-def _instructions(xla: object) -> list[str]:
+def _instructions(xla: LoadedExecutable) -> list[str]:
     """The optimised instructions of an executable, without their sources."""
     text = lib.hlo_text(xla) or ""
     return [_METADATA.sub("", line) for line in text.splitlines() if " = " in line]

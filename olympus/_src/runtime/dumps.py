@@ -12,7 +12,7 @@ from ..base import config, source
 
 __all__ = ["dump"]
 
-_count = itertools.count(1)
+_count = itertools.count(1)     # files are numbered as their programs were made
 MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
 
 
@@ -30,6 +30,7 @@ def dump(mode: str, name: str, text: Callable[[], str]) -> None:
                          "what can be written, separated by commas.")
     if mode not in modes:
         return
+    # `<lambda>` is no name of a file everywhere, and names have at most 255 bytes.
     safe = re.sub(r"[^\w.-]", "_", name)[:80]
     path = Path(folder, f"olympus_ir{next(_count):04}_{safe}_{MODES[mode]}")
     try:

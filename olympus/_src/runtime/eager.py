@@ -13,7 +13,7 @@ types by itself, so an eager call costs one dict hit above C++.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, Params
+from ..base.typing import Array, ArrayLike, Params, T
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
@@ -31,9 +31,9 @@ from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
-from ..types.sharding import NamedSharding
+from ..types.sharding import NamedSharding, Sharding
 from ..types.tree_registry import dispatch_registry
-from .compile import Executable, compile_program
+from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
@@ -43,6 +43,7 @@ __all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument
 
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
 ArrayImpl = lib.ArrayImpl
+PjitFunction = lib.PjitFunction
 
 # Errors of compiled calls that a library function may have to explain in its own words. The last
 # two come of a list that contains itself, which C++ follows to the end of the stack.
@@ -57,7 +58,7 @@ _WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 
 _KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
-def scalar(aval: ShapedArray, number: Any) -> Any:
+def scalar(aval: ShapedArray, number: Any) -> Array:
     """The rank-0 array of a number at the dtype and weak type of `aval`; it may be an operand only.
 
     C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
@@ -77,7 +78,7 @@ def scalar(aval: ShapedArray, number: Any) -> Any:
     return found
 
 
-def placed(literal: ArrayLike) -> Any:
+def placed(literal: T) -> T | Array:
     """A program's constant as an operand: its array. Anything else as it is."""
     if type(literal) is not Literal:
         return literal
@@ -90,12 +91,12 @@ def placed(literal: ArrayLike) -> Any:
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
 
 
-def result_array(x: ArrayLike) -> Any:
+def result_array(x: T) -> T | Array:
     """A result as its user may have it: a program's constant as an array that nobody else has."""
     return array_from_numpy(x.value(), x.aval.weak_type) if type(x) is Literal else x
 
 
-def number_array(x: Any) -> Any:
+def number_array(x: Any) -> Array | float:
     """The weakly typed array of a Python int or float, as an operand; itself if it does not fit."""
     aval = _WEAK[enable_x64.value, type(x)]
     found = scalars.get((aval, type(x), x or repr(x), default_device.value))
@@ -104,7 +105,7 @@ def number_array(x: Any) -> Any:
     return found
 
 
-def argument_array(x: Any) -> Any:
+def argument_array(x: Any) -> Array:
     """Any value that operations take as a device array (or a key array, which holds one).
 
     Arrays of float0 stay NumPy's; compiled calls make do with bools.
@@ -127,7 +128,7 @@ def argument_array(x: Any) -> Any:
     return array_from_numpy(np.asarray(x))
 
 
-def shard_fallback(x: Any, sharding: Any = None, *_: object) -> object:
+def shard_fallback(x: object, sharding: Sharding | None = None, *_: object) -> object:
     """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
     """
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
@@ -145,7 +146,7 @@ def shard_fallback(x: Any, sharding: Any = None, *_: object) -> object:
     return found
 
 
-def check_deleted(name: str, args: Any) -> None:
+def check_deleted(name: str, args: Iterable[object]) -> None:
     """Raise DonatedArgumentError if an operand is an array that was deleted or donated."""
     for i, x in enumerate(args):
         if type(x) is ArrayImpl and x.is_deleted():
@@ -160,8 +161,8 @@ def deleted_error(what: str, aval: ShapedArray) -> errors.DonatedArgumentError:
         "of the call that it was donated to, or do not donate it.")
 
 
-def run_program(executable: Executable, args: Sequence[ArrayLike], name: str,
-                closed: ClosedOlympuspr | None = None) -> list[Any]:
+def run_program(executable: Executable, args: Sequence[Array], name: str,
+                closed: ClosedOlympuspr | None = None) -> list[Array]:
     """Results, as users have them, of an executable of flat device arrays.
 
     Where they are looked at for NaN, `name` is what was called, and `closed` the user's program.
@@ -175,13 +176,13 @@ def run_program(executable: Executable, args: Sequence[ArrayLike], name: str,
     return outs
 
 
-def _wrapped(arrays: Sequence[ArrayLike], avals: Sequence[Aval]) -> list[Any]:
+def _wrapped(arrays: Sequence[Array], avals: Sequence[Aval]) -> list[Array]:
     """Arrays of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
     return [_wrap(x, a.dtype) if hasattr(a, "dtype") else x
             for x, a in zip(arrays, avals, strict=True)]
 
 
-def _wrap(x: Any, dtype: Any) -> Any:
+def _wrap(x: Array, dtype: Any) -> Any:
     if dtypes.is_extended(dtype):
         return dtype.wrap(x)
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
@@ -190,22 +191,22 @@ def _wrap(x: Any, dtype: Any) -> Any:
 MANY = 64       # operands, of which one program is compiled: XLA takes seconds for 2,000
 
 
-def in_groups(xs: Sequence[Any]) -> list[Any]:
+def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
     """A sequence cut into such of `MANY`, of its type."""
     return [xs[i:i + MANY] for i in range(0, len(xs), MANY)]
 
 
 # The base trace ----------------------------------------------------------------------------------
 
-def _eager(prim: Primitive, params: Params) -> Any:
+def _eager(prim: Primitive, params: Params) -> PjitFunction:
     """The C++ callable of an operation with given params."""
     several = prim.multiple_results
 
-    def program(*xs: Array) -> list[Any]:
+    def program(*xs: Array) -> list[Array]:
         out = prim.bind(*xs, **params)
         return list(out) if several else [out]
 
-    def staged(avals: Sequence[Any]) -> ClosedOlympuspr:
+    def staged(avals: Sequence[Aval]) -> ClosedOlympuspr:
         # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
         closed = stage(program, avals)
         for eqn in closed.eqns:
@@ -217,8 +218,9 @@ def _eager(prim: Primitive, params: Params) -> Any:
                    lambda args: prim.by_groups(in_groups(args), **params))
 
 
-def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], several: bool,
-            users: bool, by_groups: Callable[[Sequence[Any]], Any] | None = None) -> Any:
+def _called(name: str, program_for: Callable[[list[Aval]], ClosedOlympuspr], several: bool,
+            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None
+            ) -> PjitFunction:
     """The C++ callable of a program for operands of any types.
 
     Args:
@@ -228,17 +230,17 @@ def _called(name: str, program_for: Callable[[list[Any]], ClosedOlympuspr], seve
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
     """
-    def run(*args: object) -> Any:
+    def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
-    def miss(*args: Any) -> tuple[Any, Any, bool]:
+    def miss(*args: ArrayLike) -> Missed:
         try:
             return first(*args)
         except BaseException:
             lib.forget_signatures(itself)
             raise
 
-    def first(*args: ArrayLike) -> tuple[Any, Any, bool]:
+    def first(*args: ArrayLike) -> Missed:
         if len(args) > MANY and by_groups is not None:
             return by_groups(args), None, False
         values = list(map(argument_array, args))
@@ -313,11 +315,11 @@ class EvalTrace(Trace):
             source.filter_traceback(error)
             raise
 
-    def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Any]], list[Any]]:
+    def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Array]], list[Array]]:
         """A program as a function of a list of values."""
         call = _called(name, lambda avals: closed, True, False)
 
-        def run(args: list[Any]) -> list[Any]:
+        def run(args: list[Array]) -> list[Array]:
             for a in args:
                 if type(a) is not ArrayImpl:
                     args = list(map(argument_array, args))
@@ -335,7 +337,7 @@ class EvalTrace(Trace):
         return fun(*args)
 
 
-def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
     """Compile the operation and run it: `impl` of a primitive that has a lowering rule.
 
     Args:
@@ -358,3 +360,7 @@ def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
 
 BASE = EvalTrace()
 install_base_trace(BASE)
+# The first call of any `pjit` imports what C++ knows scalar types by, and fails with C++'s words if
+# its arguments have just been refused. It takes 0.1 ms.
+lib.pjit("first", abs, lambda x: (x, None, True), [], [], object(), dispatch_registry,
+         shard_fallback)(0)

@@ -11,7 +11,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..base.config import (
     error_checking_behavior_oob,
 )
 from ..base.source import api_boundary
+from ..base.typing import Array
 from ..core.context import ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.trace import ThreadState
@@ -31,6 +32,7 @@ __all__ = ["checked", "error_checking_behavior", "noted_kinds", "note", "raise_i
 
 _OPTIONS = {"nan": error_checking_behavior_nan, "divide": error_checking_behavior_divide,
             "oob": error_checking_behavior_oob}
+# What an option looks for, as `interpreters.checks` calls it.
 _KINDS = {"nan": "nan", "divide": "div", "oob": "index"}
 
 Behavior = Literal["ignore", "raise"] | None
@@ -40,11 +42,12 @@ class _State(threading.local):
     """The failures of a thread's programs, as far as they may be any."""
 
     def __init__(self) -> None:
-        self.noted: deque[tuple[Any, Any, Sequence[Site]]] = deque()    # code, words, sites
+        self.noted: deque[tuple[Array, Array, Sequence[Site]]] = deque()    # code, words, sites
         self.failed = False     # whether the first of them, then the only one, is known to be one
 
     def settle(self, wait: bool) -> None:
         """Drop what is known to be fine; all but the first that is known to have failed."""
+        # In the order of the calls: the first failure is told, and later ones may follow from it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):
                 self.failed, self.noted = True, deque([self.noted[0]])
@@ -66,7 +69,7 @@ def checked(closed: ClosedOlympuspr) -> Checked | None:
     return check_program(closed, noted_kinds())
 
 
-def note(code: Any, words: Any, sites: Sequence[Site], library: bool) -> None:
+def note(code: Array, words: Array, sites: Sequence[Site], library: bool) -> None:
     """Keep the code and the words of a program that has been started.
 
     A program of the `library` has served other lines: the one that calls it now is told.
@@ -107,6 +110,7 @@ def raise_if_error() -> None:
     if not _state.failed:
         return
     (code, words, sites), = _state.noted
+    # Before it raises: the next call is about later programs.
     _state.noted.clear()
     _state.failed = False
     raise_failure(code, np.asarray(words), sites)

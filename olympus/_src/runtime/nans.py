@@ -15,10 +15,11 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.config import debug_infs, debug_nans
+from ..base.typing import Array, ArrayLike
 from ..core.context import ctx
 from ..core.evaluate import bind, evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
-from ..core.primitive import Higher
+from ..core.primitive import Higher, Primitive
 from ..core.trace import Tracer, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -30,7 +31,7 @@ ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose de
           "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")
 _BACKWARD = ("transpose",)      # in the names of what a backward pass binds
 
-Test = Callable[[Any], Any]
+Test = Callable[[np.ndarray], np.ndarray]
 
 
 def debugging() -> bool:
@@ -38,8 +39,8 @@ def debugging() -> bool:
     return debug_nans.value or debug_infs.value
 
 
-def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any],
-                  outs: Sequence[Any]) -> None:
+def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[ArrayLike],
+                  outs: Sequence[Array]) -> None:
     """Raise FloatingPointError if a result has a NaN (or an infinity, if so configured).
 
     Args:
@@ -65,6 +66,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
                     f"{name}: invalid value ({what}) encountered in {prim}: the result "
                     f"{found.aval} of {prim} at {found.line}, and {why}; look at the operands "
                     f"there.{found.details}")
+        # Of a compiled program the arguments are not the operands of what made the NaN.
         place = _Place.of(test, wrong[0], args) if closed is None else None
         raise FloatingPointError(
             f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
@@ -72,7 +74,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
             + ("" if place is None else _eager_details(place)))
 
 
-def _has(test: Test, x: Any) -> bool:
+def _has(test: Test, x: ArrayLike) -> bool:
     value = _value(x)
     return (type(value) is lib.ArrayImpl and dtypes.is_inexact(value.dtype)
             and bool(test(lib.to_numpy(value)).any()))
@@ -97,10 +99,10 @@ class _Place(NamedTuple):
 
     index: tuple[int, ...]
     device: str
-    operands: list[Any]
+    operands: list[object]
 
     @classmethod
-    def of(cls, test: Test, x: Any, operands: Sequence[Any]) -> _Place:
+    def of(cls, test: Test, x: Array, operands: Sequence[ArrayLike]) -> _Place:
         array = _value(x)
         index = tuple(int(i) for i in np.argwhere(test(lib.to_numpy(array)))[0])
         own = index[array.ndim - x.aval.ndim:]      # the axes before are of devices
@@ -110,7 +112,7 @@ class _Place(NamedTuple):
             for a in operands])
 
 
-def _device(x: Any, index: tuple[int, ...]) -> str:
+def _device(x: Array, index: tuple[int, ...]) -> str:
     """Which device has an element, if not all have the same."""
     if x.sharding.is_fully_replicated:
         return ""
@@ -138,8 +140,8 @@ def _eager_details(place: _Place) -> str:
 
 
 class _Culprit(NamedTuple):
-    operation: Any
-    aval: Any
+    operation: Primitive
+    aval: ShapedArray
     line: str
     details: str
 
@@ -180,21 +182,22 @@ class _Search:
         self.test = test
         self.around: list[_Around] = []
 
-    def culprit(self, closed: ClosedOlympuspr, args: Sequence[object]) -> _Culprit | None:
+    def culprit(self, closed: ClosedOlympuspr, args: Sequence[ArrayLike]) -> _Culprit | None:
         """The first equation that makes what is looked for of operands that have none."""
         try:
             self.run(closed, *args)
         except _Found as found:
             return found.culprit
-        return None
+        return None     # operation by operation, numbers may be rounded in another way
 
-    def run(self, closed: ClosedOlympuspr, *xs: object) -> list[Any]:
+    def run(self, closed: ClosedOlympuspr, *xs: ArrayLike) -> list[Array]:
         if self.around:
             self.around[-1].begin(closed)
         return evaluate(closed.olympuspr, closed.consts, xs,
                         lambda eqn, ins: self.step(closed, eqn, ins))
 
-    def step(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def step(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, ins: list[Array]
+             ) -> Array | list[Array]:
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
         wrong = [x for x in outs if _has(self.test, x)]
@@ -209,7 +212,7 @@ class _Search:
             raise _Found(self.told(closed, eqn, wrong[0], ins))
         return out
 
-    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Any, ins: Sequence[object]
+    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Array, ins: Sequence[Array]
              ) -> _Culprit:
         """What is said of the equation that makes `x`."""
         place = _Place.of(self.test, x, ins)
@@ -226,9 +229,10 @@ class _Search:
         return _Culprit(eqn.primitive, x.aval, line,
                         _details(place, line if back else "", hazard, loops))
 
-    def line_of(self, eqn: OlympusprEqn) -> Any:
+    def line_of(self, eqn: OlympusprEqn) -> source.Source | None:
         """The user's line of an equation, or of what runs it."""
         around = [eqn, *[around.eqn for around in reversed(self.around)], ctx.transposed]
+        # What the library recorded for all callers has no line; what runs it has one.
         known = (e.source for e in around if e is not None and e.source is not source.CALLERS)
         return next(known, None) or source.user_frame()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base import lib
+from ..base.typing import Device
 from ..devices import devices
 from ..devices.array import layout_of, stored
 from ..types.avals import ShapeDtypeStruct
 from ..types.mesh import AbstractMesh, Mesh, mesh_around, mesh_of
-from ..types.sharding import NamedSharding, demanded_memory, device_tuple
+from ..types.sharding import NamedSharding, Sharding, demanded_memory, device_tuple
 from .compile import Placement
 
 __all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_of"]
@@ -18,7 +18,7 @@ __all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_o
 ArrayImpl = lib.ArrayImpl
 
 
-def sharding_of(x: Any) -> object:
+def sharding_of(x: object) -> Sharding | None:
     """Where an argument must stay: its sharding, or None if it may go anywhere."""
     if type(x) is not ArrayImpl:
         x = stored(x)
@@ -32,7 +32,7 @@ def is_abstract(sharding: object) -> bool:
     return type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)
 
 
-def memory_of(x: Any) -> str | None:
+def memory_of(x: object) -> str | None:
     """The kind of memory that an argument is in, None for its device's own."""
     x = stored(x)
     return demanded_memory(x.sharding if type(x) is ArrayImpl else sharding_of(x))
@@ -44,7 +44,7 @@ def layouts_of(args: Sequence[object]) -> tuple[str | None, ...]:
     return found if any(found) else ()
 
 
-def placement_of(shardings: Sequence[Any], default: Any = None,
+def placement_of(shardings: Sequence[Sharding | None], default: Device | None = None,
                  named: Callable[[int], str] | None = None, mesh: Mesh | None = None) -> Placement:
     """Where a program runs whose arguments must stay where these shardings say.
 
@@ -54,7 +54,7 @@ def placement_of(shardings: Sequence[Any], default: Any = None,
     mesh = mesh or mesh_around()
     # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
     # and mostly one object.
-    found: tuple[Any, ...] = ()
+    found: tuple[Device, ...] = ()
     for s in shardings:
         if s is not None and not is_abstract(s):
             where = (s._device,) if type(s) is lib.SingleDeviceSharding else device_tuple(s)
@@ -71,27 +71,30 @@ def placement_of(shardings: Sequence[Any], default: Any = None,
         found = found or mesh.device_tuple
     if not found:
         abstract = tuple([s if is_abstract(s) else None for s in shardings])
+        # Not committed: its results may go anywhere, too.
         return Placement((devices.default_device(),), False, abstract if any(abstract) else ())
     meshes = tuple([_over(s, found, shardings) if type(s) is NamedSharding else None
                     for s in shardings])
     return Placement(found, True, meshes if any(meshes) else (), mesh=mesh)
 
 
-def _first_at(shardings: Sequence[Any], where: tuple[Any, ...], named: Any) -> str:
+def _first_at(shardings: Sequence[Sharding | None], where: Sequence[Device],
+              named: Callable[[int], str] | None) -> str:
     """The first argument that is on these devices, for messages."""
     i = next(i for i, s in enumerate(shardings) if s is not None and not is_abstract(s)
              and s.device_set == set(where))
     return f"argument {i} of the computation" if named is None else named(i)
 
 
-def _apart(shardings: Sequence[object], named: object, here: tuple[Any, ...], there: tuple[Any, ...]
-           ) -> ValueError:
+def _apart(shardings: Sequence[Sharding | None], named: Callable[[int], str] | None,
+           here: Sequence[Device], there: Sequence[Device]) -> ValueError:
     """What to raise where arguments are on different devices."""
     return devices.incompatible(_first_at(shardings, here, named), here,
                                 _first_at(shardings, there, named), there)
 
 
-def _over(sharding: NamedSharding, where: tuple[object, ...], others: Sequence[object]) -> object:
+def _over(sharding: NamedSharding, where: tuple[Device, ...], others: Sequence[Sharding | None]
+          ) -> NamedSharding | None:
     """A sharding over a mesh of these devices; None for one over other devices."""
     if not is_abstract(sharding):
         return sharding if sharding.mesh.device_tuple == where else None
@@ -100,10 +103,11 @@ def _over(sharding: NamedSharding, where: tuple[object, ...], others: Sequence[o
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
                          f"assignment size: {len(where)}: an argument of {sharding}, and others "
                          f"on {_places(where)} given; one mesh is required.")
+    # A mesh that the user made, if one has this shape: results are named by it, then.
     around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
     mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))
 
 
-def _places(where: tuple[object, ...]) -> str:
+def _places(where: tuple[Device, ...]) -> str:
     return str(where[0]) if len(where) == 1 else str(where)

@@ -21,6 +21,7 @@ from typing import Any
 from ..base import lib
 from ..base.lib import profiler as xla
 from ..base.logs import LOGGER
+from ..base.typing import P, R
 from ..base.util import lazy_module, name_of, wraps
 from ..devices.devices import client
 from ..types.shape import static_int
@@ -31,6 +32,7 @@ __all__ = ["ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "Prof
            "register_subprocess", "save_device_memory_profile", "start_server", "start_trace",
            "stop_server", "stop_trace", "trace"]
 
+Session = xla.Session
 _server: Any = lazy_module("http.server")
 _PERFETTO_PORT = 9001       # the one of this machine that ui.perfetto.dev may read
 _lock = threading.RLock()
@@ -76,7 +78,7 @@ class ProfileData(xla.ProfileData):
     """
 
     def __init__(self, serialized: bytes) -> None:
-        super().__init__(serialized)
+        super().__init__(serialized)    # XLA's class does not give the bytes back
         self._serialized = serialized
 
     @classmethod
@@ -107,7 +109,7 @@ class TraceAnnotation(xla.TraceMe):
     ...     pass
     """
 
-    def __init__(self, name: str, **kwargs: Any) -> None:
+    def __init__(self, name: str, **kwargs: object) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{type(self).__name__}: name {name!r:.60} of type "
                             f"{type(name).__name__} given; a str is required.")
@@ -127,12 +129,12 @@ class StepTraceAnnotation(TraceAnnotation):
     ...         pass
     """
 
-    def __init__(self, name: str, **kwargs: Any) -> None:
+    def __init__(self, name: str, **kwargs: object) -> None:
         super().__init__(name, _r=1, **kwargs)      # by _r viewers know the root of a step
 
 
-def annotate_function(func: Callable[..., Any], name: str | None = None,
-                      **decorator_kwargs: Any) -> Callable[..., Any]:
+def annotate_function(func: Callable[P, R], name: str | None = None,
+                      **decorator_kwargs: object) -> Callable[P, R]:
     """The function, with a name in profiles for each of its calls.
 
     Args:
@@ -154,7 +156,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None,
                         "function is required.")
     label = name_of(func) if name is None else name
 
-    def annotated(*args: object, **kwargs: object) -> object:
+    def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)
 
@@ -255,7 +257,7 @@ class ProfileSession:
         self.stop()
 
 
-def _ended(session: Any) -> bytes:
+def _ended(session: Session) -> bytes:
     """What XLA's session recorded. It says only now that it could not begin."""
     try:
         return session.stop()
@@ -299,8 +301,8 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
            create_perfetto_trace)
 
 
-def _write(session: Any, data: ProfileData, folder: str, run: str, link: bool, perfetto: bool
-           ) -> None:
+def _write(session: Session, data: ProfileData, folder: str, run: str, link: bool,
+           perfetto: bool) -> None:
     """Write a profile in XLA's layout; what Perfetto opens is the file of Chrome's viewer."""
     runs = Path(folder, "plugins", "profile")
     runs.mkdir(parents=True, exist_ok=True)
@@ -311,7 +313,7 @@ def _write(session: Any, data: ProfileData, folder: str, run: str, link: bool, p
         place = runs / (run or written.name)
         while not run and place.exists():
             place = runs / next(names)
-        shutil.copytree(written, place, dirs_exist_ok=True)
+        shutil.copytree(written, place, dirs_exist_ok=True)     # the user may name a run twice
     if link or perfetto:
         chrome, = place.glob("*.trace.json.gz")
         shown = Path(shutil.copyfile(chrome, place / "perfetto_trace.json.gz"))
@@ -327,13 +329,14 @@ def _serve(path: Path) -> None:
         def do_GET(self) -> None:
             self.server.done = True
             self.send_response(200)
+            # The page is of another origin, to which browsers give nothing without this.
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
         def log_message(self, *args: object) -> None:
-            LOGGER.debug("profiler: %s", args)
+            LOGGER.debug("profiler: %s", args)      # `http.server` would write to stderr
 
     with _server.HTTPServer(("127.0.0.1", _PERFETTO_PORT), Once) as server:
         server.done = False
@@ -409,7 +412,7 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
         yield session
 
 
-def start_server(port: int, requires_backend: bool = True) -> Any:
+def start_server(port: int, requires_backend: bool = True) -> object:
     """Serve profiles: TensorBoard (`Capture profile`) then takes them while the program runs.
 
     Args:
@@ -436,6 +439,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         if _listening is not None:
             raise ValueError("start_server: a server of profiles is started while there is one; "
                              "stop it before (olympus.profiler.stop_server).")
+        # XLA says only in its log that a port is taken.
         with contextlib.suppress(ConnectionRefusedError), socket.create_connection(
                 ("127.0.0.1", port), 1.0):
             raise ValueError(f"start_server: port {port} given, at which another server is; take "
@@ -501,7 +505,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     >>> b"bytes" in profile and b"device" in profile
     True
     """
-    return gzip.compress(client(backend).heap_profile())
+    return gzip.compress(client(backend).heap_profile())    # as files of pprof are
 
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None

@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import gc
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ _OF_BUILD = tuple(name for name in (
     "exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
     "memory_fitting_level") if hasattr(_jax.ExecutableBuildOptions, name))
 
-CompilerOptions = Mapping[str, str | bool | int | float]
+CompilerOptions = Mapping[str, str | bool | int | float | enum.Enum]
 
 
 class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
@@ -229,6 +230,12 @@ def fastpath(executable: object, out_tree: Any, in_shardings: Sequence[object],
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
         list(out_committed), list(kept), layouts, list(const_args),
     )
+
+
+# C++'s `pjit` calls what is to trace a new signature while the error of a pytree nested too deep
+# is still set. The next lookup of an attribute may drop it and say that there is no such attribute.
+# Any C function that takes no arguments raises it, as the cause of a SystemError.
+raise_error_of_pjit: Callable[[], object] = gc.isenabled
 
 
 # What C++ runs without Python, by (function, options): `jit(f)` made again finds it.
