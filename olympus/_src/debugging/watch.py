@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import source
 from ..base.config import jit_disabled
-from ..base.typing import Array, Params, PyTree
+from ..base.typing import Array, ArrayLike, Params, PyTree
 from ..control.remat import checkpoint_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
@@ -127,7 +127,7 @@ class WatchTrace(Trace):
                        params: Params) -> object:
         return fun(*args)
 
-    def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Array]:
+    def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[ArrayLike]:
         """Run a program, each operation under its own line."""
         def step(eqn: OlympusprEqn, ins: list[Array]) -> object:
             outer = self.source

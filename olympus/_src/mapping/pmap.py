@@ -109,12 +109,12 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
                  donate_argnums=donate_argnums)
 
     # An eager call of a job has this process's examples; under a trace, values are of all.
-    @wraps(fun)
-    def pmapped(*args: PyTree, **kwargs: PyTree) -> object:
+    def call(*args: PyTree, **kwargs: PyTree) -> object:
         if current.num_processes > 1 and ctx.trace is ThreadState.trace:
             return mapped.of_process(jitted, args, kwargs)
         return jitted(*args, **kwargs)
 
+    pmapped: Any = wraps(fun)(call)
     for method in ("trace", "lower", "eval_shape", "clear_cache"):
         setattr(pmapped, method, getattr(jitted, method))
     return pmapped

@@ -16,7 +16,7 @@ import numpy as np
 from ..base import config, lib, source
 from ..base.errors import said
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DType
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, T
 from ..base.util import Memo, memoize
 from ..core import templates
 from ..core.ir import Literal
@@ -290,7 +290,7 @@ def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
     return Literal(dtypes.converted(value, dtype)[()], aval)
 
 
-def warn_complex(name: str, aval: ShapedArray, dtype: Any) -> None:
+def warn_complex(name: str, aval: ShapedArray, dtype: DTypeLike) -> None:
     """Warn that imaginary parts are dropped."""
     source.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
                 "values to real discards the imaginary part; use x.real.",
@@ -473,7 +473,7 @@ def unary_inexact(op: Callable[[Any], Any], x: Any) -> Array:
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 
 
-def inexact(x: Any) -> Any:
+def inexact(x: T) -> T | Array:
     """An array or literal of floating or complex dtype: integers and booleans become float32."""
     aval = x.aval if hasattr(x, "aval") else typeof(x)
     if dtypes.scalar_kind(aval.dtype) in _INEXACT:

@@ -32,7 +32,7 @@ __all__ = ["Rotation", "Slerp"]
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _vectors(name: str, x: Any, size: int) -> Any:
+def _vectors(name: str, x: ArrayLike, size: int) -> Array:
     """Floats [size] or [n, size]."""
     x = inexact(asarray(x))
     if x.ndim not in (1, 2) or not definitely_equal(x.shape[-1], size):
@@ -58,7 +58,7 @@ def _normalized(q: Array) -> Array:
 
 
 @fused(static=("axes", "intrinsic", "degrees"))
-def _of_angles(angles: Any, *, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> Any:
+def _of_angles(angles: Array, *, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> Any:
     """Quaternions of turns about axes, one after the other."""
     half = (angles * (math.pi / 180) if degrees else angles) / 2
     found = None

@@ -29,7 +29,7 @@ __all__ = [
     "runge_kutta_step", "stages_of",
 ]
 
-Fun: TypeAlias = Callable[[Any, Any], Any]
+Fun: TypeAlias = Callable[[Array, Any], Array]      # of a state and a time
 Weights: TypeAlias = Sequence[float] | np.ndarray
 
 # Rows of the tableau: when each stage is, and what it is of the stages before.
@@ -172,7 +172,7 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     return norm(error_estimate / allowed)
 
 
-def norm(x: Any) -> Array:
+def norm(x: Array) -> Array:
     """The root mean square of a vector; 0 for an empty one."""
     return sqrt(mean(abs2(x))) if x.size else absolute(x).sum()
 

@@ -8,8 +8,9 @@ real and a complex one of n.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,13 +56,13 @@ _REAL, _COMPLEX, _BASIS, _INVERSE = _separated()
 class _Newton(NamedTuple):
     """An iteration in the variables in which the system separates."""
 
-    w: Any          # [3, n]
-    z: Any          # [3, n]: states at the nodes, less the one at the beginning
-    size: Any       # of the last change
-    rate: Any       # of it to the one before
-    count: Any
-    converged: Any
-    failed: Any
+    w: Array        # [3, n]
+    z: Array        # [3, n]: states at the nodes, less the one at the beginning
+    size: Array     # of the last change
+    rate: Array     # of it to the one before
+    count: Array
+    converged: Array
+    failed: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ class Radau:
         def collocation(z: Array) -> Array:
             return z - h * _times(_INTEGRALS, _slopes(fun, y, t, h, z))
 
-        def solved(g: Any, b: Any) -> Array:
+        def solved(g: Callable[[Array], Array], b: Array) -> Array:
             matrix = jacfwd(lambda x: g(x.reshape(b.shape)).ravel())(zeros(b.size, b.dtype))
             return solve(matrix, b.ravel()).reshape(b.shape)
 
@@ -124,7 +125,7 @@ class Radau:
 RADAU = Radau()
 
 
-def _times(matrix: np.ndarray, rows: Any) -> Array:
+def _times(matrix: np.ndarray, rows: Array) -> Array:
     """Sums of three rows in their dtype."""
     return asarray(matrix.astype(rows.dtype)) @ rows
 

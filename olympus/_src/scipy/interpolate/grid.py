@@ -128,7 +128,7 @@ class RegularGridInterpolator:
         outside = (x * sign < p[0] * sign) | (x * sign > p[-1] * sign)
         return i, (x - p[i]) / (p[i + 1] - p[i]), (outside | (x != x)).astype("int32")
 
-    def _linear(self, cells: list[tuple[Any, Any, Any]]) -> Any:
+    def _linear(self, cells: list[tuple[Array, Array, Array]]) -> Any:
         total = None
         for corner in itertools.product((0, 1), repeat=len(cells)):
             weight = None

@@ -32,8 +32,8 @@ def _precision(a: ArrayLike) -> float:
     return float(dtypes.finfo(typeof(a).dtype).eps)
 
 
-def _pseudo_inverse(a: ArrayLike, atol: Any, rtol: Any, return_rank: bool, hermitian: bool
-                    ) -> Array | tuple[Array, Array]:
+def _pseudo_inverse(a: Array, atol: ArrayLike | None, rtol: ArrayLike | None, return_rank: bool,
+                    hermitian: bool) -> Array | tuple[Array, Array]:
     """By `olympus.numpy.linalg.pinv`, whose tolerance is relative."""
     cutoff = max(typeof(a).shape[-2:]) * _precision(a) if rtol is None else rtol
     if atol is None and not return_rank:
@@ -187,7 +187,7 @@ def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     return matmul(a, matmul(_inverse_on_range(a, rcond), basis))
 
 
-def _inverse_on_range(a: Array, rcond: object) -> Array | tuple[Array, Array]:
+def _inverse_on_range(a: Array, rcond: float | None) -> Array | tuple[Array, Array]:
     return _pseudo_inverse(a, None, rcond, False, False)
 
 

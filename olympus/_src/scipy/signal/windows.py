@@ -344,7 +344,7 @@ def _parameter(what: str, key: str, i: int, x: Any) -> Any:
     return None if x is None and (key, i) == ("exponential", 0) else real_number(x, what)
 
 
-def weights(name: str, window: Any, size: int, sym: bool = False) -> np.ndarray:
+def weights(name: str, window: object, size: int, sym: bool = False) -> np.ndarray:
     """The weights that a name, a tuple (name, *parameters) or a number (kaiser's beta) stands for.
     """
     if isinstance(window, (int, float)) and not isinstance(window, bool):

@@ -59,7 +59,7 @@ class Bernoulli(Discrete):
     def mean(self, p: Array) -> Array:
         return p
 
-    def var(self, p: Array) -> Any:
+    def var(self, p: Array) -> ArrayLike:
         return p * (1.0 - p)
 
     def entropy(self, p: Array) -> Array:
@@ -105,7 +105,7 @@ class Binom(Discrete):
     def mean(self, n: Array, p: Array) -> Array:
         return n * p
 
-    def var(self, n: Array, p: Array) -> Any:
+    def var(self, n: Array, p: Array) -> ArrayLike:
         return n * p * (1.0 - p)
 
     def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, p: Array) -> Array:
@@ -140,7 +140,7 @@ class Betabinom(Summed):
     def mean(self, n: Array, a: Array, b: Array) -> Array:
         return n * (a / (a + b))
 
-    def var(self, n: Array, a: Array, b: Array) -> Any:
+    def var(self, n: Array, a: Array, b: Array) -> ArrayLike:
         s = a + b
         return n * (a / s) * (b / s) * ((s + n) / (s + 1.0))
 
@@ -182,7 +182,7 @@ class Geom(Discrete):
     def mean(self, p: Array) -> Array:
         return 1.0 / p
 
-    def var(self, p: Array) -> Any:
+    def var(self, p: Array) -> ArrayLike:
         return (1.0 - p) / (p * p)
 
     def entropy(self, p: Array) -> Array:
@@ -223,7 +223,7 @@ class Nbinom(Discrete):
     def mean(self, n: Array, p: Array) -> Array:
         return n * (1.0 - p) / p
 
-    def var(self, n: Array, p: Array) -> Any:
+    def var(self, n: Array, p: Array) -> ArrayLike:
         return n * (1.0 - p) / (p * p)
 
 
@@ -256,7 +256,7 @@ class Poisson(Discrete):
     def mean(self, mu: Array) -> Array:
         return mu
 
-    def var(self, mu: Array) -> Any:
+    def var(self, mu: Array) -> ArrayLike:
         return mu
 
     def entropy(self, mu: Array) -> Array:
@@ -310,7 +310,7 @@ class Hypergeom(Summed):
     def mean(self, M: Array, n: Array, N: Array) -> Array:
         return N * (n / M)
 
-    def var(self, M: Array, n: Array, N: Array) -> Any:
+    def var(self, M: Array, n: Array, N: Array) -> ArrayLike:
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
@@ -353,7 +353,7 @@ class Randint(Discrete):
     def mean(self, low: Array, high: Array) -> Array:
         return 0.5 * (low + high - 1.0)
 
-    def var(self, low: Array, high: Array) -> Any:
+    def var(self, low: Array, high: Array) -> ArrayLike:
         width = high - low
         return (width - 1.0) * (width + 1.0) / 12.0
 

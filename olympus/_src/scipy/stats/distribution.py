@@ -72,7 +72,7 @@ class Distribution:
             found = (p > 0) & found
         return found
 
-    def std(self, *params: Array) -> Any:
+    def std(self, *params: Array) -> Array:
         return sqrt(self.var(*params))
 
     def kinds(self) -> list[str]:
@@ -496,7 +496,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     name = f"{d.name}.rvs"
     signature = _signature(d, None, *_NEW)
 
-    def program(key: Array, *args: object, shape: Shape) -> Any:
+    def program(key: Array, *args: object, shape: Shape) -> Array:
         names = [p for p in signature.parameters if p not in ("size", "key")]
         v = _values(d, name, dict(zip(names, args)))
         drawn = d.draw(key, shape, v.loc.dtype, *(broadcast_to(p, shape) for p in v.params))

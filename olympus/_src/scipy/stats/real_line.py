@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ class Norm(Mirrored):
     def ppf(self, q: Array) -> Array:
         return ndtri(q)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 1.0
 
     def entropy(self) -> ArrayLike:
@@ -88,7 +87,7 @@ class Cauchy(Mirrored):
     def mean(self) -> ArrayLike:
         return math.nan
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.nan
 
     def entropy(self) -> ArrayLike:
@@ -122,7 +121,7 @@ class Laplace(Mirrored):
     def isf(self, q: Array) -> Array:
         return Continuous.isf(self, q)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 2.0
 
     def entropy(self) -> float:
@@ -152,7 +151,7 @@ class Logistic(Mirrored):
     def quantile(self, log_p: Array, log_q: Array) -> Array:
         return log_p - log_q
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 3.0
 
     def entropy(self) -> ArrayLike:
@@ -185,7 +184,7 @@ class GumbelR(ByLogCdf):
     def mean(self) -> ArrayLike:
         return euler_gamma
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 6.0
 
     def entropy(self) -> ArrayLike:
@@ -218,7 +217,7 @@ class GumbelL(ByLogSf):
     def mean(self) -> ArrayLike:
         return -euler_gamma
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 6.0
 
     def entropy(self) -> ArrayLike:
@@ -271,7 +270,7 @@ class T(Mirrored):
     def mean(self, df: Array) -> Array:
         return where(df > 1, 0.0, math.nan)
 
-    def var(self, df: Array) -> Any:
+    def var(self, df: Array) -> ArrayLike:
         two = df > 2
         return where(two, 1.0 / (1.0 - 2.0 / where(two, df, 4.0)),
                      where(df > 1, math.inf, math.nan))
@@ -312,7 +311,7 @@ class Gennorm(Mirrored):
         inner = where(low, 0.0, x)
         return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
 
-    def var(self, beta: Array) -> Any:
+    def var(self, beta: Array) -> ArrayLike:
         return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
 
     def entropy(self, beta: Array) -> Array:

@@ -87,7 +87,7 @@ class Skellam(Summed):
     def mean(self, mu1: Array, mu2: Array) -> Array:
         return mu1 - mu2
 
-    def var(self, mu1: Array, mu2: Array) -> Any:
+    def var(self, mu1: Array, mu2: Array) -> ArrayLike:
         return mu1 + mu2
 
     def draw(self, key: Array, shape: Shape, dtype: DType, mu1: Array, mu2: Array) -> Array:
