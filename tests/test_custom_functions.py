@@ -481,10 +481,10 @@ def test_policies_see_into_jitted_functions():
     close(grad(f)(XS), grad(lambda x: named(x).sum())(XS))
 
 
-def residuals(fun, *args):
+def residuals(fun, *args, **kwargs):
     out = io.StringIO()
     with redirect_stdout(out):
-        print_saved_residuals(fun, *args)
+        print_saved_residuals(fun, *args, **kwargs)
     return out.getvalue().splitlines()
 
 
@@ -497,6 +497,8 @@ def test_print_saved_residuals_tells_where_each_comes_from():
     assert line == "f32[] from the argument x"
     assert residuals(jit(onp.sin), 3.0)[0].startswith("f32[] output of jitted function 'sin' from")
     assert residuals(lambda x: x * 2.0, 3.0) == []
+    lines = residuals(lambda b, a: a * b, b=np.ones(4, "f"), a=np.ones((2, 1), "f"))
+    assert "f32[4] from the argument b" in lines    # in the order of the call, not of the names
 
 
 def scans():

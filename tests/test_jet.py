@@ -122,6 +122,12 @@ def test_rules_of_users_primitives(give):
         del jet_rules[prim]
 
 
+def test_scalar_terms_and_zeros_are_no_nan_where_the_value_is_infinite():
+    x = onp.array([np.inf, 1.0])
+    np.testing.assert_array_equal(jet(lambda x: 2 * x, (x,), ([1.0],))[1], [[2, 2]])
+    np.testing.assert_array_equal(module.zero_prop(lax.floor_p, [x], [[x]])[1], [[0, 0]])
+
+
 def test_jet_refuses_in_words():
     with pytest.raises(ValueError, match="as many for each"):
         jet(onp.add, (1.0, 2.0), ([1.0], [1.0, 0.0]))

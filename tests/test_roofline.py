@@ -49,6 +49,9 @@ def test_loops_calls_and_branches():
     assert r.roofline(olympus.jit(olympus.checkpoint(times(2))))(square)[1].flops == 2 * one
     branch = lambda x: lax.cond(x[0, 0] > 0, times(3), times(1), x)
     assert r.roofline(branch)(square)[1].flops == 3 * one
+    solve = lambda a, b: lax.custom_linear_solve(lambda x: a @ x, b, lambda _, b: a @ b,
+                                                 lambda _, b: a.T @ b)
+    assert r.roofline(solve)(square, square)[1].flops == one
 
 
 def test_what_is_alive_at_most():

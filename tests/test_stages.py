@@ -114,6 +114,10 @@ def test_costs_of_loops_branches_and_calls():
                  ) == 2 * dot
     assert flops(lambda x: olympus.checkpoint(inner)(x)) == dot
     assert flops(lambda x: olympus.debug.print("{}", x) or x) == 0
+    # The matrix and the transposed solver are programs of derivatives.
+    assert flops(lambda b: olympus.lax.custom_linear_solve(
+        lambda y: x @ y, b, lambda _, b: x @ b, symmetric=True)) == dot
+    assert flops(lambda x: x.at[np.array([0, 1])].add(1.0)) >= 16
 
 
 @pytest.mark.parametrize(("options", "words"), [

@@ -78,6 +78,19 @@ def statistics(x: Array) -> dict[str, float]:
             "max": float(onp.max(x.at[0, 0].set(1.0)))}
 
 
+def by_option(x: Array) -> tuple[Array, ...]:
+    grid, step = onp.linspace(0.0, onp.linalg.norm(x, onp.inf), x.shape[0], retstep=True)
+    values, counts = onp.unique(x, return_counts=True)
+    line, *rest = onp.polyfit(grid, onp.polyval(onp.polyfit(grid, grid, 1), grid), 1, full=True)
+    first, second = onp.atleast_1d(grid[0], grid[1])
+    both, places, _ = onp.intersect1d(values, values, return_indices=True)
+    weighed = onp.average(x, 0).sum() + onp.indices(x.shape).max() + both[0] + places[0]
+    singular = lax.linalg.svd(onp.atleast_2d(x), compute_uv=False)
+    q, r = lax.linalg.qr(x)
+    return (grid * step, values, counts, line, *rest, first, second, weighed, singular.max(),
+            q @ r, lax.sort(x))
+
+
 @olympus.custom_jvp
 def clipped(x: Array) -> Array:
     return onp.clip(x, -1.0, 1.0)
@@ -121,7 +134,7 @@ def main() -> None:
     again = olympus.tree.unflatten(treedef, leaves)
     print(value, per_example, jac, hess, out, tangent, primal, pull(x), text, lowered, total, again,
           running(x), collatz(onp.int32(7)), newton(lambda x: x ** 2 - 2.0, onp.float32(1.0), 5),
-          statistics(x), np.asarray(x), olympus.device_put(x), clipped(x))
+          statistics(x), by_option(x), np.asarray(x), olympus.device_put(x), clipped(x))
 
 
 if __name__ == "__main__":

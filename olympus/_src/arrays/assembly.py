@@ -17,7 +17,13 @@ from ..types import dtypes
 from ..types.avals import make_aval, physical_aval
 from ..types.layout import AUTO, Format
 from ..types.shape import Shape, canonical_shape, definitely_equal, entries, floor_div, sequence
-from ..types.sharding import NamedSharding, Sharding, device_tuple, make_single_device_sharding
+from ..types.sharding import (
+    NamedSharding,
+    Sharding,
+    ShardingLike,
+    device_tuple,
+    make_single_device_sharding,
+)
 from ..types.tree import flatten_axes, tree_flatten
 from .device import device_put
 
@@ -265,7 +271,7 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
     return found
 
 
-def _own_devices(what: str, shape: Shape, sharding: Any) -> tuple[Any, list[Any]]:
+def _own_devices(what: str, shape: Shape, sharding: ShardingLike) -> tuple[Any, list[Device]]:
     """The sharding with its devices, and those of this process, in its order."""
     sharding = resolve_sharding(what, sharding)
     try:
@@ -277,8 +283,8 @@ def _own_devices(what: str, shape: Shape, sharding: Any) -> tuple[Any, list[Any]
     return sharding, [d for d in device_tuple(sharding) if d in local]
 
 
-def _assembled(what: str, shape: Shape, sharding: Any, parts: Sequence[Any],
-               dtype: DTypeLike | None) -> Any:
+def _assembled(what: str, shape: Shape, sharding: Sharding, parts: Sequence[Array],
+               dtype: DTypeLike | None) -> Array:
     """The array of these parts, which are in the order of the sharding's own devices."""
     if not parts and dtype is None:
         raise ValueError(f"{what}: {sharding} given, of which no device is in this process, and no "

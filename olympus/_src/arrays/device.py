@@ -10,7 +10,7 @@ import numpy as np
 from ..base import lib
 from ..base.config import transfer_guard
 from ..base.source import api_boundary
-from ..base.typing import Array, Device, PyTree, T
+from ..base.typing import Array, ArrayLike, Device, PyTree, T
 from ..base.util import lazy_module
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
@@ -32,6 +32,7 @@ from ..types.sharding import (
     DeviceLike,
     NamedSharding,
     PartitionSpec,
+    Sharding,
     device_tuple,
     make_single_device_sharding,
     unreduced,
@@ -103,7 +104,7 @@ class _Target(NamedTuple):
 _ANYWHERE = _Target(None, None)
 
 
-def _target(where: Any) -> _Target:
+def _target(where: object) -> _Target:
     """What a device, a sharding, a memory space or None stands for."""
     if where is None:
         return _ANYWHERE
@@ -125,7 +126,7 @@ def _target(where: Any) -> _Target:
                      "olympus.devices().")
 
 
-def _put(tree: PyTree, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
+def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, copy: bool) -> PyTree:
     device, memory, parts, layout = target
     aval: Any
     if layout is not None:
@@ -173,7 +174,7 @@ def _put(tree: PyTree, x: Any, index: int, target: _Target, donate: bool, copy: 
     return moved
 
 
-def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> object:
+def _spread(x: ArrayLike, sharding: NamedSharding, donate: bool, copy: bool) -> object:
     """An array cut over devices."""
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
@@ -189,18 +190,18 @@ def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> object:
     try:
         if type(x) is np.ndarray and not is_float0(x.dtype):
             return _put_in_job(x, sharding)
-        x = argument_array(x)
-        if type(x) in WRAPPERS:
-            return x._with(_spread(stored(x), sharding, donate, copy))
-        moved = _moved(_summed(x, sharding), sharding, copy, donate)
+        array = argument_array(x)
+        if type(array) in WRAPPERS:
+            return array._with(_spread(stored(array), sharding, donate, copy))
+        moved = _moved(_summed(array, sharding), sharding, copy, donate)
     except ValueError as error:
         raise ValueError(f"device_put: {error}") from None
-    if donate and moved is not x:
-        x.delete()
+    if donate and moved is not array:
+        array.delete()
     return moved
 
 
-def _summed(x: Any, sharding: object) -> object:
+def _summed(x: Array, sharding: object) -> Array:
     """An array whose terms are added up, if devices hold terms, and are to hold something else."""
     present = x._sharding
     if not unreduced(present) or present == sharding:
@@ -209,7 +210,7 @@ def _summed(x: Any, sharding: object) -> object:
         spec=present.spec.update(unreduced=frozenset())))
 
 
-def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
+def _moved(x: Array, sharding: Sharding, copy: bool, donate: bool) -> object:
     """An array under another sharding; through the host only where that is a CPU's own memory."""
     present = x._sharding
     if present == sharding and x._committed:
@@ -222,7 +223,7 @@ def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
     return _dealt(x, sharding, copy, donate)
 
 
-def _moved_in_job(x: Any, sharding: Any) -> Any:
+def _moved_in_job(x: Array, sharding: Sharding) -> object:
     """An array under a sharding over devices of several processes, or of another one."""
     present = x._sharding
     if present.device_set == sharding.device_set:
@@ -253,7 +254,7 @@ def _put_in_job(value: np.ndarray, sharding: object, weak_type: bool = False) ->
     return put_numpy(value, sharding, weak_type)
 
 
-def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
+def _dealt(x: Array, sharding: Sharding, copy: bool, donate: bool) -> object:
     present = x._sharding
     aval = parts_of(x.aval, sharding).aval
     if lib.same_tiles(present._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
@@ -266,7 +267,7 @@ def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> object:
     return moved_by_devices(x, sharding)
 
 
-def moved_by_devices(x: Any, sharding: Any) -> object:
+def moved_by_devices(x: Array, sharding: Sharding) -> object:
     """An array under a sharding of other tiles, without the host where devices can do it."""
     aval, indices, devices, _ = parts_of(x.aval, sharding)
     here = device_tuple(x._sharding)
@@ -284,7 +285,7 @@ def moved_by_devices(x: Any, sharding: Any) -> object:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def _in_memory(x: Any, memory: str | None) -> object:
+def _in_memory(x: Array, memory: str | None) -> object:
     """The array in a memory of the device where it is."""
     if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
         return x
@@ -351,7 +352,7 @@ def copy_to_host_async(x: T) -> T:
     return x
 
 
-def _arrays(x: object) -> list[Any]:
+def _arrays(x: object) -> list[Array]:
     leaves = [stored(leaf) for leaf in tree_flatten(x)[0]]
     return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
 

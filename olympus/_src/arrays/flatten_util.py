@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, DType
+from ..base.typing import Array, DType, PyTree
 from ..core.trace import typeof
 from ..jit.arguments import as_arrays, leaf_path
 from ..lax.arithmetic import real
@@ -27,12 +26,12 @@ class Unravel:
 
     __slots__ = ("tree", "types", "dtype")
 
-    def __init__(self, tree: PyTreeDef, types: Sequence[tuple[tuple[int, ...], Any]], dtype: DType
+    def __init__(self, tree: PyTreeDef, types: Sequence[tuple[tuple[int, ...], DType]], dtype: DType
                  ) -> None:
         self.tree, self.types, self.dtype = tree, tuple(types), dtype
 
     @api_boundary
-    def __call__(self, vector: Array) -> Any:
+    def __call__(self, vector: Array) -> PyTree:
         aval = typeof(vector)
         sizes = [prod(shape) for shape, _ in self.types]
         if aval.shape != (sum(sizes),):
@@ -66,7 +65,7 @@ def _convert(x: Array, dtype: DType) -> Array:
 
 
 @api_boundary
-def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
     """All elements of a pytree of arrays as one vector, and the function that undoes it.
 
     The vector has the promoted dtype of all leaves; the function gives each leaf its own back. A

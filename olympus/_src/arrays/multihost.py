@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.source import api_boundary
-from ..base.typing import Device, PyTree
+from ..base.typing import Array, ArrayLike, Device, PyTree
 from ..base.util import memoize
 from ..devices.array import WRAPPERS
 from ..devices.devices import devices, process_count, process_index
@@ -34,7 +34,7 @@ __all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all",
 
 
 @memoize(16)
-def _gather(mesh: Mesh) -> Callable[[Any], Any]:
+def _gather(mesh: Mesh) -> Callable[[Array], object]:
     """The compiled program that gives every device of a mesh all of an array."""
     return jit(_same, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
@@ -152,7 +152,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     return tree.unflatten(found)
 
 
-def _whole(x: Any) -> np.ndarray:
+def _whole(x: Array) -> np.ndarray:
     """The value of an array that spans processes, in all that have a part of it."""
     if lib.is_readable(x):
         return np.asarray(x)
@@ -242,7 +242,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # Arrays of one process as parts of arrays of all -------------------------------------------------
 
 def _with_specs(name: str, arrays: PyTree, mesh: Mesh, pspecs: PyTree,
-                convert: Callable[[Any, NamedSharding], Any]) -> PyTree:
+                convert: Callable[[Array, NamedSharding], ArrayLike]) -> PyTree:
     leaves, tree = tree_flatten(arrays)
     specs = flatten_axes(f"{name} pspecs", tree, pspecs)
     if any(spec is None for spec in specs):
@@ -274,7 +274,7 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
     >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, olympus.P("x"))
     Array([0, 1, 2], dtype=int32)
     """
-    def convert(x: Any, sharding: NamedSharding) -> Any:
+    def convert(x: ArrayLike, sharding: NamedSharding) -> ArrayLike:
         if type(x) is lib.ArrayImpl and not x.is_fully_addressable:
             return x
         if type(x) is lib.ArrayImpl and x.sharding == NamedSharding(
@@ -311,7 +311,7 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
     >>> multihost_utils.global_array_to_host_local_array(x, mesh, olympus.P("x"))
     Array([0, 1, 2], dtype=int32)
     """
-    def convert(x: Any, sharding: NamedSharding) -> Any:
+    def convert(x: ArrayLike, sharding: NamedSharding) -> ArrayLike:
         if type(x) is not lib.ArrayImpl or x.is_fully_addressable:
             return x
         if not x.sharding.is_equivalent_to(sharding, x.ndim):

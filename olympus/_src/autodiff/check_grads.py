@@ -28,7 +28,7 @@ Tolerance = float | Mapping[DTypeLike, float] | None
 # By bits of the mantissa: tolerance, and the step at which rounding, which grows as 1/h, and the
 # cubic term, which grows as h², are both below it. Powers of two, so that steps are exact.
 _SCALES = {52: (1e-5, 2.0**-17), 23: (2e-3, 2.0**-10), 10: (3e-2, 2.0**-3)}
-_COARSE = (1e-1, 2.0**-2)
+_COARSE = (1e-1, 2.0**-2)      # 7 bits, those of bfloat16, and fewer
 
 
 def _scales(*trees: PyTree) -> dict[np.dtype, tuple[float, float]]:
@@ -70,6 +70,7 @@ def _wide(x: object) -> np.ndarray:
 
 def _moved(args: PyTree, tangents: PyTree, step: float) -> PyTree:
     """The arguments `step` along the direction, each of its own dtype."""
+    # Arrays of ours again: a function of NumPy's arrays would run NumPy's operators.
     return tree_map(lambda x, t: x if t.dtype == dtypes.float0 else device_put(
         np.asarray(_wide(x) + step * _wide(t)).astype(typeof(x).dtype)), args, tangents)
 
@@ -143,6 +144,7 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
     expected = f(*line.args)
     atol, rtol = [_tolerance(t, line.args, expected) for t in (atol, rtol)]
     out, derivative = f_jvp(line.args, line.tangents)
+    # A NaN among the values is the function's own, and f_jvp has to give it, too.
     _close("check_jvp: the value", out, expected, atol, rtol, err_msg, True)
     _close("check_jvp: the derivative", derivative, line.slopes(f), atol, rtol, err_msg,
            equal_nan)
@@ -150,6 +152,8 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
 
 def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
     """The real part of the sum of products, over all arrays that have derivatives."""
+    # A derivative that is linear over the reals alone, as that of conj is, and its transpose agree
+    # in the real part of the product only.
     pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
     return np.asarray(sum(float(np.real(np.sum(_wide(c) * _wide(t)))) for c, t in pairs
                           if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))
@@ -185,18 +189,21 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
     atol, rtol = [_tolerance(t, line.args, expected) for t in (atol, rtol)]
     out, pull = f_vjp(*line.args)
     _close("check_vjp: the value", out, expected, atol, rtol, err_msg, True)
+    # Not the numbers of the direction t: in t E t an antisymmetric error E would not be seen.
     cotangents = tree_map(partial(_direction, np.random.default_rng(1)), expected)
     _close("check_vjp: the product", _product(pull(cotangents), line.tangents),
            _product(cotangents, line.slopes(f)), atol, rtol, err_msg, equal_nan)
 
 
 def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str], name: str,
-           how: Any) -> None:
+           how: Mapping[str, Any]) -> None:
     for mode, words, check, derive in (("fwd", "forward", check_jvp, jvp),
                                        ("rev", "reverse", check_vjp, vjp)):
         if mode in modes:
             check(f, partial(derive, f), args, **how, err_msg=f"in {name}, {words} mode")
             if order > 1:
+                # The direction is made here, of concrete arguments: those that `_pushed` is called
+                # with are traced when its own derivative is checked.
                 further = (partial(_pushed, f, _Line(args, None).tangents) if mode == "fwd"
                            else partial(_pulled, f))
                 _check(further, args, order - 1, modes, f"the {words} derivative of {name}", how)
@@ -208,6 +215,7 @@ def _pushed(f: Callable[..., PyTree], tangents: PyTree, *args: PyTree) -> PyTree
 
 def _pulled(f: Callable[..., PyTree], *args: PyTree) -> PyTree:
     out, pull = vjp(f, *args)
+    # `_direction` reads no values, so that the result may be traced.
     return pull(tree_map(partial(_direction, np.random.default_rng(1)), out))
 
 

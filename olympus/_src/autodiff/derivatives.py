@@ -24,7 +24,7 @@ from ..core import tags
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
-from ..core.primitive import Linear, Zero
+from ..core.primitive import Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTracer
@@ -96,7 +96,7 @@ class FlatFunction:
         """TypeError for a result that the transformation does not take."""
 
 
-def split_aux(what: str, fun: object, out: object) -> tuple[Any, Any]:
+def split_aux(what: str, fun: object, out: object) -> tuple[PyTree, object]:
     """The result and auxiliary data that `has_aux=True` promises."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         size = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""
@@ -126,8 +126,8 @@ class Linearized:
         self.active_in, self.active_out = active_in, active_out
 
 
-def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[ArrayLike],
-                   avals: Sequence[ShapedArray]) -> tuple[list[Any], Linearized]:
+def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike],
+                   avals: Sequence[ShapedArray]) -> tuple[list[Array], Linearized]:
     """Results of a flat function at the primals, and its derivative there as a program."""
     parent = ctx.trace
     # The tape passes known values on to the caller's trace, where primals are as concrete as they
@@ -149,7 +149,7 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[ArrayLike],
 
 
 def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None]
-              ) -> list[Any]:
+              ) -> list[ArrayLike]:
     """Cotangents of all inputs, as arrays, from those of all outputs."""
     pr = lin.program.olympuspr
     # One cotangent for each input of the program, that is for each active argument, in order.
@@ -176,7 +176,7 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
         x, have.update(weak_type=aval.weak_type))
 
 
-def one(aval: ShapedArray, out: Array) -> Any:
+def one(aval: ShapedArray, out: Array) -> ArrayLike:
     """The cotangent that `grad` starts from, of a result `out`: a scalar constant."""
     if evaluating():
         unit = Literal(1, aval)     # what computes with it finds it on the device
@@ -262,7 +262,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             avals = check_arrays(what, fun, leaves, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
-            def call(xs: Sequence[Array]) -> Any:
+            def call(xs: Sequence[Array]) -> PyTree:
                 full = substitute(args, positions, numbers, in_tree.unflatten(xs))
                 return fun(*full, **kwargs)
 
@@ -287,7 +287,7 @@ class ScalarFunction(FlatFunction):
 
     __slots__ = ("holomorphic",)
 
-    def check(self, out: Any, outs: Sequence[Array]) -> None:
+    def check(self, out: PyTree, outs: Sequence[Array]) -> None:
         what, name = self.what, name_of(self.fun)
         if len(outs) != 1 or outs[0] is not out:    # a container of one array is no scalar
             hint = " pass has_aux=True for auxiliary results;" if isinstance(out, tuple) else ""
@@ -321,8 +321,9 @@ def check_reduce_axes(what: str, reduce_axes: Sequence[object]) -> None:
                          "named axes with lax.psum inside the function.")
 
 
-def check_inputs(what: str, fun: Any, avals: Sequence[ShapedArray], positions: Sequence[int],
-                 trees: Sequence[object], holomorphic: bool, allow_int: bool) -> None:
+def check_inputs(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedArray],
+                 positions: Sequence[int], trees: Sequence[object], holomorphic: bool,
+                 allow_int: bool) -> None:
     """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
         kind = dtypes.scalar_kind(aval.dtype)
@@ -396,7 +397,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
     return (*result, flat.aux) if has_aux else result
 
 
-def _directions(avals: Sequence[ShapedArray], tangents: Sequence[ArrayLike]) -> list[Any]:
+def _directions(avals: Sequence[ShapedArray], tangents: Sequence[ArrayLike]) -> list[Tangent]:
     """Tangents as forward mode takes them: symbolic zeros for integers."""
     moving = list(map(has_tangent, avals))
     # The float0 arrays that users give for integers are never operands of anything.
@@ -428,6 +429,7 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
                         f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
         return
     found = typeof(tangent)
+    # Weak types may differ: Python numbers are tangents of arrays.
     if found is required or (found.shape == required.shape and found.dtype == required.dtype):
         return
     if found.dtype != required.dtype:
@@ -438,7 +440,7 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
                      "equal shapes are required.")
 
 
-def _describe(x: Any) -> str:
+def _describe(x: object) -> str:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtypes.is_float0(dtype):
         return f"float0{list(x.shape)}"
@@ -523,7 +525,7 @@ class Pullback(LinearMap):
         self.consts = given
 
     @api_boundary
-    def __call__(self, *out_cts: object) -> tuple[Any, ...]:
+    def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
         meta = self.meta
         if len(out_cts) != 1:
             raise TypeError(f"vjp: the function returned by vjp applied to {meta.name} was called "
@@ -565,7 +567,7 @@ class LackingPullback(Pullback):
 
     __slots__ = ()
 
-    def __call__(self, *out_cts: object) -> tuple[Any, ...]:
+    def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
         lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
             self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
         if lacking:
@@ -581,7 +583,7 @@ class Pushforward(LinearMap):
     __slots__ = ()
 
     @api_boundary
-    def __call__(self, *tangents: ArrayLike) -> Any:
+    def __call__(self, *tangents: ArrayLike) -> PyTree:
         meta = self.meta
         lin = meta.lin
         leaves, tree = tree_flatten(tangents)
@@ -603,7 +605,7 @@ for _kind in (Pullback, LackingPullback, Pushforward):
 
 
 def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: bool
-                ) -> tuple[Any, ...]:
+                ) -> tuple[PyTree, ...]:
     """(result, linear map[, aux]) of `fun` at the primals."""
     check_callable(what, fun)
     leaves, in_tree = tree_flatten(primals)
@@ -770,7 +772,7 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
     def fwd(*args: PyTree, **kwargs: PyTree) -> object:
         positions, chosen = select("fwd_and_bwd", fun, numbers, args)
 
-        def partial(*xs: object) -> Any:
+        def partial(*xs: object) -> PyTree:
             value = xs if isinstance(numbers, tuple) else xs[0]
             return fun(*substitute(args, positions, numbers, value), **kwargs)
 
@@ -824,7 +826,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
 
     pr, name = closed.olympuspr, name_of(fun)
 
-    def transposed(consts: Sequence[Any], out_ct: Any) -> tuple[Any, ...]:
+    def transposed(consts: Sequence[ArrayLike], out_ct: PyTree) -> tuple[PyTree, ...]:
         cts, tree = tree_flatten(out_ct)
         if tree != out_tree:
             _structure_error("linear_transpose", "cotangent tree does not match function output: "
@@ -836,6 +838,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
                                 f"{name} is {given}, and the result is {aval}.")
+        # Not `backward_pass`, which is for tapes: a loop or call of the user's program may return
+        # coefficients beside linear results.
         ins = apply_transpose(pr, consts, [Linear(a) for a in avals], as_arrays(cts),
                               "transpose")
         return in_tree.unflatten([instantiate(x, a.to_cotangent_aval())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, P, PyTree
+from ..base.typing import Array, ArrayLike, P, PyTree, Shape
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..core.context import under
@@ -51,6 +51,8 @@ from .derivatives import (
 )
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+Blocks = list[list[ArrayLike]]    # per result, the derivatives by each argument
 
 
 def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
@@ -129,22 +131,24 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
 
 
 def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomorphic: bool,
-              allow_int: bool, blocks: Callable[[Linearized], list[list[Any]]]) -> Callable:
+              allow_int: bool, blocks: Callable[[Linearized], Blocks]) -> Callable:
     check_callable(what, fun)
     numbers = check_argnums(what, argnums)
 
     @wraps(fun)
-    def jacobian_of(*args: Array, **kwargs: PyTree) -> Any:
+    def jacobian_of(*args: Array, **kwargs: PyTree) -> PyTree:
         try:
             positions, chosen = select(what, fun, numbers, args)
             leaves, in_tree = tree_flatten(chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
             avals = check_arrays(what, fun, leaves, positions, trees)
+            # Unit tangents are real: of a function that is not holomorphic the derivative along
+            # the imaginary axis would be missing. Gradients of real results have both.
             if what == "jacfwd" and not holomorphic:
                 _check_real(fun, avals, positions, trees)
             check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
-            def call(xs: Sequence[Array]) -> Any:
+            def call(xs: Sequence[Array]) -> PyTree:
                 full = substitute(args, positions, numbers, in_tree.unflatten(xs))
                 return fun(*full, **kwargs)
 
@@ -161,7 +165,7 @@ def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     return jacobian_of
 
 
-def _check_real(fun: Any, avals: Sequence[ShapedArray], positions: Sequence[int],
+def _check_real(fun: Callable[..., PyTree], avals: Sequence[ShapedArray], positions: Sequence[int],
                 trees: Sequence[Array]) -> None:
     for i, aval in enumerate(avals):
         if not dtypes.is_floating(aval.dtype):
@@ -173,8 +177,8 @@ def _check_real(fun: Any, avals: Sequence[ShapedArray], positions: Sequence[int]
                                "convert it to float, or leave it out of argnums."))
 
 
-def _check_results(what: str, fun: Any, avals: Sequence[ShapedArray], tree: PyTreeDef,
-                   holomorphic: bool) -> None:
+def _check_results(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedArray],
+                   tree: PyTreeDef, holomorphic: bool) -> None:
     for i, aval in enumerate(avals):
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: {what} "
@@ -189,14 +193,16 @@ def _check_results(what: str, fun: Any, avals: Sequence[ShapedArray], tree: PyTr
 
 # Blocks: per output the list of derivatives by each input ----------------------------------------
 
-def _units(avals: Sequence[Any]) -> tuple[Sequence[Array], int]:
+def _units(avals: Sequence[ShapedArray]) -> tuple[Sequence[Array], int]:
     """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
     # Under a trace the operations become part of the caller's program.
     make = _unit_arrays if ctx.trace.recorded or any(a.tagged for a in avals) else _made_units
     return make(tuple(avals)), sum(a.size for a in avals)
 
 
-def _unit_arrays(avals: tuple[Any, ...]) -> Sequence[Array]:
+def _unit_arrays(avals: tuple[ShapedArray, ...]) -> Sequence[Array]:
+    #   row k of all units is 1 at the k-th element of the arguments laid end to end:
+    #   an argument's own are zeros but for an identity matrix, `offset` rows down
     total, offset, units = sum(a.size for a in avals), 0, []
     for aval in avals:
         shape = (total, aval.size)
@@ -210,7 +216,7 @@ def _unit_arrays(avals: tuple[Any, ...]) -> Sequence[Array]:
 _made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by one program
 
 
-def _columns(lin: Linearized) -> list[list[Any]]:
+def _columns(lin: Linearized) -> Blocks:
     """Forward mode: the tangent program, mapped over the unit tangents."""
     units, total = _units(lin.avals)    # none where the arguments have no elements
     program = lin.program
@@ -222,7 +228,8 @@ def _columns(lin: Linearized) -> list[list[Any]]:
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 
-def _cut(column: Any, out: ShapedArray, avals: Sequence[ShapedArray], total: int) -> list[Any]:
+def _cut(column: tuple[Array, int | None] | None, out: ShapedArray, avals: Sequence[ShapedArray],
+         total: int) -> list[ArrayLike]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
     # Zeros of the integer's own dtype, not of float0.
@@ -230,13 +237,15 @@ def _cut(column: Any, out: ShapedArray, avals: Sequence[ShapedArray], total: int
         return [_zeros(out, (), a.shape) for a in avals]
     if column is None:
         return [_zeros(tangent, (), a.shape) for a in avals]
+    # The mapped axis counts elements of arguments: behind the result's axes it is cut by argument,
+    # and each part is reshaped to the argument's own axes.
     array, dim = column
     value = to_axis(array, dim, out.ndim, total)
     parts = split(value, [a.size for a in avals], out.ndim) if len(avals) > 1 else [value]
     return [reshape(part, (*out.shape, *a.shape)) for part, a in zip(parts, avals)]
 
 
-def _zeros(aval: Any, before: Sequence[Any], behind: Sequence[Any]) -> object:
+def _zeros(aval: ShapedArray, before: Shape, behind: Shape) -> ArrayLike:
     """Zeros of a type, with more axes in front and at the end, which are not cut."""
     for n in reversed(before):
         aval = aval.with_axis(0, n)
@@ -245,14 +254,15 @@ def _zeros(aval: Any, before: Sequence[Any], behind: Sequence[Any]) -> object:
     return zeros_of(aval)
 
 
-def _rows(lin: Linearized) -> list[list[Any]]:
+def _rows(lin: Linearized) -> Blocks:
     """Reverse mode: the backward pass, mapped over the unit cotangents."""
     units, total = _units([a.to_cotangent_aval() for a in lin.out_avals])
     places = [i for i, active in enumerate(lin.active_in) if active]
     ins: list[Any] = [None] * len(lin.avals)
     if total and places:
-        def backward(*cts: Array) -> list[Array]:
+        def backward(*cts: Array) -> list[Any]:
             found = pull_back(lin, lin.program.consts, cts)
+            # Without the zeros of inactive arguments, which `_stack` makes unmapped.
             return [found[i] for i in places]
 
         outs, dims = batch_flat(under("vmap", backward), Axis(total), units, [0] * len(units))
@@ -264,8 +274,8 @@ def _rows(lin: Linearized) -> list[list[Any]]:
     return [list(row) for row in zip(*by_input)] if by_input else [[] for _ in lin.out_avals]
 
 
-def _stack(value: Any, aval: ShapedArray, outs: Sequence[ShapedArray], sizes: Sequence[int]
-           ) -> list[Any]:
+def _stack(value: Array | None, aval: ShapedArray, outs: Sequence[ShapedArray], sizes: Sequence[int]
+           ) -> list[ArrayLike]:
     """The derivatives of each output by one input, from those of all of them along axis 0."""
     tangent = aval.to_tangent_aval()
     if value is None:

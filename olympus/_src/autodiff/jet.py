@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Noted
 from ..core.primitive import Primitive
 from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
 from ..jit.arguments import as_arrays, check_arrays
 from ..lax.convert import convert_element_type
+from ..lax.creation import full_like
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
            "fact", "jet", "jet2", "linear_prop", "zero_prop", "zero_series", "zero_term"]
@@ -40,11 +42,12 @@ class ZeroSeries:
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
+Series = Sequence[Sequence[Array]]      # the terms of each operand, by order
 
 
 @api_boundary
-def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any],
-        factorial_scaled: bool = True, **_: Any) -> tuple[PyTree, PyTree]:
+def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[PyTree],
+        factorial_scaled: bool = True, **_: object) -> tuple[PyTree, PyTree]:
     """The value of a function on a curve and its first derivatives along it, by Taylor mode.
 
     For arguments x(t) of which primals and series are the value and the derivatives at t = 0, it
@@ -82,6 +85,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         its, inner = tree_flatten(primal)
         given += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
                   _series_of(i, inner, terms))
+    # A zero series is as long as the others are.
     lengths = {len(terms) for terms in given if not isinstance(terms, ZeroSeries)}
     if len(lengths) > 1:
         raise ValueError(f"jet: series of {sorted(lengths)} terms given; as many for each argument "
@@ -90,7 +94,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     arrays = as_arrays(leaves)
     scaled = [_scaled(terms, x, factorial_scaled) for x, terms in zip(arrays, given, strict=True)]
 
-    def flat(*xs: object) -> tuple[list[Any], Any]:
+    def flat(*xs: object) -> tuple[list[ArrayLike], PyTreeDef]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
         return as_arrays(outs), out_tree
 
@@ -101,7 +105,7 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
     return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
 
 
-def _series_of(i: int, tree: PyTree, terms: object) -> list[Array]:
+def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
     """The list of terms of each leaf of an argument."""
     found = tree.flatten_up_to(terms)
     for leaf in found:
@@ -111,7 +115,8 @@ def _series_of(i: int, tree: PyTree, terms: object) -> list[Array]:
     return found
 
 
-def _scaled(terms: Any, x: Any, factorial_scaled: bool) -> list[Any]:
+def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
+            factorial_scaled: bool) -> list[Array]:
     """Derivatives in the dtype that tangents of x have; none for what has no tangent."""
     aval = typeof(x)
     if isinstance(terms, ZeroSeries) or not has_tangent(aval):
@@ -122,19 +127,19 @@ def _scaled(terms: Any, x: Any, factorial_scaled: bool) -> list[Any]:
             term = 0.0
         array, = as_arrays([term])
         array = convert_element_type(array, aval.dtype)
-        if array.shape != aval.shape:
-            array = array + 0 * x if not array.shape else _refuse(k, array, aval)
+        if array.shape != aval.shape:       # a scalar term stands for all elements
+            array = full_like(x, array) if not array.shape else _refuse(k, array, aval)
         found.append(array if factorial_scaled else array * math.factorial(k))
     return found
 
 
-def _refuse(k: int, term: object, aval: ShapedArray) -> Any:
+def _refuse(k: int, term: object, aval: ShapedArray) -> NoReturn:
     raise ValueError(f"jet: term {k} {typeof(term)} given for a primal {aval}; its shape is "
                      "required.")
 
 
-def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any], *,
-         factorial_scaled: bool = False, **_: Any) -> tuple[PyTree, PyTree]:
+def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[PyTree], *,
+         factorial_scaled: bool = False, **_: object) -> tuple[PyTree, PyTree]:
     """`jet` whose terms are coefficients of Taylor polynomials.
 
     Args:
@@ -150,7 +155,7 @@ def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence
     return jet(fun, primals, series, factorial_scaled)
 
 
-def fact(n: Any) -> float:
+def fact(n: int) -> float:
     """The factorial of an int, as a float.
 
     Args:
@@ -184,8 +189,8 @@ def defzero(prim: Primitive) -> None:
     jet_rules[prim] = lambda primals, series, **params: zero_prop(prim, primals, series, **params)
 
 
-def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any],
-              **params: Any) -> tuple[Any, list[Any]]:
+def zero_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Series, **params: object
+              ) -> tuple[Array, list[Array]]:
     """The rule of a primitive that is constant along every curve.
 
     Args:
@@ -199,7 +204,7 @@ def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[An
     (Array(2., dtype=float32, weak_type=True), [Array(0., dtype=float32, weak_type=True)])
     """
     out = prim.bind(*primals_in, **params)
-    return out, [out * 0 for _ in series_in[0]]
+    return out, [full_like(out, 0) for _ in series_in[0]]
 
 
 def deflinear(prim: Primitive) -> None:
@@ -218,8 +223,8 @@ def deflinear(prim: Primitive) -> None:
     jet_rules[prim] = lambda primals, series, **params: linear_prop(prim, primals, series, **params)
 
 
-def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any],
-                **params: Any) -> tuple[Any, list[Any]]:
+def linear_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Series,
+                **params: object) -> tuple[Array, list[Array]]:
     """The rule of a primitive that is linear in all operands together.
 
     Args:
@@ -236,7 +241,7 @@ def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[
         prim.bind(*terms, **params) for terms in zip(*series_in, strict=True)]
 
 
-def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
+def def_deriv(prim: Primitive, deriv: Callable[..., ArrayLike]) -> None:
     """Give the derivative of a primitive of one operand.
 
     Args:
@@ -253,8 +258,8 @@ def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
         prim, lambda x: deriv(x, **params), primals, series, **params)
 
 
-def deriv_prop(prim: Primitive, deriv: Callable[..., Any], primals_in: Sequence[Any],
-               series_in: Sequence[Any], **params: Any) -> tuple[Any, list[Any]]:
+def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Sequence[Array],
+               series_in: Series, **params: object) -> tuple[Array, list[Array]]:
     """The rule of a primitive of one operand whose derivative is given.
 
     Args:
@@ -274,12 +279,13 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., Any], primals_in: Sequence[
     if not terms:
         return out, []
     # y' = deriv(x) x', of one order less.
+    # Terms are coefficients: the k-th of x times k is one of x', and one of y' over k is of y.
     velocity = [k * t for k, t in enumerate(terms, 1)]
     slope, more = jet2(lambda x, dx: deriv(x) * dx, (x, velocity[0]), (terms[:-1], velocity[1:]))
     return out, [t / k for k, t in enumerate([slope, *more], 1)]
 
 
-def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: PyTree) -> None:
+def def_comp(prim: Primitive, comp: Callable[..., PyTree], **kwargs: PyTree) -> None:
     """Let a primitive be differentiated as a function of other primitives.
 
     Args:

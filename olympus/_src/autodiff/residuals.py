@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base import source
 from ..base.typing import Array, PyTree
@@ -15,14 +14,14 @@ from ..core.trace import typeof
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import split_program
 from ..jit.arguments import check_arrays, check_callable, leaf_name
-from ..types.avals import has_tangent
+from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves
 
 __all__ = ["print_saved_residuals", "saved_residuals"]
 
 
-def saved_residuals(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree
-                    ) -> list[tuple[Any, str]]:
+def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
+                    ) -> list[tuple[ShapedArray, str]]:
     """The aval of each residual, and where it comes from.
 
     Args:
@@ -31,19 +30,21 @@ def saved_residuals(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree
     """
     check_callable("saved_residuals", fun)
     leaves, tree = tree_flatten((args, kwargs))
-    positions, trees = [*range(len(args)), *kwargs], [*args, *kwargs.values()]
+    keywords = sorted(kwargs)       # as the tree flattens a dict
+    positions, trees = [*range(len(args)), *keywords], [*args, *[kwargs[k] for k in keywords]]
     check_arrays("saved_residuals", fun, leaves, positions, trees)
     avals = list(map(typeof, leaves))
     names = [leaf_name(fun, positions, trees, i) for i in range(len(leaves))]
     t_avals = [a.to_tangent_aval() for a in avals]
     active = list(map(has_tangent, avals))
 
-    def flat(*xs: object) -> list[Any]:
+    def flat(*xs: object) -> list[Array]:
         given, named = tree.unflatten(xs)
         return tree_leaves(fun(*given, **named))
 
-    def tangents(_: object, __: object, primals: Sequence[Array], unknown: Sequence[object]
+    def tangents(_: object, __: object, primals: Sequence[Array], unknown: Sequence[Array]
                  ) -> list[Array]:
+        # Symbolic zeros, as in `linearize_flat`: for what has no tangent rules record nothing.
         rest = iter(unknown)
         ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
         return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]
@@ -75,7 +76,7 @@ def _origin(eqn: OlympusprEqn) -> str:
     return f"output of {eqn.primitive} from {line}"
 
 
-def print_saved_residuals(f: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> None:
+def print_saved_residuals(f: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> None:
     """Print what reverse mode keeps of `f` at these arguments: a line per array.
 
     Args:

@@ -13,11 +13,11 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from olympus._src.base import lib
 from olympus._src.base.idle_options import IDLE
-from olympus._src.base.typing import Device
+from olympus._src.base.typing import Device, T
 from olympus._src.base.util import lazy_module
 
 _difflib: Any = lazy_module("difflib")
@@ -49,8 +49,9 @@ class Kind:
 
     __slots__ = ("accepts", "legal", "parse", "when_entered")
 
-    def __init__(self, legal: str, accepts: Callable[[Any], bool], parse: Callable[[str], Any],
-                 when_entered: Any = _no_value) -> None:
+    def __init__(self, legal: str, accepts: Callable[[Any], bool],
+                 parse: Callable[[str], Value], when_entered: Value | _NoValue = _no_value
+                 ) -> None:
         self.legal, self.accepts, self.parse = legal, accepts, parse
         self.when_entered = when_entered  # what `with option():` sets
 
@@ -74,7 +75,7 @@ def _parse_float(text: str) -> float | None:
         return None
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -84,7 +85,7 @@ def _choice(*values: str) -> Kind:
 
 
 def _optional(kind: Kind) -> Kind:
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return value is None or kind.accepts(value)
 
     return Kind(f"None or {kind.legal}", accepts, kind.parse)
@@ -107,11 +108,11 @@ class Override(contextlib.ContextDecorator):
 
     __slots__ = ("_option", "_previous", "_value")
 
-    def __init__(self, option: "Option", value: Any) -> None:
+    def __init__(self, option: "Option", value: object) -> None:
         self._option = option
         self._value = value
         # A stack, so that one object may be entered again inside itself.
-        self._previous: list[Any] = []
+        self._previous: list[object] = []
 
     def __enter__(self) -> None:
         self._previous.append(self._option.swap_local(self._value))
@@ -128,7 +129,7 @@ class Option(lib.Config):
 
     __slots__ = ("default", "doc", "fixed", "kind", "name")
 
-    def __init__(self, name: str, default: Any, kind: Kind, *, trace_key: bool = False,
+    def __init__(self, name: str, default: object, kind: Kind, *, trace_key: bool = False,
                  jit_key: bool = False, doc: str) -> None:
         value = self._from_environment(name, default, kind)
         super().__init__(name, value, include_in_jit_key=jit_key or trace_key,
@@ -140,7 +141,7 @@ class Option(lib.Config):
         self.fixed = ""  # since when it may not change any more
 
     @staticmethod
-    def _from_environment(name: str, default: float | str | None, kind: Kind) -> float | str | None:
+    def _from_environment(name: str, default: T, kind: Kind) -> T | Value:
         text = os.environ.get(name.upper(), "")
         if not text:
             return default
@@ -149,7 +150,7 @@ class Option(lib.Config):
             raise ValueError(f"{name.upper()}: got {text!r}; must be {kind.legal}.")
         return value
 
-    def check(self, value: Any) -> float | str | None:
+    def check(self, value: T) -> T:
         """Return `value` if it is legal here; else TypeError or ValueError says what is."""
         if self.kind.accepts(value):
             if self.fixed and value != self.value:
@@ -162,7 +163,7 @@ class Option(lib.Config):
         error = TypeError if wrong_type else ValueError
         raise error(f"{self.name}: got {value!r}; must be {self.kind.legal}.")
 
-    def __call__(self, new_val: Value | _NoValue = _no_value) -> Override:
+    def __call__(self, new_val: object = _no_value) -> Override:
         if new_val is _no_value:
             new_val = self.kind.when_entered
             if new_val is _no_value:
@@ -247,18 +248,18 @@ class Idle(Option):
 
     __slots__ = ("_silent", "_told", "_why")
 
-    def __init__(self, name: str, default: Any, done: tuple[Any, ...], why: str) -> None:
+    def __init__(self, name: str, default: Value, done: tuple[Value, ...], why: str) -> None:
         self._silent, self._told, self._why = (default, *done), False, why
         super().__init__(name, default, _kind_of(default),
                          doc=f"Changes nothing, as {why}.")
         self.check(self.value)      # from the environment
 
     @staticmethod
-    def _from_environment(name: str, default: float | str | None, kind: Kind) -> float | str | None:
+    def _from_environment(name: str, default: T, kind: Kind) -> T | Value:
         ours = name.startswith("olympus_")      # others may mean something else to somebody
         return Option._from_environment(name, default, kind) if ours else default
 
-    def check(self, value: Any) -> float | str | None:
+    def check(self, value: T) -> T:
         """Return `value` if it is legal; warn if it asks for what is not done."""
         found = super().check(value)
         if value not in self._silent and not self._told:
@@ -268,7 +269,7 @@ class Idle(Option):
         return found
 
 
-def _kind_of(default: float | str | None) -> Kind:
+def _kind_of(default: Value) -> Kind:
     return {bool: _BOOL, int: _INT, float: _FLOAT, str: _STRING}.get(type(default), _ANY)
 
 
@@ -285,7 +286,7 @@ class TransferGuards(Option):
         """Set all for this thread; return what was set before."""
         return super().swap_local(value), *[g.swap_local(value) for g in self.guards]
 
-    def set_local(self, value: Any) -> None:
+    def set_local(self, value: tuple[object, ...]) -> None:
         """Set all for this thread to what `swap_local` returned."""
         mine, *others = value
         super().set_local(mine)
@@ -336,7 +337,7 @@ in_trace_key: list[str] = []    # names of options, in the order of what `trace_
 
 
 def _option(name: str, default: float | str | None, kind: Kind, *, trace_key: bool = False,
-            jit_key: bool = False, doc: str, option: type[Option] = Option) -> Any:
+            jit_key: bool = False, doc: str, option: type[Option] = Option) -> Option:
     """Add a row to the table.
 
     `trace_key`: traced programs depend on it, and with them compiled calls; `jit_key`: only those
@@ -649,7 +650,7 @@ class UserContext:
     __slots__ = ("_option",)
     _count = itertools.count()
 
-    def __init__(self, default_value: Any = None) -> None:
+    def __init__(self, default_value: Hashable = None) -> None:
         name = f"olympus_user_context_{next(self._count)}"
         self._option = Option(name, _hashable(default_value), _ANY, trace_key=True, doc="")
 
@@ -657,11 +658,11 @@ class UserContext:
     def value(self) -> Any:
         return self._option.value
 
-    def __call__(self, new_value: Any) -> Override:
+    def __call__(self, new_value: Hashable) -> Override:
         return self._option(_hashable(new_value))
 
 
-def _hashable(value: object) -> Any:
+def _hashable(value: T) -> T:
     try:
         hash(value)
     except TypeError:
@@ -718,7 +719,7 @@ def read_environment(variables: Iterable[str]) -> None:
                 option.name, option.value, option.kind)))
 
 
-def changed() -> dict[str, Any]:
+def changed() -> dict[str, object]:
     """The options that are not as they are by default, with their values in this thread."""
     values = {name: option.value for name, option in _options.items()}
     return {name: v for name, v in values.items() if v != _options[name].default}
@@ -753,7 +754,7 @@ class Configuration:
         hint = f"nearest names: {', '.join(near)}" if near else "dir(config) lists the options"
         raise AttributeError(f"{operation}: got {name!r}; no option has this name;\n  {hint}.")
 
-    def update(self, name: str, val: Any) -> None:
+    def update(self, name: str, val: object) -> None:
         """Set option `name` for the process; a `with` block active in a thread still wins there."""
         option = self._find("config.update", name)
         option.set_global(option.check(val))
@@ -765,7 +766,7 @@ class Configuration:
     def __getattr__(self, name: str) -> Any:
         return self._find("config", name).value
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
             f"config: got an assignment to {name!r}; use config.update({name!r}, {value!r})."
         )

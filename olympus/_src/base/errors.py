@@ -37,7 +37,7 @@ Each says its message in lines, and which page of docs/errors shows how it comes
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .lib import XlaRuntimeError as OlympusRuntimeError
 from .messages import in_lines
@@ -111,7 +111,7 @@ class ConcretizationTypeError(OLYMPUSTypeError):
     `olympus.numpy.where`, `olympus.lax.cond` or `olympus.lax.while_loop`.
     """
 
-    def __init__(self, tracer: Any, context: str = "") -> None:
+    def __init__(self, tracer: object, context: str = "") -> None:
         super().__init__(f"{tracer}\n{context}" if context else str(tracer))
 
 
@@ -122,14 +122,14 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerIntegerConversionError(OLYMPUSTypeError):
     """A traced array is used where Python needs an int: an index of a list, a shape, `range`."""
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: object) -> None:
         super().__init__(str(tracer))
 
 
 class TracerArrayConversionError(OLYMPUSTypeError):
     """A traced array is handed to NumPy, which needs its values."""
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: object) -> None:
         super().__init__(str(tracer))
 
 
@@ -147,7 +147,7 @@ class NonConcreteBooleanIndexError(OLYMPUSIndexError):
     Remedies: `olympus.numpy.where(mask, x, 0)`, or `nonzero(mask, size=...)`.
     """
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: object) -> None:
         super().__init__(str(tracer))
 
 

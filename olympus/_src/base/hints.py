@@ -5,7 +5,8 @@ A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`,
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import NoReturn
 
 import numpy as np
 
@@ -186,7 +187,7 @@ def hint_for(module: str, name: str) -> str:
     return found
 
 
-def no_such_name(module: Any, name: str) -> NoReturn:
+def no_such_name(module: ModuleType, name: str) -> NoReturn:
     """AttributeError for a name that a module lacks, with what to use in its place."""
     where = module.__name__
     hint = hint_for(where, name)

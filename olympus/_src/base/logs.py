@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
 
 from . import monitoring
 from .config import debug_log_modules, log_compiles, logging_level
@@ -52,7 +51,7 @@ class timed:
     def _path(self) -> str:
         return f"/olympus/core/compile/{self.event}_duration"
 
-    def __exit__(self, kind: Any, *exc_info: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         if kind is not None:
             return
         if self.log and log_compiles.value:

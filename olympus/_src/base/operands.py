@@ -51,14 +51,14 @@ def _arrays(node: ast.AST, frame: FrameType) -> Iterator[tuple[str, str]]:
         yield from _arrays(child, frame)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """The type of an array as messages write it; nothing for another value."""
     if not (hasattr(type(value), "shape") and hasattr(type(value), "dtype")):
         return ""
     return f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 
-def _value(node: ast.AST, frame: FrameType) -> Any:
+def _value(node: ast.AST, frame: FrameType) -> object:
     """What a name, a field or an item stands for, where looking runs no code of the user's."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id, _MISSING))

@@ -111,7 +111,7 @@ def user_frame(ours: int = 1) -> Source | None:
     return frame.f_code, frame.f_lasti
 
 
-def traced_function(record: CodeType, trace: Any) -> tuple[CodeType, str] | None:
+def traced_function(record: CodeType, trace: object) -> tuple[CodeType, str] | None:
     """The user's function that a trace is recording, and the verb that he called to have it traced.
 
     `record` is the code of the function that records; it has the trace in its variable `trace`.

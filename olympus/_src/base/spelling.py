@@ -14,22 +14,23 @@ __all__ = ["answer_to", "array_method", "array_methods", "named_params", "shown"
 shown: Callable[[str], str] = str
 """Text of ours as it is shown to the user."""
 
-named_params: Callable[[Any, dict[str, Any]], dict[str, Any]] | None = None
+# (primitive, params) -> params
+NamedParams = Callable[[Any, dict[str, Any]], dict[str, Any]]
+named_params: NamedParams | None = None
 """Makes the params of an equation, of this primitive, answer to other names, too."""
 
 array_methods = ("__olympus_array__",)
 """The methods by which an object of another class says what array it is."""
 
 
-def answer_to(show: Callable[[str], str],
-              params: Callable[[Any, dict[str, Any]], dict[str, Any]], array: str) -> None:
+def answer_to(show: Callable[[str], str], params: NamedParams, array: str) -> None:
     """Show names by `show`, and answer to other names of params and of the array method."""
     global shown, named_params, array_methods
     shown, named_params = show, params
     array_methods = ("__olympus_array__", array)
 
 
-def array_method(x: object) -> Callable[[], Any] | None:
+def array_method(x: object) -> Callable[[], object] | None:
     """What gives an object of another class as an array; None if it has no such method.
 
     >>> class Two:

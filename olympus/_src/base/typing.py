@@ -17,9 +17,9 @@ else:
     from .lib import Array, Device
 
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
-           "Builder", "DType", "Device", "DTypeLike", "DimSize", "DuckTypedArray", "F",
-           "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType", "IrValue", "P", "Params",
-           "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
+           "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
+           "DuckTypedArray", "F", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
+           "IrValue", "P", "Params", "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
 
 
 @runtime_checkable
@@ -43,6 +43,9 @@ class DuckTypedArray(Protocol):
 
 # A base class of what checkers take for arrays: values that are traced, and constants of programs.
 ArrayToCheckers: Any = Array if TYPE_CHECKING else object
+# And of symbolic dimensions and of dtypes of keys: to checkers these are ints and NumPy's dtypes.
+DimToCheckers: Any = int if TYPE_CHECKING else object
+DTypeToCheckers: Any = np.dtype if TYPE_CHECKING else object
 StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
 ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar
 DType: TypeAlias = np.dtype
@@ -54,13 +57,12 @@ Axes: TypeAlias = int | Sequence[int]
 PyTree: TypeAlias = Any
 AxisName: TypeAlias = Hashable | Sequence[Hashable]     # of one named axis, or of several
 AxisIndexGroups: TypeAlias = Sequence[Sequence[int]] | None
-T = TypeVar("T")        # a pytree that comes back with its structure
+T = TypeVar("T")        # what comes back as it was given: a pytree, items of a list
 P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
-Builder: TypeAlias = Any    # `lowering.builder.Builder`, which is above what calls it
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
 IrAttribute: TypeAlias = "ir.Attribute"

@@ -7,6 +7,7 @@ alive for long.
 
 import builtins
 import contextlib
+import enum
 import functools
 import importlib
 import importlib.util
@@ -17,7 +18,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy as np
 from .docstrings import with_imports
 
 A = TypeVar("A")
+E = TypeVar("E", bound=enum.Enum)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -81,8 +83,9 @@ def when_named(facade: str) -> Iterator[None]:
     namespace, real = vars(sys.modules[facade]), builtins.__import__
     before = set(namespace)
 
-    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] = (),
-                level: int = 0) -> Any:
+    def import_(name: str, globals: Mapping[str, object] | None = None,
+                locals: Mapping[str, object] | None = None, fromlist: Sequence[str] = (),
+                level: int = 0) -> object:
         if globals is not namespace:
             return real(name, globals, locals, fromlist, level)
         return _Unread(importlib.util.resolve_name("." * level + name, namespace["__package__"]))
@@ -148,7 +151,7 @@ def merged(which: Iterable[bool], chosen: Iterable[A], others: Iterable[A]) -> l
     return [next(yes if flag else no) for flag in which]
 
 
-def member(kind: Any, value: Any, what: str) -> Any:
+def member(kind: type[E], value: object, what: str) -> E:
     """The member of an enumeration that has this value, or is it; ValueError for others."""
     try:
         return kind(value)
@@ -200,7 +203,7 @@ def real_number(value: Any, what: str) -> float:
                     "required.")
 
 
-def pair(value: Any, what: str) -> tuple[Any, Any]:
+def pair(value: object, what: str) -> tuple[Any, Any]:
     """The two entries of a tuple or list; TypeError for what is neither, or has others."""
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return value[0], value[1]
@@ -221,7 +224,7 @@ def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) 
                    "required.") from None
 
 
-def quoted(names: Iterable[Any]) -> str:
+def quoted(names: Iterable[object]) -> str:
     """The names of a set for messages, in an order that is always the same.
 
     >>> quoted({"b", "a"})
@@ -242,7 +245,7 @@ def name_of(fun: object) -> str:
     return name_of(fun.func) if isinstance(fun, functools.partial) else type(fun).__name__
 
 
-def unwrapped(fun: Any) -> object:
+def unwrapped(fun: Callable[..., object]) -> Callable[..., object]:
     """The function that partials and decorators were made of.
 
     >>> unwrapped(functools.partial(len)) is len
@@ -262,7 +265,8 @@ def module_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", f"jit({name})").rstrip("_")
 
 
-def wraps(fun: Callable[..., Any], attributes: bool = False) -> Callable[[Any], Any]:
+def wraps(fun: Callable[P, object], attributes: bool = False
+          ) -> Callable[[Any], Callable[P, Any]]:
     """`functools.wraps` for callables of any kind: they may have no name, or one that is no string.
 
     Without `attributes`, so that `grad(jit(f))` has no method `lower`.
@@ -277,7 +281,7 @@ def also_named(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: keywords that are other names of parameters, as NumPy's beside JAX's."""
     def decorate(fun: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(fun)
-        def body(*args: Any, **options: Any) -> R:
+        def body(*args: P.args, **options: P.kwargs) -> R:
             for other in names.keys() & options.keys():
                 if names[other] in options:
                     raise TypeError(f"{fun.__name__}: {names[other]} and {other} given; they mean "
@@ -293,7 +297,7 @@ def lazy_module(name: str) -> types.ModuleType:
     return _LazyModule(name)
 
 
-def bit_key(value: Any) -> tuple[type, Hashable]:
+def bit_key(value: Hashable) -> tuple[type, Hashable]:
     """Return a key under which `value` equals only itself: its type and its bit pattern.
 
     Of a tuple, those of its items.
@@ -373,7 +377,7 @@ class Memo(dict[Any, Any]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Hashable, value: object) -> None:
         with self._lock:
             if not self:
                 known_cache(self)   # once there is something to clear: most programs derive nothing
@@ -407,11 +411,11 @@ class Owned:
     __slots__ = ("memos", "owner")
     NAME = "__olympus_caches__"
 
-    def __init__(self, owner: Callable[..., Any] | None = None) -> None:
+    def __init__(self, owner: Callable[..., object] | None = None) -> None:
         self.owner = owner and weakref.ref(owner)
         self.memos: dict[Hashable, Memo] = {}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type["Owned"], tuple[()]]:
         return Owned, ()    # pickled by value, a function has none
 
     @classmethod
@@ -425,7 +429,7 @@ class Owned:
         return found if found is not None else owned.memos.setdefault(key, Memo(maxsize))
 
 
-def known_caches() -> list[Any]:
+def known_caches() -> list[_Clearable]:
     """The caches that `clear_all` empties."""
     return list(_caches)
 
@@ -453,7 +457,7 @@ class Noted:
         self.fun = fun
         self.found: Any = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: object) -> Any:
         outs, self.found = self.fun(*args)
         return outs
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -44,17 +44,20 @@ __all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts
            "stage_loop_body"]
 
 
+Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # what becomes of a body's flat results
+
+
 class Body:
     """A staged function: the program takes `consts`, then the flat arguments."""
 
     __slots__ = ("program", "consts", "out_tree", "name")
 
-    def __init__(self, program: ClosedOlympuspr, consts: Sequence[Any], out_tree: PyTreeDef,
+    def __init__(self, program: ClosedOlympuspr, consts: Sequence[ArrayLike], out_tree: PyTreeDef,
                  name: str) -> None:
         self.program, self.consts, self.out_tree, self.name = program, list(consts), out_tree, name
 
     @property
-    def out_avals(self) -> list[Any]:
+    def out_avals(self) -> list[ShapedArray]:
         return self.program.out_avals
 
 
@@ -68,18 +71,18 @@ class Derived:
 
     __slots__ = ("fun", "of", "key", "what", "__name__")
 
-    def __init__(self, fun: Callable[..., Any], of: Callable[..., Any], key: Any, what: str
-                 ) -> None:
+    def __init__(self, fun: Callable[..., PyTree], of: Callable[..., PyTree], key: Hashable,
+                 what: str) -> None:
         self.fun, self.of, self.key, self.what = fun, of, key, what
         self.__name__ = name_of(of)
 
-    def __call__(self, *args: PyTree) -> Any:
+    def __call__(self, *args: PyTree) -> PyTree:
         return self.fun(*args)
 
 
-def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
-               finish: Callable[[list[Any]], list[Any]] | None = None,
-               finish_key: Any = None) -> Body:
+def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
+               finish: Finish | None = None,
+               finish_key: Hashable = None) -> Body:
     """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
 
     `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
@@ -106,7 +109,7 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     return found
 
 
-def _read_by(fun: FunctionType) -> list[Any]:
+def _read_by(fun: FunctionType) -> Sequence[object]:
     """What names mean that the function reads, in the functions around it and in its module."""
     read = list(map(fun.__globals__.get, fun.__code__.co_names))
     for cell in fun.__closure__ or ():
@@ -117,11 +120,11 @@ def _read_by(fun: FunctionType) -> list[Any]:
     return read
 
 
-def _stage_body(fun: Callable[..., Any], in_tree: PyTreeDef, in_avals: Sequence[Aval],
-                finish: Callable[[list[Any]], list[Any]] | None) -> Body:
+def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
+                finish: Finish | None) -> Body:
     name = name_of(fun)
 
-    def flat(*leaves: Array) -> tuple[list[Any], Any]:
+    def flat(*leaves: Array) -> tuple[list[ArrayLike], PyTreeDef]:
         out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
         return out if finish is None else finish(out), tree
 
@@ -140,7 +143,7 @@ def check_callable(what: str, **functions: object) -> None:
                             f"{' and '.join(functions)} argument{plural} should be callable.")
 
 
-def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
+def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray], PyTreeDef]:
     """Leaves, their avals and the structure; TypeError naming the path of what is no array."""
     leaves, structure = tree_flatten(tree)
     try:
@@ -156,7 +159,7 @@ def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
         raise
 
 
-def cast(x: Any, aval: Any) -> ArrayLike:
+def cast(x: Any, aval: ShapedArray) -> ArrayLike:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
     if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:
@@ -170,7 +173,7 @@ def cast(x: Any, aval: Any) -> ArrayLike:
                                        sharding=None)
 
 
-def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Any]]:
+def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[ArrayLike]]:
     """Programs that all take the same leading operands, and those: the union of their consts."""
     # A value that several bodies close over is one operand. A body that does not close over it gets
     # an input of its type that nothing reads.
@@ -183,7 +186,8 @@ def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[An
     return programs, list(union.values())
 
 
-def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> ClosedOlympuspr:
+def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]
+                 ) -> ClosedOlympuspr:
     """The program whose first `count` inputs give way to others; kept with it.
 
     Each of `lead` is the place of one of the first inputs, or the aval of an input that is new.
@@ -208,7 +212,7 @@ class array:
 _LEAF = array()
 
 
-def structure_error(what: str, required: Any, found: Any, meaning: str) -> TypeError:
+def structure_error(what: str, required: PyTreeDef, found: PyTreeDef, meaning: str) -> TypeError:
     """The error for results whose pytree structures must agree and do not."""
     want = required.unflatten([_LEAF] * required.num_leaves)
     have = found.unflatten([_LEAF] * found.num_leaves)
@@ -216,8 +220,9 @@ def structure_error(what: str, required: Any, found: Any, meaning: str) -> TypeE
     return TypeError(f"{what}: {meaning}; {places}; return the same structure.")
 
 
-def aval_error(what: str, names: Sequence[str], required: Sequence[Any], found: Sequence[Any],
-               meaning: str, sides: tuple[str, str] = ("", "")) -> TypeError:
+def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
+               found: Sequence[ShapedArray], meaning: str, sides: tuple[str, str] = ("", "")
+               ) -> TypeError:
     """The error for results whose types must agree and do not.
 
     `sides`: what may be cast to vary along more axes of a mesh, of the required and of the found
@@ -242,7 +247,7 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[Any], found: 
     return TypeError(f"{what}: {meaning}: {places}; {remedy}.")
 
 
-def _casts(names: Sequence[str], required: Sequence[Any], found: Sequence[Any],
+def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequence[ShapedArray],
            sides: tuple[str, str]) -> list[str]:
     """Calls of pcast that make the types agree, if all that differs is along what they vary."""
     texts = []
@@ -268,10 +273,10 @@ def _same_array(x: Aval, y: Aval) -> bool:
     return getattr(x, "shape", None) == getattr(y, "shape", 0) and x.dtype == y.dtype
 
 
-def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: PyTreeDef, tree: PyTreeDef,
+def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, tree: PyTreeDef,
                     avals: list[ShapedArray], x_avals: Sequence[ShapedArray] = (),
-                    carry_of: Callable[[Body], Any] = lambda body: body.out_tree
-                    ) -> tuple[Body, list[Any]]:
+                    carry_of: Callable[[Body], PyTreeDef] = lambda body: body.out_tree
+                    ) -> tuple[Body, list[ShapedArray]]:
     """The body of a loop, and the carry's avals: weak ones take the type that the body gives them.
 
     Args:
@@ -287,7 +292,7 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: PyTreeDef, tree
         # A weak result for a strong carry is cast: only the weak type differs. A weak carry's
         # result is left as it is, to see which type the body gives it. A result that varies along
         # fewer axes than the carry is cast, too.
-        def finish(out: list[Any], wanted: tuple = wanted) -> list[Any]:
+        def finish(out: list[ArrayLike], wanted: tuple = wanted) -> list[ArrayLike]:
             out = [*(tags.pvary(x, a.vma) if isinstance(a, ShapedArray) else x
                      for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
@@ -307,8 +312,8 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: PyTreeDef, tree
     raise AssertionError("weak types only ever turn strong")
 
 
-def _changed(what: str, fun: Callable[..., Any], tree: PyTree, found_tree: Any,
-             avals: Sequence[Aval], found: Sequence[Any]) -> TypeError:
+def _changed(what: str, fun: Callable[..., PyTree], tree: PyTreeDef, found_tree: PyTreeDef,
+             avals: Sequence[ShapedArray], found: Sequence[ShapedArray]) -> TypeError:
     """The error for a carry whose structure or types the body changes."""
     noun, name = "carry" if what == "scan" else "value", described(fun)
     if isinstance(fun, Derived):
@@ -326,7 +331,7 @@ def _changed(what: str, fun: Callable[..., Any], tree: PyTree, found_tree: Any,
                       ("the initial {}", ""))
 
 
-def described(fun: Callable[..., Any]) -> str:
+def described(fun: Callable[..., PyTree]) -> str:
     """A user's function for messages: its name, and where it is written."""
     fun = inspect.unwrap(fun.of if isinstance(fun, Derived) else fun)
     code = getattr(fun, "__code__", None)

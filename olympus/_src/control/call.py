@@ -9,14 +9,25 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, R
 from ..base.util import Noted, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Tangent, Zero, spread_tangents
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Higher,
+    Linear,
+    Tangent,
+    Transposed,
+    Zero,
+    spread_tangents,
+)
 from ..core.staging import StagingTrace
-from ..core.trace import ctx, typeof
+from ..core.trace import Trace, ctx, typeof
 from ..interpreters.batching import batch_program
+from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, split_program
@@ -38,13 +49,13 @@ class Call(Bodied):
 
     called = True
 
-    def derived(self, params: Params, make: Callable[..., Any], *args: bool | Sequence[bool]
-                ) -> Any:
+    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]
+                ) -> R:
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
 
     def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
-                 transposed: bool = False) -> dict[str, Any]:
+                 transposed: bool = False) -> Params:
         """The params with a derived program.
 
         Of what is said of operands, of their tangents, of results and of their tangents (where it
@@ -56,7 +67,8 @@ class Call(Bodied):
               **params: Hashable) -> Sequence[IrValue]:
         return b.call(olympuspr, args, name)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         nonzero = tuple([type(t) is not Zero for t in tangents])
         body, nonzero_out = self.derived(params, jvp_program, nonzero)
         out = self.bind(*primals, *compress(tangents, nonzero), **self.followed(
@@ -65,8 +77,8 @@ class Call(Bodied):
         n = len(nonzero_out)
         return out[:n], spread_tangents(map(typeof, out[:n]), nonzero_out, out[n:])
 
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
-                  ) -> Any:
+    def linearize(self, tape: TapeTrace, primals: Sequence[Array], tangents: Sequence[Tangent],
+                  **params: Hashable) -> tuple[Sequence[Array], Sequence[Tangent]]:
         """jvp and the cut in one pass over the body, unless tangents are partly known."""
         # One pass is right if the unknowns of the tape are just the tangents. It is not where a
         # primal is unknown, too, where some tangents are known, or where an operand has to wait for
@@ -91,8 +103,8 @@ class Call(Bodied):
             tape, split, [*compress(args, known)], [*compress(args, unknown)], params,
             lambda x, y: (compress(x, known), compress(x, unknown), y))
 
-    def apply_split(self, tape: Any, split: Split, known: Sequence[ArrayLike],
-                    unknown: Sequence[Any], params: Params, pick: Callable[[Any, Any], Any]
+    def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
+                    unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
                     ) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
@@ -111,7 +123,8 @@ class Call(Bodied):
                                        {**params, "olympuspr": split.unknown})
         return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
 
-    def transpose(self, cts: Sequence[Tangent], *args: Array | Linear, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
+                  ) -> list[Cotangent]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
@@ -127,11 +140,13 @@ class Call(Bodied):
                 for a in args]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, **params: Hashable) -> Any:
+             olympuspr: ClosedOlympuspr, **params: Hashable
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
-    def checked(self, checks: Any, args: Any, params: Any) -> object:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params
+                ) -> list[Array] | None:
         body = self.derived(params, checks.body)
         return body and checks.took(
             self.bind(*args, **{**params, "olympuspr": body.program}), body.sites)
@@ -151,7 +166,7 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
         avals = closed.in_avals
 
         def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
-                 ) -> tuple[list[Any], Any]:
+                 ) -> tuple[list[Array], tuple[bool, ...]]:
             tangents = spread_tangents(avals, nonzero, given)
             outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
             return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
@@ -164,7 +179,7 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     return closed.derived(("linearize", nonzero), linearize)
 
 
-def bound_in(trace: Any, prim: Higher, args: Sequence[Any], params: Params) -> list[Array]:
+def bound_in(trace: Trace, prim: Higher, args: Sequence[ArrayLike], params: Params) -> list[Array]:
     """The results of an operation that another trace processes."""
     outer = ctx.trace
     ctx.trace = trace
@@ -178,7 +193,7 @@ call_p = Call("jit")
 
 
 def _of_call(rule: str) -> Any:
-    def apply(self: Any, *args: PyTree, olympuspr: ClosedOlympuspr, name: str, **params: Hashable
+    def apply(self: Call, *args: object, olympuspr: ClosedOlympuspr, name: str, **params: Hashable
               ) -> object:
         return getattr(call_p, rule)(*args, olympuspr=olympuspr, name=name)
 

@@ -6,18 +6,19 @@ import contextlib
 import functools
 import json
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
 
-from ..base.typing import Array, Builder, IrValue, PyTree
+from ..base.typing import Array, IrValue, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..core.context import ROOT, ctx, outermost
 from ..core.context import ComputeOn as ComputeScope
 from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import flatten_axes, tree_flatten, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .call import Call
 
 __all__ = ["compute_on", "compute_on2", "compute_on_p"]
@@ -83,8 +84,9 @@ def compute_on(compute_type: str) -> Iterator[None]:
         outermost.set_local(around)
 
 
-def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str,
-                out_memory_spaces: PyTree, compiler_options: dict[str, Any] | None = None) -> Any:
+def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
+                out_memory_spaces: PyTree, compiler_options: dict[str, object] | None = None
+                ) -> Callable[..., PyTree]:
     """The function, run elsewhere, as one call; a decorator if no function is given.
 
     Args:
@@ -114,7 +116,7 @@ def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str,
     def elsewhere(*args: Array) -> object:
         leaves, tree = tree_flatten(args)
 
-        def flat(*inner: Array) -> tuple[list[Any], Any]:
+        def flat(*inner: Array) -> tuple[list[Array], PyTreeDef]:
             with compute_on(compute_type):
                 return tree_flatten(f(*tree_unflatten(tree, inner)))
 

@@ -11,19 +11,19 @@ import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R
 from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, program_uses_axis
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
-from ..interpreters.partial_eval import Split
+from ..interpreters.partial_eval import Split, TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
@@ -96,11 +96,11 @@ class Cond(Runs):
         return checks.took(self.bind(*args, branches=tuple(
             [made[id(b)] for b in params["branches"]])), sites)
 
-    def step_through(self, run: Callable[..., list[Any]], index: Any, *args: PyTree,
+    def step_through(self, run: Callable[..., list[Array]], index: Array, *args: Array,
                      branches: Sequence[ClosedOlympuspr]) -> None:
         run(branches[int(index)], *args)
 
-    def partial_eval(self, tape: Any, args: Sequence[ArrayLike], unknown: Sequence[bool], *,
+    def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> Sequence[Array]:
         # Which branch is taken is not known: nothing can be computed now.
         if unknown[0]:
@@ -140,15 +140,16 @@ class Cond(Runs):
         return [None, *merged(linear, out, repeat(None))]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         # An index that all elements share keeps the choice; a mapped one makes all branches run.
         if dims[0] is None:
             return super().vmap(axis, args, dims, **params)
         index = to_axis(args[0], dims[0], 0, axis.size)
         return self._select(axis, index, args[1:], dims[1:], params["branches"])
 
-    def _select(self, axis: Axis, index: Any, args: Sequence[Any], dims: Sequence[int | None],
-                branches: Sequence[ClosedOlympuspr]) -> Any:
+    def _select(self, axis: Axis, index: Array, args: Sequence[Array], dims: Sequence[int | None],
+                branches: Sequence[ClosedOlympuspr]
+                ) -> tuple[Sequence[Array], Sequence[int | None]]:
         """Elements differ in their branch: compute all branches and select.
 
         Branches with effects run for one element after the other, so that only those taken do.
@@ -186,8 +187,8 @@ class Cond(Runs):
             outs.append(picked)
         return outs, [0] * len(outs)
 
-    def _for_those(self, axis: Axis, here: Any, args: Sequence[Any], dims: Sequence[int | None],
-                   branch: ClosedOlympuspr) -> list[Any]:
+    def _for_those(self, axis: Axis, here: Array, args: Sequence[ArrayLike],
+                   dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
         """The branch for every element, with nothing lost or raised by those that are not `here`.
 
         A derivative of theirs may be infinite, of which zero times is not zero: it must not reach
@@ -217,8 +218,8 @@ class Cond(Runs):
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
 
-    def _if_any(self, axis: Axis, some: Any, args: Sequence[Any], dims: Sequence[int | None],
-                branch: ClosedOlympuspr) -> list[Any]:
+    def _if_any(self, axis: Axis, some: Array, args: Sequence[ArrayLike],
+                dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
         """The branch for every element, or zeros that nobody reads."""
         body, _ = batch_program(branch, axis, dims, True, list(map(typeof, args)))
         nothing = body.derived("nothing", lambda: stage(
@@ -242,8 +243,8 @@ def _has_tangent(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) and has_tangent(x.aval)
 
 
-def _once_each(fun: Callable[[Any], Any], items: Sequence[ClosedOlympuspr]
-               ) -> tuple[list[Array], ...]:
+def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequence[ClosedOlympuspr]
+               ) -> tuple[Sequence[Array], ...]:
     """`fun` of every item, called once for those that are one object: they stay one."""
     # Lowering and vmap know by identity that a program stands for several indices.
     made = {id(x): x for x in items}
@@ -264,7 +265,7 @@ def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:
     return slots
 
 
-def _computed(split: Split) -> list[Any]:
+def _computed(split: Split) -> list[ShapedArray]:
     return split.known.out_avals[len(split.known.out_avals) - split.num_computed:]
 
 
@@ -282,7 +283,7 @@ def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
 
 def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """known operands -> known outputs, then the slots; those of other branches are zeros."""
-    def body(*args: Array) -> list[Any]:
+    def body(*args: Array) -> list[ArrayLike]:
         out = eval_closed(split.known, *args)
         n = len(out) - split.num_computed
         filled = dict(zip(_assign(split, slots), out[n:], strict=True))
@@ -301,7 +302,7 @@ def _unknown_branch(split: Split, slots: Sequence[ShapedArray], passed: Sequence
                                  lambda: _with_slots(split, slots, avals))
 
 
-def _with_slots(split: Split, slots: Sequence[ShapedArray], passed: dict[int, Any]
+def _with_slots(split: Split, slots: Sequence[ShapedArray], passed: dict[int, ShapedArray]
                 ) -> ClosedOlympuspr:
     pr = split.unknown.olympuspr
     # Where this branch reads an input, its own variable takes the place, so that the equations stay
@@ -322,7 +323,7 @@ cond_p = Cond("cond")
 
 
 def _own_keys(args: Sequence[ArrayLike], branch: ClosedOlympuspr,
-              branches: Sequence[ClosedOlympuspr]) -> Sequence[Any]:
+              branches: Sequence[ClosedOlympuspr]) -> Sequence[ArrayLike]:
     """Operands of one of the branches that are all computed, of which one counts.
 
     A key that several of them use is used once: it is another to all but the first of these.
@@ -424,12 +425,12 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     return _branch("switch", index, branches, operands)
 
 
-def _known(x: object) -> Any:
+def _known(x: ArrayLike) -> ArrayLike | None:
     """The value itself; None where it is traced and not known yet."""
     return x.concrete() if isinstance(x, Tracer) else x
 
 
-def _scalar(message: str, x: Any, more: str = "") -> Any:
+def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
     """The aval of a value; TypeError with the message if it has none."""
     if x is None and message.startswith("cond"):
         raise TypeError("cond: cond predicate is None; an array or a Python number is required; "
@@ -450,8 +451,8 @@ def _operands(what: str, operands: tuple, operand: object) -> tuple:
     return (operand,)
 
 
-def _branch(what: str, index: Array, functions: Sequence[Callable[..., Any]], operands: tuple
-            ) -> Any:
+def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
+            ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
@@ -471,7 +472,7 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., Any]], op
     return tree_unflatten(bodies[0].out_tree, out)
 
 
-def _varied(program: ClosedOlympuspr, vma: frozenset[Any], avals: Sequence[ShapedArray]
+def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[ShapedArray]
             ) -> ClosedOlympuspr:
     """The program of operands, and with results, that vary along `vma`, too."""
     return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,

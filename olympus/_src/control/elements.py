@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.config import notes_failures
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.checks import check_p, check_program, first_run, looked_for
+from ..interpreters.checks import Checks, check_p, check_program, first_run, looked_for
 from ..interpreters.dce import dce_closed
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import select, select_n
@@ -30,7 +29,7 @@ __all__ = ["check_elements", "map_mapped", "per_element", "put_one", "replaces_o
 class Unchecked(Call):
     """A call of what is checked already."""
 
-    def checked(self, checks: Any, args: Any, params: Any) -> None:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
         """None: it is bound as it is."""
 
 
@@ -42,7 +41,7 @@ def per_element(program: ClosedOlympuspr) -> bool:
     return any(e.per_element for e in program.effects)
 
 
-def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLike],
+def map_mapped(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLike],
                dims: Sequence[int | None]) -> list[Array]:
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
     # With nothing traced each element is simply run. Where there is none, no run tells the types of
@@ -52,7 +51,7 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLik
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
     mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims, strict=True) if d is not None]
 
-    def body(*xs: Array) -> list[Any]:
+    def body(*xs: Array) -> list[Array]:
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
@@ -62,7 +61,7 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLik
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
 
 
-def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLike],
+def unrolled(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLike],
              dims: Sequence[int | None]) -> list[Array]:
     """`map_mapped`, written out."""
     if not size:
@@ -73,7 +72,7 @@ def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[ArrayLike]
             for column in zip(*rows, strict=True)]
 
 
-def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
+def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
     """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
     aval = typeof(x)
     shape, whole = aval.shape, x
@@ -92,7 +91,7 @@ def replaces_others() -> bool:
     return bool(looked_for.value) or notes_failures()
 
 
-def check_elements(axis: Axis, here: Any, args: Sequence[Any], dims: Sequence[int | None],
+def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Sequence[int | None],
                    program: ClosedOlympuspr) -> None:
     """Fail of the first element that is `here` and fails, if its program is going to be checked.
 

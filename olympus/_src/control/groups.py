@@ -19,11 +19,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, T
 from ..base.util import cut, merged
-from ..core.effects import input_effects, of_body
+from ..core.effects import Effect, input_effects, of_body
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Tangent, Zero, spread_tangents
+from ..core.primitive import Axis, Builder, Higher, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -34,7 +34,10 @@ from ..interpreters.partial_eval import Split, TapeTrace, depends, partial_eval_
 from ..lax.shape import instantiate
 from ..types.avals import Aval, ShapedArray
 
-__all__ = ["Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
+__all__ = ["Applied", "Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
+
+Flags = tuple[bool, ...]
+Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
 
 
 class Bodied(Higher, abstract=True):
@@ -46,16 +49,16 @@ class Bodied(Higher, abstract=True):
     body = "olympuspr"      # the param
     programs = (body,)
 
-    def applied(self, params: Params, xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         return [("the program", params[self.body], xs)]
 
-    def effects(self, avals: Sequence[Any], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[Aval], params: Params) -> frozenset[Effect]:
         # An effect on an input names its place: each program is told where its inputs are among
         # ours.
         found = [of_body(body, its) for _, body, its in self.applied(params, range(len(avals)))]
         return found[0] if len(found) == 1 else frozenset().union(*found)
 
-    def infer(self, *avals: Aval, **params: Any) -> list[ShapedArray]:
+    def infer(self, *avals: Aval, **params: Hashable) -> list[ShapedArray]:
         (_, body, _), = self.applied(params, avals)
         return body.out_avals
 
@@ -67,11 +70,12 @@ class Bodied(Higher, abstract=True):
         (_, body, its), = self.applied(eqn.params, flags)
         return depends(body, its)
 
-    def lower(self, b: Builder, *args: IrValue, **params: Any) -> list[IrValue]:
+    def lower(self, b: Builder, *args: IrValue, **params: Hashable) -> list[IrValue]:
         (_, body, its), = self.applied(params, args)
         return b.call_inline(body, its)
 
-    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, **params: Any) -> None:
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, **params: Hashable
+                     ) -> None:
         (_, body, its), = self.applied(params, args)
         run(body, *its)
 
@@ -118,7 +122,7 @@ class Runs(Bodied, abstract=True):
         return Groups(own, read, carry, count - own - read - carry)
 
     def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> dict[str, Any]:
+                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> Params:
         """The params with other bodies, of so many consts.
 
         `carry` says of each of their carries which one of ours it is, or the aval of a new one;
@@ -140,11 +144,11 @@ class Runs(Bodied, abstract=True):
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
-    def cut(self, params: Params, xs: Sequence[Any]) -> list[list[Any]]:
+    def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])
 
-    def applied(self, params: Params, xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         # Effects are asked for at each equation: this is short.
         bodies, own = params[self.body], self.roles[0]
         its = xs[params[own] if isinstance(own, str) else own:]
@@ -152,7 +156,7 @@ class Runs(Bodied, abstract=True):
             return [("the body", bodies, its)]
         return [(f"branch {i}", body, its) for i, body in enumerate(bodies)]
 
-    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[Any]:
+    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         *groups, each = self.cut(params, avals)
         return [*(a for group in groups for a in group), *(a.without_axis(0) for a in each)]
 
@@ -161,12 +165,12 @@ class Runs(Bodied, abstract=True):
         bodies = params[self.body]
         return bodies if type(bodies) is tuple else (bodies,)
 
-    def infer(self, *avals: ShapedArray, **params: Hashable) -> list[Any]:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> list[ShapedArray]:
         return self.alike(params)[0].out_avals
 
-    def agreed(self, params: Params, start: Sequence[bool], make: Callable[..., Any],
-               flags: Callable[[Any], Sequence[bool]] = operator.itemgetter(1)
-               ) -> tuple[list[Any], tuple[bool, ...]]:
+    def agreed(self, params: Params, start: Sequence[bool], make: Callable[..., T],
+               flags: Callable[[T], Sequence[bool]] = operator.itemgetter(1)
+               ) -> tuple[list[T], tuple[bool, ...]]:
         """What `make(body, flags of carries, flags of results)` makes of each body, and which
         results have a property.
 
@@ -179,7 +183,7 @@ class Runs(Bodied, abstract=True):
         count = len(bodies[0].outvars)
         n = count if len(bodies) > 1 else nk    # rows of a loop are what they are
 
-        def step(have: tuple[bool, ...]) -> Any:
+        def step(have: Flags) -> tuple[tuple[list[T], Flags], Flags]:
             forced = (*have, *(False,) * (count - n))
             found = [make(body, have[:nk], forced) for body in bodies]
             each = tuple(map(any, zip(*map(flags, found), strict=True)))
@@ -229,9 +233,9 @@ class Runs(Bodied, abstract=True):
         return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
             body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
 
-    def batched(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], params: Params,
-                more: Callable[[Any], Any] = lambda mapped: mapped
-                ) -> tuple[dict[str, Any], list[Any], list[int | None]]:
+    def batched(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], params: Params,
+                more: Callable[[Flags], Flags] = lambda mapped: mapped
+                ) -> tuple[Params, list[Array], list[int | None]]:
         """Params with mapped bodies, operands mapped as these want, and where results are mapped.
 
         Given which carries are mapped, `more` says which ones are for another reason, too.
@@ -241,7 +245,8 @@ class Runs(Bodied, abstract=True):
         nk = len(carry)
 
         # Rows are along axis 0, and the mapped axis is the next one: in the body axis 0.
-        def make(body: ClosedOlympuspr, mapped: Sequence[bool], force: Sequence[bool]) -> Any:
+        def make(body: ClosedOlympuspr, mapped: Flags, force: Flags
+                 ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
             mapped = more(mapped)
             return batch_program(body, axis, [
                 *d_read, *at_front(mapped), *(None if d is None else 0 for d in d_each)],
@@ -264,13 +269,13 @@ class Runs(Bodied, abstract=True):
         return self.bind(*args, **params), out
 
     # The count of iterations, the code and the words of the first that failed are three carries.
-    def checked(self, checks: Checks, args: Sequence[Any], params: Params) -> Any:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> Any:
         (body,) = map(checks.body, self.alike(params))
         return body and checks.took(
             self.run_checked(body, args, params), [
                 site.within(f"iteration {{}} of a {self.name}", body.width) for site in body.sites])
 
-    def run_checked(self, body: Checked, args: Sequence[Array], params: Params) -> Any:
+    def run_checked(self, body: Checked, args: Sequence[Array], params: Params) -> list[Array]:
         """The code, the words and the results of a loop of the checked body."""
         own, read, carry, each = self.cut(params, args)
         program = counted(body, len(read))
@@ -280,7 +285,7 @@ class Runs(Bodied, abstract=True):
                              [*map(typeof, start), *range(len(carry))], range(len(own)))
         return self.bind(*own, *read, *start, *carry, *each, **self.until_failure(new))[1:]
 
-    def until_failure(self, params: Params) -> dict[str, Any]:
+    def until_failure(self, params: Params) -> Params:
         """The params of a checked loop that ends when it fails, if it can: its carry has the count
         in front, then the code.
         """
@@ -294,7 +299,7 @@ class Runs(Bodied, abstract=True):
         start, rest = cut(used, nk)
 
         # A carry that nobody reads at the end may feed what is read, a run later.
-        def step(carry: tuple[bool, ...]) -> Any:
+        def step(carry: Flags) -> tuple[tuple[list[ClosedOlympuspr], Flags], Flags]:
             found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
             keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
             return ([body for body, _ in found], keep), keep[nr:nr + nk]
@@ -321,7 +326,7 @@ class Loop(Runs, abstract=True):
         return use.loop(step, start)
 
     def known_loop(self, args: Sequence[ArrayLike], unknown: Sequence[bool], params: Params
-                   ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
+                   ) -> tuple[functools.partial[list[Array]] | None, tuple[bool, ...]]:
         """The loop of the carries that are known, and which are not.
 
         None if it is not known how often that runs, or it changes an operand in place.
@@ -348,8 +353,8 @@ class Loop(Runs, abstract=True):
 
 
 def fixpoint(start: tuple[bool, ...],
-             step: Callable[[tuple[bool, ...]], tuple[Any, tuple[bool, ...]]]
-             ) -> tuple[Any, tuple[bool, ...]]:
+             step: Callable[[tuple[bool, ...]], tuple[T, tuple[bool, ...]]]
+             ) -> tuple[T, tuple[bool, ...]]:
     """Iterate `step(flags in) -> (result, flags out)` until nothing is added.
 
     Flags only ever turn on, so at most as many rounds as there are flags. Returns the last result
@@ -366,7 +371,7 @@ def fixpoint(start: tuple[bool, ...],
         flags = grown
 
 
-def woven(*rows: Sequence[Sequence[Any]]) -> list[ArrayLike]:
+def woven(*rows: Sequence[Sequence[T]]) -> list[T]:
     """What several rows have of each group, group by group.
 
     >>> woven([[1], [2, 3]], [[10], [20]])

@@ -13,14 +13,13 @@ mapped, as the `shard_map` that it is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from ..base import config
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, Params, PyTree
+from ..base.typing import Array, ArrayLike, Params, R, T
 from ..base.util import Memo, Noted, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
@@ -40,7 +39,7 @@ __all__ = ["ManualTrace", "ManualTracer", "step_through"]
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 
 
-def _kept(prim: Primitive, params: Params) -> tuple[Any, Memo]:
+def _kept(prim: Primitive, params: Params) -> tuple[Hashable, Memo]:
     """A key for an operation's program, or None, and where it is kept: as `EvalTrace` does."""
     bodies = () if prim.programs == () else prim.bodies(params)
     items = tuple(params.items())
@@ -66,11 +65,11 @@ class ManualTracer(Tracer):
 
     __slots__ = ("val",)
 
-    def __init__(self, trace: ManualTrace, aval: Any, val: Any) -> None:
+    def __init__(self, trace: ManualTrace, aval: ShapedArray, val: Array) -> None:
         super().__init__(trace, aval)
         self.val = val
 
-    def concrete(self) -> Any:
+    def concrete(self) -> ArrayLike | None:
         trace: ManualTrace = self._trace
         if not trace.manual.check or self.aval.vma or self.aval.sums[0]:
             return None
@@ -113,7 +112,7 @@ class ManualTrace(Trace):
         self.manual, self.mesh = manual, mesh
         self.free = cut_by_vmap(parent)
 
-    def axes_of(self, aval: ShapedArray) -> list[Array]:
+    def axes_of(self, aval: ShapedArray) -> list[str]:
         """The axes that the first axis of an array of all parts is cut along."""
         manual = self.manual
         return manual.ordered(getattr(aval, "vma", ()) if manual.check else
@@ -139,7 +138,7 @@ class ManualTrace(Trace):
         # What differentiates or maps around goes by the function's own rules.
         return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
 
-    def outside(self, fun: Callable[..., Any], *args: PyTree) -> Any:
+    def outside(self, fun: Callable[..., R], *args: object) -> R:
         """What a function gives as an operation of the trace around."""
         outer, ctx.trace = ctx.trace, self.parent
         try:
@@ -147,9 +146,9 @@ class ManualTrace(Trace):
         finally:
             ctx.trace = outer
 
-    def run(self, fun: Callable[..., Sequence[Any]], args: Sequence[Any],
-            specs: Sequence[PartitionSpec] | None = None, key: Any = None,
-            programs: Memo = _programs) -> list[Any]:
+    def run(self, fun: Callable[..., Sequence[Array]], args: Sequence[Array],
+            specs: Sequence[PartitionSpec] | None = None, key: Hashable = None,
+            programs: Memo = _programs) -> list[Array]:
         """The results of a flat function of parts, which the devices run.
 
         `specs`: how results are put together to arrays; they stay parts if None. `key`, if it is
@@ -167,7 +166,7 @@ class ManualTrace(Trace):
                  for a, own in zip(args, mine, strict=True)]
         wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
 
-        def program(*xs: Any) -> tuple[list[Any], list[Any]]:
+        def program(*xs: Array) -> tuple[list[Array], list[ShapedArray]]:
             outs = fun(*[squeeze(x, (0,)) if own else x
                          for x, own in zip(xs, mine, strict=True)])
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
@@ -185,7 +184,7 @@ class ManualTrace(Trace):
             ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
 
     def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
-                make: Callable[[], tuple[ClosedOlympuspr, Any]]) -> tuple[ClosedOlympuspr, Any]:
+                make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
         """What is made of a function of parts: once, if a key says which.
 
         Effects may have a function of one call only: what has them is not kept.
@@ -210,7 +209,8 @@ class ManualTrace(Trace):
             *args, olympuspr=closed, mesh=self.mesh, in_specs=tuple(ins), out_specs=tuple(outs),
             newly_manual_axes=self.manual.names, check_vma=self.manual.check)
 
-    def parts_of(self, args: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[ManualTracer]:
+    def parts_of(self, args: Sequence[ArrayLike], specs: Sequence[PartitionSpec]
+                 ) -> list[ManualTracer]:
         """The parts of whole arrays."""
         avals = list(map(self.manual.part, map(typeof, args), specs))
         if not args:
@@ -221,7 +221,7 @@ class ManualTrace(Trace):
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
 
 
-def step_through(run: Callable[..., list[Any]], manual: Manual, args: Sequence[Array],
+def step_through(run: Callable[..., list[Array]], manual: Manual, args: Sequence[Array],
                  params: Params) -> None:
     """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands."""
     meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ..base.source import api_boundary
-from ..base.typing import Builder, IrValue, PyTree
+from ..base.typing import IrValue, PyTree
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Primitive
+from ..core.primitive import Builder, Primitive
 from ..lowering.linking import external
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

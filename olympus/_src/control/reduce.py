@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Tangent, spread_tangents
+from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
@@ -69,7 +69,7 @@ def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tu
     return jvp_program(program, active * 2, active)[0], active
 
 
-def scalar_program(what: str, fun: Callable[..., Any], tree: PyTreeDef,
+def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
                    avals: Sequence[ShapedArray], args: int = 2) -> ClosedOlympuspr:
     """`fun` of `args` structures of scalars, staged; it must return such a structure.
 
@@ -108,7 +108,7 @@ def monoid_of(program: ClosedOlympuspr) -> Primitive | None:
     return eqn.primitive if {*map(id, eqn.invars)} == {*map(id, pr.invars)} else None
 
 
-def initial_values(what: str, leaves: Sequence[Array], avals: Sequence[ShapedArray],
+def initial_values(what: str, leaves: Sequence[ArrayLike], avals: Sequence[ShapedArray],
                    tree: PyTreeDef, init: ArrayLike | Sequence[int]) -> list[ArrayLike]:
     """The flat initial values, one scalar of each operand's dtype; Python numbers are converted."""
     inits, _, found = flatten(f"{what}: init", init)
@@ -190,7 +190,7 @@ class Reduce(Primitive):
         return outs, [0] * n
 
 
-def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequence[Any],
+def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequence[ArrayLike],
                 dimensions: Dims, values: int) -> list[Array]:
     """Reduce by combining halves elementwise, then the initial values on the left.
 

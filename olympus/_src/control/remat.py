@@ -11,27 +11,27 @@ from typing import Any, NamedTuple, cast
 from ..base.config import debug_key_reuse, log_checkpoint_residuals
 from ..base.logs import LOGGER
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
-from ..core.primitive import Axis, Cotangent, Higher, Linear, Primitive, Tangent
+from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, Var, read, variables
+from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import Split, partial_eval_program
+from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program
 from ..lax.barriers import random_clone_p
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.memory import Space
 from ..types.shape import entries, static_int
 from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
 from .bodies import Derived, check_callable, flatten, stage_body
-from .call import Call, call_p
+from .call import Call, Picked, call_p
 from .cond import cond_p
 from .scan_primitive import scan_p
 from .shard_map import shard_map_p
@@ -58,7 +58,7 @@ class Checkpoint(Call):
         differentiated = eqn.params["differentiated"]
         return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
-    def evaluated(self, params: Params) -> Callable[..., list[Any]] | None:
+    def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
         # As the function itself would be: an operation of outsiders may have no other way.
         body = params["olympuspr"]
         return functools.partial(eval_closed, body) if any(
@@ -85,16 +85,16 @@ class Checkpoint(Call):
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)
 
-    def followed(self, params: Params, body: ClosedOlympuspr, ins: Any, outs: object,
-                 transposed: bool = False) -> dict[str, Any]:
+    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
+                 transposed: bool = False) -> Params:
         flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
         if type(flags) is tuple:    # (co)tangents are computed
             flags = tuple(ins(flags, (True,) * n, (), (True,) * len(params["olympuspr"].outvars)))
         return {**params, "olympuspr": body, "prevent_cse": flags}
 
-    def partial_eval(self, tape: Any, args: Sequence[Array], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, policy: Any, prevent_cse: Prevent, **params: Any
-                     ) -> Sequence[Array]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, policy: Policy | None, prevent_cse: Prevent,
+                     **params: Hashable) -> Sequence[Array]:
         # A policy is asked of operations: calls are opened for it, and loops and branches
         # rewritten.
         if policy is not None:
@@ -131,7 +131,7 @@ class Checkpoint(Call):
         return merged(split.unknown_out, found, out[:num_known])
 
     def transpose(self, cts: Sequence[Array], *args: Array | Linear, **params: Hashable
-                  ) -> list[Any]:
+                  ) -> list[Cotangent]:
         return super().transpose(cts, *args, **{**params, "differentiated": True})
 
 
@@ -202,7 +202,7 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Arr
     return read(pr.outvars, env)
 
 
-def _pass_on(closed: ClosedOlympuspr, policy: object) -> ClosedOlympuspr:
+def _pass_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
     """The program whose loops and branches are checkpointed with the policy inside, too, where it
     keeps something: each iteration, branch that is taken, or device, then keeps no more than that.
     """
@@ -227,14 +227,15 @@ def _pass_on(closed: ClosedOlympuspr, policy: object) -> ClosedOlympuspr:
         olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns)))))
 
 
-def _keeps_inside(policy: object, eqn: OlympusprEqn) -> bool:
+def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
     """Whether the policy keeps a value in the body of a loop, branch or device."""
     return eqn.primitive in (scan_p, cond_p, shard_map_p) and any(
         _verdict(policy, e) is not Recompute
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
 
 
-def _cut(split: Split, policy: object) -> tuple[ClosedOlympuspr, list[Any], ClosedOlympuspr]:
+def _cut(split: Split, policy: Policy | None
+         ) -> tuple[ClosedOlympuspr, list[_Verdict | Offloadable], ClosedOlympuspr]:
     """What is computed now, how each saved value of it is kept, and what reverse mode computes.
 
     now:    known inputs -> known outputs, saved values
@@ -282,7 +283,7 @@ def _cut(split: Split, policy: object) -> tuple[ClosedOlympuspr, list[Any], Clos
     return first, [how[v] for v in saved], again
 
 
-def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
+def _verdict(policy: Policy, eqn: OlympusprEqn) -> _Verdict | Offloadable:
     """`Saveable`, `Recompute` or an `Offloadable`."""
     found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
     if isinstance(found, Offloadable):
@@ -297,7 +298,7 @@ def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
     return Saveable if found or _keeps_inside(policy, eqn) else Recompute
 
 
-def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
+def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Atom], stops: set[Var]) -> set[Var]:
     """The variables that `outs` are computed from, not looking behind `stops`."""
     # A stop is live itself (it is asked for), but what it is computed from is not for its sake.
     live: set[Any] = set(variables(outs))
@@ -354,7 +355,7 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         dynamic = ([a for i, a in enumerate(args) if i not in static],
                    {k: v for k, v in kwargs.items() if k not in names})
 
-        def body(given: list[Array], named: dict[str, Any]) -> Any:
+        def body(given: list[Array], named: dict[str, PyTree]) -> PyTree:
             rest = iter(given)
             return call(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
                         **fixed)
@@ -389,7 +390,7 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def _positions(fun: Callable[..., Any], names: set[str]) -> set[int]:
+def _positions(fun: Callable[..., PyTree], names: set[str]) -> set[int]:
     """Where arguments of these names stand if they are given by position."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
@@ -411,14 +412,15 @@ class Name(Primitive):
     def lower(self, b: Builder, x: IrValue, *, name: str) -> IrValue:
         return x
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, name: str) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, name: str
+            ) -> tuple[Array, Tangent]:
         return self.bind(*primals, name=name), tangents[0]
 
     def transpose(self, ct: Array, x: Linear, *, name: str) -> list[Cotangent]:
         return [ct if type(x) is Linear else None]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, name: str
-             ) -> Any:
+             ) -> tuple[Array, int | None]:
         return self.bind(*args, name=name), dims[0]
 
 
@@ -447,7 +449,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-def checkpoint_name_fwd(x: Any, name: str) -> Array:
+def checkpoint_name_fwd(x: PyTree, name: str) -> Array:
     """`checkpoint_name` for values of the function itself: its derivatives have no name.
 
     That is what `checkpoint_name` does, too.
@@ -467,7 +469,7 @@ def checkpoint_name_fwd(x: Any, name: str) -> Array:
     return checkpoint_name(x, name)
 
 
-Policy = Callable[..., Any]     # a bool, Saveable, Recompute or an Offloadable
+Policy = Callable[..., bool | _Verdict | Offloadable]
 
 
 class checkpoint_policies:
@@ -485,24 +487,24 @@ class checkpoint_policies:
     """
 
     @staticmethod
-    def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+    def everything_saveable(prim: Primitive, *avals: Aval, **params: object) -> bool:
         """Keep all: as without checkpoint."""
         return True
 
     @staticmethod
-    def nothing_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+    def nothing_saveable(prim: Primitive, *avals: Aval, **params: object) -> bool:
         """Keep only inputs."""
         return False
 
     @staticmethod
-    def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+    def dots_saveable(prim: Primitive, *avals: Aval, **params: object) -> bool:
         """Keep results of matrix products and convolutions."""
         return prim is dot_general_p or prim is conv_general_dilated_p
 
     checkpoint_dots = dots_saveable
 
     @staticmethod
-    def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+    def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: Aval, **params: Any) -> bool:
         """Keep results of matrix products without batch axes."""
         return prim is dot_general_p and params["dimension_numbers"][1] == ((), ())
 
@@ -556,7 +558,8 @@ class checkpoint_policies:
     @staticmethod
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
         """Keep what either policy keeps; where both do, as the first one says."""
-        def policy(prim: Primitive, *avals: object, **params: Hashable) -> object:
+        def policy(prim: Primitive, *avals: Aval, **params: Hashable
+                   ) -> bool | _Verdict | Offloadable:
             first = policy_1(prim, *avals, **params)
             return policy_2(prim, *avals, **params) if first in (False, Recompute) else first
 

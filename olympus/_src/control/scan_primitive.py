@@ -10,11 +10,11 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, T
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Linear, Tangent, Zero, not_linear
+from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
@@ -23,6 +23,7 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
+from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
 
@@ -35,8 +36,8 @@ class Scan(Runs):
     roles = 0, "num_consts", "num_carry"
     rows = 1
 
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
-              **params: Any) -> list[Any]:
+    def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
+              **params: Hashable) -> list[ShapedArray]:
         outs = olympuspr.out_avals
         return [*outs[:num_carry],
                 *(a.with_axis(0, length) for a in outs[num_carry:])]
@@ -60,7 +61,7 @@ class Scan(Runs):
         return [*carry, *ys]
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, length: int,
-              reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[Any]:
+              reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[IrValue]:
         # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
         # With `reverse` rows are read and written from the last on. All are cut as their types say:
         # Shardy takes what it is told nothing of for whole, and sums what is written there.
@@ -76,7 +77,7 @@ class Scan(Runs):
         y_avals = [a.with_axis(0, rows) for a in y_rows]
         ys = [b.spread(b.full(a, 0), a) for a in y_avals]
 
-        def body(index: IrValue, values: Sequence[IrValue], *read: IrValue) -> list[Any]:
+        def body(index: IrValue, values: Sequence[IrValue], *read: IrValue) -> list[IrValue]:
             values = list(map(b.spread, values, [*carry_avals, *y_avals]))
             carry, ys = cut(values, num_carry)
             consts, xs = cut(read, num_consts)
@@ -94,9 +95,9 @@ class Scan(Runs):
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
             outs[num_carry:], b.avals_out[num_carry:], strict=True)]]
 
-    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, olympuspr: ClosedOlympuspr,
-                     length: int, reverse: bool, num_consts: int, num_carry: int, **params: Hashable
-                     ) -> None:
+    def step_through(self, run: Callable[..., list[Array]], *args: Array,
+                     olympuspr: ClosedOlympuspr, length: int, reverse: bool, num_consts: int,
+                     num_carry: int, **params: Hashable) -> None:
         consts, carry, xs = cut(args, num_consts, num_carry)
         for i in range(length)[::-1 if reverse else 1]:
             rows = [index_in_dim(x, i, keepdims=False) for x in xs]
@@ -134,7 +135,7 @@ class Scan(Runs):
         mr, mk = sum(u_read), sum(u_carry)
 
         # The split's unknown half takes all residuals in front; a loop wants each in its group.
-        def grouped(first: Sequence[ArrayLike], others: Sequence[ArrayLike]) -> list[Any]:
+        def grouped(first: Sequence[T], others: Sequence[T]) -> list[T]:
             apart = [x for x, s in zip(first, shared, strict=True) if not s]
             return woven([[*compress(first, shared)], [], apart], cut(others, mr, mk))
 
@@ -143,7 +144,8 @@ class Scan(Runs):
             params, [body], sum(shared) + mr, range(mk)))
         return merged(u_out, later, known_out)
 
-    def transpose(self, cts: Sequence[Tangent], *args: Array | Linear, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
+                  ) -> list[Cotangent]:
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
@@ -161,7 +163,7 @@ class Scan(Runs):
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         acc_avals = [a.aval.to_cotangent_aval() for a in l_read]
 
-        def body(*values: Array) -> list[Any]:
+        def body(*values: Array) -> list[Array]:
             res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
             out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
             return [*map(add, acc, out), *out[nl:]]

@@ -12,24 +12,25 @@ cuts tangents, cotangents and residuals as the values that they belong to.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, T
 from ..base.util import lazy_module, memoize, merged
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Tangent, Zero, program_uses_axis
+from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import ctx, literal, typeof
+from ..core.trace import Trace, ctx, literal, typeof
 from ..interpreters.batching import BatchTrace, batch_program
-from ..interpreters.partial_eval import Split
+from ..interpreters.checks import Checks
+from ..interpreters.partial_eval import Split, TapeTrace
 from ..lax.arithmetic import div
 from ..lax.collectives.axes import axis_index
 from ..lax.collectives.reductions import cast_along, pmin, psum, psum_p
@@ -42,22 +43,22 @@ from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
-from .call import Call, bound_in
+from .call import Call, Picked, bound_in
 
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
 Specs = tuple[PartitionSpec, ...]
-NO_SUMS: tuple[frozenset[Any], frozenset[Any]] = (frozenset(), frozenset())
+NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
-def named_axes(spec: PartitionSpec) -> frozenset[Any]:
+def named_axes(spec: PartitionSpec) -> frozenset[str]:
     """The axes of the mesh that a specification names."""
     return frozenset([name for entry in spec for name in axes_of(entry)])
 
 
 @memoize()
-def _inner(mesh: Mesh | AbstractMesh, names: frozenset[Any]) -> AbstractMesh:
+def _inner(mesh: Mesh | AbstractMesh, names: frozenset[str]) -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 
@@ -66,7 +67,7 @@ class Manual:
 
     __slots__ = ("mesh", "names", "check", "inner")
 
-    def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[Any], check: bool) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[str], check: bool) -> None:
         self.mesh, self.names, self.check = mesh, names, check
         self.inner = _inner(mesh, names)
 
@@ -81,7 +82,7 @@ class Manual:
         finally:
             ctx.axes = outer
 
-    def ordered(self, names: object) -> list[Array]:
+    def ordered(self, names: Container[object]) -> list[str]:
         """Those of its axes that are among these, in the order of the mesh."""
         return [n for n in self.mesh.axis_names if n in names and n in self.names]
 
@@ -89,7 +90,7 @@ class Manual:
         """Into how many parts an entry of a specification, or a set of axes, cuts."""
         return prod([self.mesh.shape[n] for n in axes_of(entry)])
 
-    def part(self, aval: ShapedArray, spec: PartitionSpec) -> Any:
+    def part(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's part."""
         if not isinstance(aval, ShapedArray):
             return aval
@@ -131,7 +132,7 @@ class Manual:
                 "where the input is sharded on `Explicit` axes is not implemented; make it an "
                 "argument, or use olympus.reshard before.")
 
-    def residual_spec(self, aval: Aval, free: frozenset[Any]) -> PartitionSpec:
+    def residual_spec(self, aval: Aval, free: frozenset[str]) -> PartitionSpec:
         """How a value that goes from one body to another is put together: along a first axis.
 
         Not along `free`, which cut the axis that a vmap around adds.
@@ -140,7 +141,7 @@ class Manual:
         unreduced, reduced = getattr(aval, "sums", NO_SUMS) if self.check else NO_SUMS
         return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
 
-    def cast(self, x: object, spec: PartitionSpec) -> Any:
+    def cast(self, x: Array, spec: PartitionSpec) -> Array:
         """`x` as a value that varies, and is unreduced, along the axes that a specification says.
         """
         if not self.check:
@@ -156,14 +157,14 @@ class Manual:
             found = [p for b in found for p in np.split(b, self.count(entry), axis)]
         return found
 
-    def others(self, spec: PartitionSpec, free: frozenset[Any]) -> tuple[Any, ...]:
+    def others(self, spec: PartitionSpec, free: frozenset[str]) -> tuple[str, ...]:
         """Its axes that a specification does not name, and that are not `free`."""
         return tuple(self.ordered(self.names - named_axes(spec) - spec.unreduced - free))
 
 
-def cut_by_vmap(trace: Any) -> frozenset[Any]:
+def cut_by_vmap(trace: Trace | None) -> frozenset[str]:
     """The axes of a mesh that cut the axes that vmaps around add."""
-    found: frozenset[Any] = frozenset()
+    found: frozenset[str] = frozenset()
     while trace is not None:
         if isinstance(trace, BatchTrace):
             found |= set(axes_of(trace.axis.mesh_axis))
@@ -192,18 +193,18 @@ class ShardMap(Call):
     called = False
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
-              **params: Hashable) -> list[Any]:
+              **params: Hashable) -> list[ShapedArray]:
         return list(map(_manual(params).whole, olympuspr.out_avals, out_specs))
 
-    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[Any]:
+    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         return list(map(_manual(params).part, avals, params["in_specs"]))
 
-    def derived(self, params: Params, make: Callable[..., Any], *args: PyTree) -> Any:
+    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]) -> R:
         with _manual(params).within():
             return make(params["olympuspr"], *args)
 
-    def followed(self, params: Params, body: ClosedOlympuspr, ins: Any, outs: Any,
-                 transposed: bool = False) -> dict[str, Any]:
+    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
+                 transposed: bool = False) -> Params:
         manual, of = _manual(params), _of_cotangents if transposed else tuple
         specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
         in_specs, out_specs = tuple(ins(*specs)), tuple(outs(*specs))
@@ -213,7 +214,7 @@ class ShardMap(Call):
                 body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
-    def checked(self, checks: Any, args: Sequence[Array], params: Params) -> object:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         manual = _manual(params)
         names = tuple(manual.ordered(manual.names))
         with manual.within():
@@ -247,13 +248,13 @@ class ShardMap(Call):
         return [None if named_axes(s) else c
                 for c, s in zip(outs, eqn.params["out_specs"], strict=True)]
 
-    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, **params: Hashable
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, **params: Hashable
                      ) -> None:
         _manual_trace.step_through(run, _manual(params), args, params)
 
-    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, mesh: Any,
-              in_specs: Specs, out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool
-              ) -> list[IrValue]:
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
+              mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
+              newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
         mesh = b.module.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
@@ -273,8 +274,8 @@ class ShardMap(Call):
                                          for x, spec in zip(outs, out_specs, strict=True)})
         return outs
 
-    def apply_split(self, tape: Any, split: Split, known: Sequence[object],
-                    unknown: Sequence[object], params: Params, pick: Callable[[Any, Any], Any]
+    def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
+                    unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
                     ) -> list[Array]:
         # What the known half computes for the unknown one leaves its body and enters the other's:
         # put together along a first axis, which a scalar gets for that.
@@ -302,8 +303,7 @@ class ShardMap(Call):
             "out_specs": (*known_out, *own_specs)})
         found: list[Any] = []
         if any(kinds):
-            def taken(given: Sequence[object], results: Sequence[object], mine: Sequence[object]
-                      ) -> list[Any]:
+            def taken(given: Sequence[T], results: Sequence[T], mine: Sequence[T]) -> list[T]:
                 rest = iter(mine)
                 return split.residual_values(given, [next(rest) if t is None else results[t]
                                                      for t in twin])
@@ -317,7 +317,8 @@ class ShardMap(Call):
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
         return merged(kinds, found, outs)
 
-    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Any) -> list[Any]:
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
+                  ) -> list[Cotangent]:
         manual, free = _manual(params), cut_by_vmap(ctx.trace)
         if not manual.check:    # each device has a part of a cotangent that all have alike
             cts = [ct if type(ct) is Zero else
@@ -327,7 +328,7 @@ class ShardMap(Call):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Hashable
-             ) -> Any:
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         manual = _manual(params)
         mesh_axes = manual.ordered(axes_of(axis.mesh_axis))
         # Inside, an axis of the mesh hides one of vmap that has its name.
@@ -357,7 +358,7 @@ class ShardMap(Call):
 shard_map_p = ShardMap("shard_map")
 
 
-def _first_of_devices(names: tuple[Any, ...], outs: Sequence[Array]) -> list[Array]:
+def _first_of_devices(names: tuple[Hashable, ...], outs: Sequence[Array]) -> list[Array]:
     """Results of a checked body, where all devices have the first failure among them."""
     code, words, *rest = outs
     device, none = axis_index(names), literal(0, code.dtype)
@@ -404,7 +405,7 @@ def _without_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOl
         [a.with_axis(0, 1) if flag else a for a, flag in zip(avals, flags, strict=True)]))
 
 
-def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[Any]
+def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[str]
             ) -> ClosedOlympuspr:
     """The program whose outputs, parts of cotangents, are summed along axes that all have alike.
 
@@ -412,7 +413,7 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
     """
     axes = [manual.others(s, free) for s in specs]
 
-    def summed(x: object, names: tuple[Hashable, ...], spec: PartitionSpec) -> object | Array:
+    def summed(x: Array, names: tuple[Hashable, ...], spec: PartitionSpec) -> Array:
         if not names:
             return x
         total = psum_p.bind(x, axes=names, axis_index_groups=None)
@@ -422,5 +423,5 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
         lambda *xs: list(map(summed, eval_closed(closed, *xs), axes, specs)), closed.in_avals))
 
 
-def _divided(ct: Any, count: int) -> Array:
+def _divided(ct: Array, count: int) -> Array:
     return div(ct, count) if count > 1 and has_tangent(typeof(ct)) else ct

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, IrValue, Params, PyTree, T
 from ..base.util import cut
 from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import ctx, literal, typeof
@@ -32,7 +32,7 @@ from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import call_p
 from .cond import cond_p
 from .elements import check_elements, per_element, put_one
-from .groups import Groups, Loop, at_front
+from .groups import Applied, Groups, Loop, at_front
 
 __all__ = ["While", "loop", "while_p"]
 
@@ -51,7 +51,7 @@ class While(Loop):
     endless = True
 
     def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
-                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> dict[str, Any]:
+                  carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> Params:
         # Condition and body share one carry: the condition takes new ones, too, and reads none.
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
@@ -62,7 +62,7 @@ class While(Loop):
         # What the condition does not read does not matter: the loop ends without it.
         return dce_closed(params["cond_olympuspr"], (True,))[1]
 
-    def applied(self, params: Params, xs: Sequence[object]) -> Any:
+    def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         c_consts, b_consts, carry = cut(xs, params["cond_nconsts"], params["body_nconsts"])
         return [("the condition", params["cond_olympuspr"], [*c_consts, *carry]),
                 ("the body", params["body_olympuspr"], [*b_consts, *carry])]
@@ -80,11 +80,11 @@ class While(Loop):
               ) -> Sequence[IrValue]:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
 
-        def test(*xs: Any) -> IrValue:
+        def test(*xs: IrValue) -> IrValue:
             carry, c_consts = cut(xs[:n + cond_nconsts], n)
             return b.call_inline(cond_olympuspr, [*c_consts, *carry], "while/cond")[0]
 
-        def step(*xs: Any) -> list[Any]:
+        def step(*xs: IrValue) -> list[IrValue]:
             carry, _, b_consts = cut(xs, n, cond_nconsts)
             carry = list(map(b.spread, carry, avals[len(args) - n:]))
             return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
@@ -97,7 +97,7 @@ class While(Loop):
             return b.while_loop(carry, test, step, consts, const_avals)
         # A condition passes no token on: it is evaluated in front of the loop and in the body.
 
-        def step_and_test(_: object, *xs: object) -> list[Any]:
+        def step_and_test(_: IrValue, *xs: IrValue) -> list[IrValue]:
             new = step(*xs)
             return [test(*new, *xs[n:]), *new]
 
@@ -123,7 +123,7 @@ class While(Loop):
             **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
             "body_olympuspr": asked})[1:]
 
-    def until_failure(self, params: Params) -> dict[str, Any]:
+    def until_failure(self, params: Params) -> Params:
         # Devices that take part in a collective of the body all go on.
         if any(self.uses_axis(name, params) for name in ctx.axes):
             return params
@@ -132,14 +132,14 @@ class While(Loop):
             lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
             cond.in_avals))}
 
-    def step_through(self, run: Callable[..., list[Any]], *args: PyTree, cond_nconsts: int,
+    def step_through(self, run: Callable[..., list[Array]], *args: Array, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
                      body_olympuspr: ClosedOlympuspr) -> None:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
         while run(cond_olympuspr, *c_consts, *carry)[0]:
             carry = run(body_olympuspr, *b_consts, *carry)
 
-    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: Reverse-mode differentiation does not work for lax.while_loop or "
@@ -148,12 +148,13 @@ class While(Loop):
             "ints as bounds, or forward mode (jvp, jacfwd).")
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
-             ) -> Any:
+             ) -> tuple[Sequence[Array], Sequence[int | None]]:
         nc, nb, *_ = self.groups(params, len(args))
         cond_olympuspr, body_olympuspr = params["cond_olympuspr"], params["body_olympuspr"]
         c_dims, b_dims, _ = cut(dims, nc, nb)
 
-        def batched(k_dims: Sequence[int | None], force: bool = False) -> Any:
+        def batched(k_dims: Sequence[int | None], force: bool = False
+                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
             return batch_program(cond_olympuspr, axis, [*c_dims, *k_dims], force)
 
         # If the condition is mapped, so is every carry: each element keeps what it ended with.
@@ -205,7 +206,7 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
     """
     nb = len(b_dims)
 
-    def step(*args: Array) -> list[Any]:
+    def step(*args: Array) -> list[Array]:
         c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
         # With no elements there is none to stand in.
         if not typeof(going).shape[0]:
@@ -226,14 +227,14 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
     """Body, then condition, of one element that goes on, so that their effects end with it."""
     avals = [*cond.in_avals[:nc], *body.in_avals]
 
-    def forward(*args: PyTree) -> list[Array]:
+    def forward(*args: Array) -> list[Array]:
         new = eval_closed(body, *args[nc:])
         return [*eval_closed(cond, *args[:nc], *new), *new]
 
     branches = (stage(lambda *xs: [literal(False, BOOL), *xs[nc + nb:]], avals),
                 stage(forward, avals))
 
-    def step(*args: PyTree) -> list[Any]:
+    def step(*args: Array) -> list[Array]:
         consts, (going,), carry = cut(args, nc + nb, 1)
         return cond_p.bind(convert_element_type(going, INT32), *consts, *carry, branches=branches)
 
@@ -242,7 +243,7 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
 
 def _ask(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
     """Body, then condition: consts of both, whether it goes on, carry."""
-    def step(*args: PyTree) -> list[Any]:
+    def step(*args: Array) -> list[Array]:
         new = call_p.bind(*args[nc:nc + nb], *args[nc + nb + 1:], olympuspr=body, name="body")
         return [*call_p.bind(*args[:nc], *new, olympuspr=cond, name="condition"), *new]
 
@@ -253,8 +254,8 @@ def _ask(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Clos
 while_p = While("while")
 
 
-def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
-         body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def loop(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
+         body_fun: Callable[[PyTree], PyTree], init_val: PyTree) -> PyTree:
     """Stage condition and body on pytrees and apply `bind`, that of a while primitive."""
     leaves, avals, tree = flatten("while_loop: init_val", init_val)
     in_tree = tree_flatten((init_val,))[1]

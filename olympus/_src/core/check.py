@@ -14,14 +14,14 @@ from ..base import errors, source
 from ..types.avals import ShapedArray
 from ..types.mesh import mesh_of_types
 from ..types.sharding import axes_of, entry_of, told_axes
-from .effects import of_equations
-from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
+from .effects import Effect, of_equations
+from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from .trace import typeof
 
 __all__ = ["check_olympuspr"]
 
 
-def check_olympuspr(olympuspr: Any) -> None:
+def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     """Check a program and all programs in it.
 
     Args:
@@ -40,7 +40,7 @@ def check_olympuspr(olympuspr: Any) -> None:
         raise TypeError(f"check_olympuspr: {olympuspr!r} given; an Olympuspr or ClosedOlympuspr is "
                         "required; make one with make_olympuspr.")
     # Of this program alone: bodies read nothing from around them and have sets of their own.
-    bound: set[Any] = set()
+    bound: set[Var] = set()
     for var in (*olympuspr.constvars, *olympuspr.invars):
         if var in bound:
             raise errors.OlympusprTypeError(
@@ -61,7 +61,7 @@ def check_olympuspr(olympuspr: Any) -> None:
             f"{_names(olympuspr.effects)}; it must have those of all its equations.")
 
 
-def _names(effects: frozenset[Any]) -> str:
+def _names(effects: frozenset[Effect]) -> str:
     return "{" + ", ".join(sorted(map(str, effects))) + "}"
 
 
@@ -73,7 +73,7 @@ def _check_consts(closed: ClosedOlympuspr) -> None:
                 f"check_olympuspr: constant {i} is {typeof(value)}; its variable is {var.aval}.")
 
 
-def _atom_problem(atom: Atom, bound: set[Any]) -> str:
+def _atom_problem(atom: Atom, bound: set[Var]) -> str:
     """What is wrong with reading an atom here; empty if nothing is."""
     if isinstance(atom, Literal):
         return f"a literal {atom.aval} that is not of rank 0" if atom.aval.shape != () else ""
@@ -82,7 +82,7 @@ def _atom_problem(atom: Atom, bound: set[Any]) -> str:
     return "" if atom in bound else f"the variable {atom} that is not bound before"
 
 
-def _check_eqn(eqn: OlympusprEqn, index: int, bound: set[Any]) -> None:
+def _check_eqn(eqn: OlympusprEqn, index: int, bound: set[Var]) -> None:
     """Raise for the first thing that is wrong with the equation."""
     problem = next(_eqn_problems(eqn, bound), None)
     if problem is None:
@@ -93,13 +93,13 @@ def _check_eqn(eqn: OlympusprEqn, index: int, bound: set[Any]) -> None:
         f"recorded at {source.summarize(eqn.source)}.")
 
 
-def _eqn_problems(eqn: OlympusprEqn, bound: set[Any]) -> Iterator[str]:
+def _eqn_problems(eqn: OlympusprEqn, bound: set[Var]) -> Iterator[str]:
     for i, atom in enumerate(eqn.invars):
         problem = _atom_problem(atom, bound)
         if problem:
             yield f"reads as operand {i} {problem}"
     # One equation may not bind a variable twice either.
-    new: set[Any] = set()
+    new: set[Var] = set()
     for var in eqn.outvars:
         if var in bound or var in new:
             yield f"binds the variable {var} again"
@@ -119,7 +119,7 @@ def _shape_problems(eqn: OlympusprEqn) -> Iterator[str]:
                    "result's shape or be scalars")
 
 
-def _type_problems(eqn: Any) -> Iterator[str]:
+def _type_problems(eqn: OlympusprEqn) -> Iterator[str]:
     try:
         inferred = _inferred(eqn)
     except (TypeError, ValueError) as error:
@@ -168,19 +168,19 @@ def _body_problems(eqn: OlympusprEqn) -> Iterator[str]:
                 yield f"applies {what}, whose input {i} is {want}, to {have}"
 
 
-def _told_apart(a: object, b: Any) -> tuple[str, str]:
+def _told_apart(a: object, b: object) -> tuple[str, str]:
     """Two types as texts that differ: with their meshes, if the rest is the same."""
     first, second = [str(x) if str(a) != str(b) or not isinstance(x, ShapedArray) else
                      f"{x} over {x.sharding.mesh}" for x in (a, b)]
     return first, second
 
 
-def _equal(a: object, b: Any) -> bool:
+def _equal(a: object, b: object) -> bool:
     """Whether two avals are the same but for weak types and what XLA decides."""
     return a is b or _strict(a) == _strict(b)
 
 
-def _whole_alike(a: object, b: Any) -> bool:
+def _whole_alike(a: object, b: object) -> bool:
     """Whether two avals differ by one being on no mesh, and the other whole on one: what is on
     none may be applied to it, and it to what is."""
     both = [x for x in (a, b) if isinstance(x, ShapedArray)]
@@ -189,7 +189,7 @@ def _whole_alike(a: object, b: Any) -> bool:
             *[x.update(sharding=None) for x in both])
 
 
-def _strict(aval: Any) -> Any:
+def _strict(aval: object) -> object:
     # Shardings over Auto axes are what XLA chose last; only explicit ones are part of the program.
     # Whether types name axes of one device is an option, which may have changed meanwhile.
     if not isinstance(aval, ShapedArray):

@@ -12,13 +12,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from ..base import lib
 from ..base.config import trace_key
-from ..base.typing import Array
+from ..base.typing import Array, R
 
 __all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata", "Scope",
            "ThreadState", "ctx", "current_context", "outermost", "under"]
@@ -111,7 +111,7 @@ class ThreadState(threading.local):
 
     trace: Any = None
     scope: Scope = ROOT
-    axes: dict[Any, int] = {}       # named axes with their sizes; replaced, never changed in place
+    axes: dict[Hashable, int] = {}  # named axes with their sizes; replaced, not changed in place
     depth: int = 0
     context: Context | None = None  # what `current_context` found last
     transposed: Any = None          # the equation that a backward pass is at
@@ -120,9 +120,9 @@ class ThreadState(threading.local):
 ctx = ThreadState()
 
 
-def under(transformation: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+def under(transformation: str, fun: Callable[..., R]) -> Callable[..., R]:
     """`fun`, whose operations are named as those of a function that is transformed."""
-    def run(*args: Array) -> Any:
+    def run(*args: Array) -> R:
         outer = ctx.scope
         ctx.scope = outer.extend((transformation,))
         try:
@@ -143,7 +143,7 @@ class Context:
 
     __slots__ = ("options", "axes", "__weakref__")
 
-    def __init__(self, options: tuple[Any, ...], axes: dict[Any, int]) -> None:
+    def __init__(self, options: tuple[object, ...], axes: dict[Hashable, int]) -> None:
         self.options, self.axes = options, axes
 
 

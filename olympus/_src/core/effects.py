@@ -5,9 +5,9 @@ of class and printed by name; programs of effectful calls leave tokens here unti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from ..base import lib
 
@@ -79,7 +79,27 @@ class InputEffect(Effect):
         return hash((type(self), self.kind, self.index))
 
 
-def input_effects(effects: frozenset[Any]) -> list[InputEffect]:
+class Effectful(Protocol):
+    """What effects are asked of an equation; `ir`, which has it, imports this module."""
+
+    @property
+    def effects(self) -> frozenset[Effect]: ...
+
+    @property
+    def invars(self) -> Sequence[Hashable]: ...
+
+
+class EffectfulProgram(Protocol):
+    """And of a closed program."""
+
+    @property
+    def effects(self) -> frozenset[Effect]: ...
+
+    @property
+    def consts(self) -> Sequence[object]: ...
+
+
+def input_effects(effects: frozenset[Effect]) -> list[InputEffect]:
     """Those that name an input."""
     return [e for e in effects if isinstance(e, InputEffect)]
 
@@ -87,7 +107,7 @@ def input_effects(effects: frozenset[Any]) -> list[InputEffect]:
 _effects = attrgetter("effects")
 
 
-def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
+def of_equations(inputs: Sequence[Hashable], eqns: Sequence[Effectful]) -> frozenset[Effect]:
     """The effects of a program: those of its equations; an input's by its place among `inputs`.
 
     What an equation does to a value that another equation made is the program's own affair.
@@ -101,7 +121,7 @@ def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
                       if (moved := _moved(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
 
 
-def of_body(closed: Any, operands: Sequence[int] | None = None) -> frozenset[Any]:
+def of_body(closed: EffectfulProgram, operands: Sequence[int] | None = None) -> frozenset[Effect]:
     """The effects of an equation that applies a program.
 
     Args:
@@ -115,7 +135,7 @@ def of_body(closed: Any, operands: Sequence[int] | None = None) -> frozenset[Any
         e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
 
 
-def _moved(effect: Any, where: Callable[[int], int | None]) -> Any:
+def _moved(effect: Effect, where: Callable[[int], int | None]) -> Effect | None:
     """The effect as its surroundings see it; None if they do not."""
     if not isinstance(effect, InputEffect):
         return effect

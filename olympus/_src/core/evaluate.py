@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from .context import ROOT, ctx
-from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, numbers, read
+from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
 from .staging import StagingTrace
 from .trace import Trace
 
@@ -41,15 +41,15 @@ def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
     return _with_lines(closed.olympuspr, closed.consts, args)
 
 
-def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
-              step: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
+def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike],
+             step: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
     """Run the program, each equation by `step(eqn, operands)`."""
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
     # Operands reach `step` as they are, literals included: it is the current trace that knows what
     # to make of a Literal.
-    env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
+    env: dict[Var, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
         out = step(eqn, read(eqn.invars, env))
@@ -60,7 +60,7 @@ def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     return read(pr.outvars, env)
 
 
-def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
     """Bind inside the equation's named scopes, which are relative to its program."""
     if eqn.ctx is ROOT:
         return eqn.primitive.bind_eqn(ins, eqn.params)
@@ -72,14 +72,15 @@ def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
         ctx.scope = outer
 
 
-def _with_lines(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+def _with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike]
+                ) -> list[Any]:
     """Run the program; what is recorded of an equation, as several or none, gets its line."""
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
         return evaluate(pr, consts, args, bind)
     before = [trace.source for trace in recorders]
 
-    def step(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    def step(eqn: OlympusprEqn, ins: list[ArrayLike]) -> Any:
         for trace, line in zip(recorders, before, strict=True):
             trace.source = eqn.source or line
         return bind(eqn, ins)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import enum
 import itertools
 from array import array
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import lib
-from ..base.typing import ArrayLike, Params
+from ..base.typing import Params
 from ..base.util import Memo, bit_key, lazy_module
 from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
@@ -87,7 +87,7 @@ class Firsts:
         return alike.setdefault(_called(closed), closed)
 
 
-def _called(closed: ClosedOlympuspr) -> Any:
+def _called(closed: ClosedOlympuspr) -> Hashable:
     """What programs have that are equal in all but lines."""
     itself = id(closed.olympuspr), *map(id, closed.consts)
     return identity(closed) or itself, _scopes(closed)
@@ -154,7 +154,7 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 
-def _parts(prim: Primitive, params: Params, note: Any) -> dict[str, Any]:
+def _parts(prim: Primitive, params: Params, note: Callable[[int], None]) -> Params:
     """Note the programs that a primitive carries; the params that are left, of those that count."""
     if prim.programs is None:
         raise _Unknown
@@ -213,7 +213,7 @@ def _is_exact(value: object) -> bool:
     raise _Unknown
 
 
-def _content(value: ArrayLike) -> Hashable:
+def _content(value: Any) -> Hashable:
     """What is the same for arrays of the same elements."""
     value = getattr(value, "_base_array", value)    # of keys
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):

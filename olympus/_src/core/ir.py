@@ -10,28 +10,29 @@ An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here ru
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from ..base import spelling
-from ..base.typing import ArrayToCheckers
+from ..base.source import Source
+from ..base.typing import ArrayLike, ArrayToCheckers, Params, R, T
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
 from . import printing
 from .context import ROOT, Scope, current_context
-from .effects import of_equations
+from .effects import Effect, of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
            "NO_EFFECTS", "numbers", "read", "variables"]
 
 _DERIVED_LIMIT = 256
 _primitive = attrgetter("primitive")
-NO_EFFECTS: frozenset[Any] = frozenset()
+NO_EFFECTS: frozenset[Effect] = frozenset()
 
 
 class Var:
@@ -82,7 +83,9 @@ class Literal(ArrayToCheckers):
 
     __slots__ = ("val", "aval", "_key")
 
-    def __init__(self, val: Any, aval: ShapedArray) -> None:
+    val: Any        # a number, or a symbolic dimension
+
+    def __init__(self, val: ArrayLike | SymbolicDim, aval: ShapedArray) -> None:
         self.val, self.aval = val, aval
         self._key: tuple | None = None
 
@@ -138,7 +141,7 @@ class Literal(ArrayToCheckers):
 Atom = Var | Literal
 
 
-def read(atoms: Iterable[Atom], env: Mapping[Var, Any]) -> list[Any]:
+def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
     """The values of operands: a literal stands for itself."""
     # A loop, since a comprehension is a second frame, for every equation of every pass.
     found: list[Any] = []
@@ -147,7 +150,7 @@ def read(atoms: Iterable[Atom], env: Mapping[Var, Any]) -> list[Any]:
     return found
 
 
-def numbers(values: Iterable[Any]) -> list[Any]:
+def numbers(values: Iterable[object]) -> list[Any]:
     """Values as functions of users get them: numbers for a program's constants."""
     return [x.number if type(x) is Literal else x for x in values]
 
@@ -182,8 +185,8 @@ class OlympusprEqn:
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
-                 params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
-                 ctx: Scope = ROOT) -> None:
+                params: Params, effects: frozenset[Effect] = NO_EFFECTS,
+                 source: Source | None = None, ctx: Scope = ROOT) -> None:
         # Lists are taken over, not copied: whoever makes an equation gives them away.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
@@ -198,7 +201,7 @@ class OlympusprEqn:
     def source_info(self) -> SourceInfo:
         return SourceInfo(self.source, self.ctx)
 
-    def replace(self, **changes: Any) -> OlympusprEqn:
+    def replace(self, **changes: object) -> OlympusprEqn:
         """A copy with the named fields changed."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return OlympusprEqn(**{**fields, **changes})
@@ -237,8 +240,8 @@ class Olympuspr:
     __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "height",
                  "cache", "_primitives", "__weakref__")
 
-    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Any],
-                 eqns: Sequence[OlympusprEqn], effects: frozenset[Any] = NO_EFFECTS,
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[OlympusprEqn], effects: frozenset[Effect] = NO_EFFECTS,
                  debug_info: DebugInfo = NO_DEBUG_INFO, height: int = 1) -> None:
         self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
         self.eqns, self.effects, self.debug_info = list(eqns), effects, debug_info
@@ -247,11 +250,11 @@ class Olympuspr:
         self._primitives: frozenset[Any] | None = None
 
     @property
-    def in_avals(self) -> list[Any]:
+    def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> list[Any]:
+    def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
     @property
@@ -262,7 +265,7 @@ class Olympuspr:
             found = self._primitives = frozenset(map(_primitive, self.eqns))
         return found
 
-    def replace(self, **changes: Any) -> Olympuspr:
+    def replace(self, **changes: object) -> Olympuspr:
         """A copy with the named fields changed and an empty cache; effects follow from them."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "height")
         fields = {**{name: getattr(self, name) for name in names}, **changes}
@@ -277,11 +280,16 @@ class Olympuspr:
 
     __repr__ = __str__
 
-    def pretty_print(self, **options: Any) -> str:
+    def pretty_print(self, **options: bool) -> str:
         return printing.pretty_print(self, **options)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self.pretty_print())
+
+
+def _of_open(name: str, doc: str) -> Any:
+    """An attribute of the open program, which a closed one has, too."""
+    return property(attrgetter(f"olympuspr.{name}"), doc=doc)
 
 
 class ClosedOlympuspr:
@@ -295,33 +303,33 @@ class ClosedOlympuspr:
 
     __slots__ = ("olympuspr", "consts", "__weakref__")
 
-    def __init__(self, olympuspr: Olympuspr, consts: Sequence[Any] = ()) -> None:
+    def __init__(self, olympuspr: Olympuspr, consts: Sequence[ArrayLike] = ()) -> None:
         if len(consts) != len(olympuspr.constvars):
             raise ValueError(f"ClosedOlympuspr: {len(consts)} constants given; the program names "
                              f"{len(olympuspr.constvars)}; pass one value per constvar.")
         self.olympuspr, self.consts = olympuspr, list(consts)
 
-    constvars = property(attrgetter("olympuspr.constvars"), doc="Names of the constants.")
-    invars = property(attrgetter("olympuspr.invars"), doc="Names of the arguments.")
-    outvars = property(attrgetter("olympuspr.outvars"), doc="What is returned.")
-    eqns = property(attrgetter("olympuspr.eqns"), doc="The equations.")
-    effects = property(attrgetter("olympuspr.effects"), doc="What it does besides computing.")
-    debug_info = property(attrgetter("olympuspr.debug_info"), doc="Whose program it is.")
-    cache = property(attrgetter("olympuspr.cache"), doc="What passes computed of it.")
+    constvars: list[Var] = _of_open("constvars", "Names of the constants.")
+    invars: list[Var] = _of_open("invars", "Names of the arguments.")
+    outvars: list[Atom] = _of_open("outvars", "What is returned.")
+    eqns: list[OlympusprEqn] = _of_open("eqns", "The equations.")
+    effects: frozenset[Effect] = _of_open("effects", "What it does besides computing.")
+    debug_info: DebugInfo = _of_open("debug_info", "Whose program it is.")
+    cache: Memo = _of_open("cache", "What passes computed of it.")
 
     @property
-    def in_avals(self) -> list[Any]:
+    def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.olympuspr.invars]
 
     @property
-    def out_avals(self) -> list[Any]:
+    def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.olympuspr.outvars]
 
     @property
-    def literals(self) -> list[Any]:
+    def literals(self) -> list[ArrayLike]:
         return self.consts
 
-    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+    def derived(self, key: Hashable, make: Callable[[], R]) -> R:
         """What `make()` computes of the program: once for each `key`, and kept with it.
 
         The key says all that it depends on besides, except for the context: rules that run in
@@ -350,7 +358,7 @@ class ClosedOlympuspr:
             outvars=[pr.outvars[i] for i in picked[1]])))
 
     def replace(self, *, olympuspr: Olympuspr | None = None,
-                consts: Sequence[Any] | None = None) -> ClosedOlympuspr:
+                consts: Sequence[ArrayLike] | None = None) -> ClosedOlympuspr:
         """A copy with the named fields changed."""
         return ClosedOlympuspr(self.olympuspr if olympuspr is None else olympuspr,
                                self.consts if consts is None else consts)
@@ -360,7 +368,7 @@ class ClosedOlympuspr:
 
     __repr__ = __str__
 
-    def pretty_print(self, **options: Any) -> str:
+    def pretty_print(self, **options: bool) -> str:
         return self.olympuspr.pretty_print(**options)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

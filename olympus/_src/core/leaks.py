@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
-from ..base.typing import Params
+from ..base.typing import Params, T
 from .trace import Trace, Tracer, printed_name
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Noting", "check_leaks", "note_origins"]
 
 
-def note_origins(trace: Any) -> dict[int, str] | None:
+def note_origins(trace: Trace) -> dict[int, str] | None:
     """What is known of the trace's tracers, before it forgets; None if the option is off."""
     if not check_tracer_leaks.value:
         return None
@@ -47,7 +47,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
         return
-    ours: list[Any] = [leaked]
+    ours: list[object] = [leaked]
     shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; held by {_holder(x, ours)})"
              for x in islice(leaked, 3)]
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
@@ -57,12 +57,12 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
         "from the function instead of storing it in a global, an attribute or a closure.")
 
 
-def _noted(tracer: Any, notes: dict[int, str]) -> str:
+def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
     return notes.get(id(getattr(tracer, "_bound", None))) or notes.get(
         id(tracer)) or tracer._origin()
 
 
-def _holder(x: Any, ours: list[Any], depth: int = 3) -> str:
+def _holder(x: object, ours: list[object], depth: int = 3) -> str:
     """What keeps an object alive, by name; of a container, what keeps that, too."""
     # No closure reads `x` here: its cell would be found.
     found = gc.get_referrers(x)
@@ -93,7 +93,7 @@ def _holder(x: Any, ours: list[Any], depth: int = 3) -> str:
     return "a variable"
 
 
-def _key_of(items: Iterable[tuple[Any, Any]], x: object) -> Any:
+def _key_of(items: Iterable[tuple[T, object]], x: object) -> T | None:
     """The key under which an object is."""
     for key, value in items:
         if value is x:
@@ -101,7 +101,7 @@ def _key_of(items: Iterable[tuple[Any, Any]], x: object) -> Any:
     return None
 
 
-def _among(x: object, others: list[Any]) -> bool:
+def _among(x: object, others: list[object]) -> bool:
     return _key_of(enumerate(others), x) is not None
 
 

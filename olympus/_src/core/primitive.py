@@ -11,26 +11,34 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import Memo
-from ..types.avals import AbstractValue, ShapedArray, is_float0
+from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
+from .effects import Effect
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
 from .tags import by_body, check_varying, tagged
-from .trace import ctx, typeof
+from .trace import Trace, ctx, typeof
 
-__all__ = ["Axis", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView",
-           "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in", "spread_tangents"]
+if TYPE_CHECKING:
+    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+else:
+    Builder = Any
+
+__all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive",
+           "RuleView", "Tangent", "Transposed", "Zero", "program_uses_axis", "programs_in",
+           "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
 
+@final      # so that checkers know what `type(x) is Zero` leaves
 class Zero:
     """A tangent or cotangent known to be zero: no array is made for it.
 
@@ -42,11 +50,11 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     @staticmethod
-    def from_primal_value(value: Any) -> Zero:
+    def from_primal_value(value: Array) -> Zero:
         """The zero tangent of a primal value."""
         return Zero(value.aval.to_tangent_aval())
 
@@ -54,19 +62,20 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-def with_zeros(avals: Sequence[ShapedArray], given: Iterator[Any]) -> list[Any]:
+def with_zeros(avals: Sequence[ShapedArray], given: Iterator[Array]) -> list[Any]:
     """A tangent or cotangent for each of the avals: `Zero` for float0, else the next given one."""
     return [Zero(a) if is_float0(a) else next(given) for a in avals]
 
 
-def spread_tangents(avals: Iterable[Any], nonzero: Iterable[bool], tangents: Iterable[Any]
-                    ) -> list[Array | Zero]:
+def spread_tangents(avals: Iterable[Aval], nonzero: Iterable[bool], tangents: Iterable[Tangent]
+                    ) -> list[Tangent]:
     """A tangent for each value: the next of `tangents` where it is not zero, a `Zero` elsewhere."""
     given = iter(tangents)
     return [next(given) if nz else Zero(a.to_tangent_aval())
             for a, nz in zip(avals, nonzero, strict=True)]
 
 
+@final
 class Linear:
     """Marks, in a transpose rule, an operand that the cotangent is wanted for.
 
@@ -78,7 +87,7 @@ class Linear:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -103,7 +112,7 @@ def not_linear(name: str, where: str, instead: str = "") -> TypeError:
                      f"needs a linear function; {advice}.")
 
 
-def programs_in(param: Sequence[ClosedOlympuspr] | ClosedOlympuspr | Olympuspr | None) -> list[Any]:
+def programs_in(param: object) -> list[Any]:
     """The programs, open or closed, that a param is, or has in tuples or lists."""
     if isinstance(param, (ClosedOlympuspr, Olympuspr)):
         return [param]
@@ -130,7 +139,7 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
 
 
 def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
-         params: dict[str, Any] | None = None) -> tuple[Any, Any]:
+         params: Params | None = None) -> tuple[Any, Any]:
     """What a rule returned, if that is results and something about each; else TypeError.
 
     With several results the counts must agree; those of an outsider's rule, which was given `args`
@@ -155,11 +164,13 @@ class Axis:
     mesh that it is spread along (None: as XLA likes)."""
 
     __slots__ = ("size", "name", "mesh_axis")
+    size: DimSize
 
-    def __init__(self, size: Any, name: Any = None, mesh_axis: Any = None) -> None:
+    # `vmap` learns the size from its arguments, and notes it here.
+    def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
         self.size, self.name, self.mesh_axis = size, name, mesh_axis
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Hashable, ...]:
         return self.size, self.name, self.mesh_axis
 
     def __eq__(self, other: object) -> bool:
@@ -249,9 +260,10 @@ class Primitive:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
                             "must be defined or set to None on purpose; add it to the class.")
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         # Outsiders know the name `Primitive` only, and give the rules later.
-        return object.__new__(OpenPrimitive if cls is Primitive else cls)
+        kind: Any = OpenPrimitive if cls is Primitive else cls
+        return object.__new__(kind)
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -259,26 +271,26 @@ class Primitive:
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, args, params)
 
-    def def_impl(self, impl: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    def def_impl(self, impl: F) -> F:
         """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
         self.impl = impl
         return impl
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+    def uses_axis(self, name: Hashable, params: Params) -> bool:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
 
     # Apart from `bind`, because an equation may hold in its params what `bind` was given otherwise:
     # the custom primitives pack a function's rules into them and unpack them here.
-    def bind_eqn(self, args: Sequence[ArrayLike], params: dict[str, Any]) -> Any:
+    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> Any:
         """Apply an equation's operation to new operands in the current trace."""
         return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
 
-    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    def inferred(self, avals: Sequence[Aval], params: Params) -> Any:
         """The avals of results, with their tags."""
         if self.arity is not None and len(avals) != self.arity:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
@@ -286,7 +298,7 @@ class Primitive:
         check_varying(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+    def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:
         """`inferred`, memoised: avals are interned and params hashable.
 
         Results of operands on no mesh are on the one around.
@@ -303,11 +315,11 @@ class Primitive:
             raise TypeError(f"{self.name}: parameters {params} given; hashable values are "
                             "required; write tuples instead of lists, sets and arrays.") from None
 
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         """What an equation on operands of these avals does besides computing."""
         return NO_EFFECTS
 
-    def bodies(self, params: dict[str, Any]) -> list[Any]:
+    def bodies(self, params: Params) -> list[Any]:
         """The programs, open or closed, that an equation with these params carries."""
         found = []
         for name in params if self.programs is None else self.programs:
@@ -318,19 +330,19 @@ class Primitive:
                 found += programs_in(param)
         return found
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]
-                ) -> list[tuple[str, Any, Sequence[Any]]]:
+    def applied(self, params: Params, xs: Sequence[T]
+                ) -> list[tuple[str, ClosedOlympuspr, Sequence[T]]]:
         """The bodies that run: (what each is called, the body, those of `xs` that it takes).
 
         There is one of `xs`, whatever they are, for each operand.
         """
         return []
 
-    def seen(self, params: dict[str, Any], avals: Sequence[Any]) -> Sequence[Any]:
+    def seen(self, params: Params, avals: Sequence[ShapedArray]) -> Sequence[ShapedArray]:
         """The types of operands as bodies see them, which may get parts of some."""
         return avals
 
-    def shown(self, eqn: Any) -> Params:
+    def shown(self, eqn: OlympusprEqn) -> Params:
         """The params that an equation is printed with: without those that its types say."""
         return eqn.params
 
@@ -360,18 +372,18 @@ class OpenPrimitive(Primitive):
     def uncompiled(self) -> bool:
         return self.impl is not None and "lower" not in vars(self) and not self.platform_rules
 
-    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_abstract_eval(self, rule: F) -> F:
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
         self.abstract_eval = rule
         return rule
 
-    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_effectful_abstract_eval(self, rule: F) -> F:
         """Give (result's aval or a list of them, set of effects) as a function of the avals."""
         self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
         self._effects, self.effectful = rule, True
         return rule
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         return frozenset(self._effects(*avals, **params)[1])
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> Any:
@@ -437,7 +449,7 @@ class Higher(Primitive, abstract=True):
         """Which results are computed from any of the flagged operands."""
         return [any(flags)] * len(eqn.outvars)
 
-    def evaluated(self, params: Params) -> Callable[..., list[Any]] | None:
+    def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
         """What evaluates it operation by operation; None if it is compiled as a whole."""
         return None
 
@@ -448,7 +460,7 @@ class Higher(Primitive, abstract=True):
     def uses_axis(self, name: Hashable, params: Params) -> bool:
         return any(program_uses_axis(program, name) for program in self.bodies(params))
 
-    def linearize(self, tape: Any, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero],
+    def linearize(self, tape: Trace, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero],
                   **params: Hashable) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents with the tangent part on `tape`.
 
@@ -457,7 +469,7 @@ class Higher(Primitive, abstract=True):
         """
         return self.jvp(primals, tangents, **params)
 
-    def step_through(self, run: Callable[..., list[Any]], *args: object, **params: Hashable
+    def step_through(self, run: Callable[..., list[Array]], *args: object, **params: Hashable
                      ) -> None:
         """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
 
@@ -500,7 +512,7 @@ class RuleView(MutableMapping[Primitive, Any]):
         return sum(1 for _ in self)
 
 
-def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+def olympusprs_in_params(params: Params) -> Iterator[Olympuspr]:
     """The programs that an equation carries, also in tuples and lists.
 
     Args:

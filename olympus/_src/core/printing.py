@@ -8,19 +8,63 @@ attribute, since the IR prints itself through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..base import pretty, source, spelling
+from ..base.source import Source
 from ..base.typing import Params
 from ..base.util import quoted
+from ..types.avals import AbstractValue
 from ..types.shape import SymbolicDim
+from .context import Scope
 
 __all__ = ["pretty_print"]
 
 PYTHON_SCALARS = (bool, int, float, complex)
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+class Variable(Protocol):
+    """A variable, or a literal, which has a `val`."""
+
+    @property
+    def aval(self) -> AbstractValue: ...
+
+
+class Equation(Protocol):
+    """What is printed of an equation."""
+
+    primitive: Any
+    params: Params
+    source: Source | None
+    ctx: Scope
+
+    @property
+    def invars(self) -> Sequence[Variable]: ...
+
+    @property
+    def outvars(self) -> Sequence[Variable]: ...
+
+
+class Program(Protocol):
+    """What is printed of an open program."""
+
+    @property
+    def constvars(self) -> Sequence[Variable]: ...
+
+    @property
+    def invars(self) -> Sequence[Variable]: ...
+
+    @property
+    def outvars(self) -> Sequence[Variable]: ...
+
+    @property
+    def eqns(self) -> Sequence[Equation]: ...
+
+    @property
+    def effects(self) -> frozenset[object]: ...
 
 
 class Names:
@@ -29,7 +73,7 @@ class Names:
     __slots__ = ("taken", "count", "programs")
 
     def __init__(self) -> None:
-        self.taken: dict[Any, str] = {}
+        self.taken: dict[Variable, str] = {}
         self.count = 0
         self.programs: dict[int, str] = {}
 
@@ -42,7 +86,7 @@ class Names:
             self.count += 1
         return name
 
-    def drop_unread(self, pr: Any) -> None:
+    def drop_unread(self, pr: Program) -> None:
         """Call `_` what the program's equations make and nothing reads."""
         read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "val")}
         read.update(a for a in pr.outvars if not hasattr(a, "val"))
@@ -51,7 +95,7 @@ class Names:
                 if var not in read:
                     self.taken.setdefault(var, "_")
 
-    def alias(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+    def alias(self, inner: Sequence[Variable], outer: Sequence[Variable]) -> None:
         """Call a body's variables what the equation around it calls them, where that is one name.
 
         Only for bodies that are applied once, as they are: an operand stands for one input.
@@ -87,7 +131,7 @@ class Settings:
         self.custom_rules, self.shapes = custom_rules, shapes
 
 
-def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = True,
+def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool = True,
                  custom_pp_eqn_rules: bool = True, name_stack: bool = False,
                  print_effects: bool = False, use_color: bool = False) -> str:
     """The program as text.
@@ -116,23 +160,23 @@ def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = Tru
     return spelling.shown(text)
 
 
-def _open(program: Any) -> Any:
+def _open(program: Any) -> Program:
     """An open or closed program as an open one."""
     return getattr(program, "olympuspr", program)
 
 
-def _called(eqn: Any) -> Any:
+def _called(eqn: Equation) -> Program | None:
     """The program that the equation calls by its name; None if it is another kind."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
 
-def _shared(pr: Any) -> list[tuple[Any, str]]:
+def _shared(pr: Program) -> list[tuple[Program, str]]:
     """Called programs with two or more calls, innermost first, with a name for each."""
     uses: dict[int, int] = {}
-    order: list[tuple[Any, str]] = []
+    order: list[tuple[Program, str]] = []
 
-    def visit(program: Any) -> None:
+    def visit(program: Program) -> None:
         for eqn in program.eqns:
             called = _called(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
@@ -164,8 +208,8 @@ def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
     return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
 
-def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
-    def bound(variables: Sequence[Any]) -> pretty.Doc:
+def _program(pr: Program, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Variable]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
     # Before anything gets a letter: what nothing reads shall not use one up.
@@ -183,7 +227,7 @@ def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
         pretty.text(" }")]))
 
 
-def _binder(var: Any, names: Names, settings: Settings) -> str:
+def _binder(var: Variable, names: Names, settings: Settings) -> str:
     name = names.of(var)
     return f"{name}:{var.aval.str_short(short_dtypes=True)}" if settings.shapes else name
 
@@ -203,7 +247,7 @@ def _atom(atom: Any, names: Names) -> str:
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
 
-def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
+def _eqn(eqn: Equation, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called(eqn)
     # A program that is called once is printed in place, in the words of its caller; one that is

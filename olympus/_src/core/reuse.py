@@ -20,9 +20,8 @@ import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
-from ..base.typing import Array, Params, Shape
+from ..base.typing import Array, ArrayLike, Params, Shape, T
 from ..types import dtypes
-from ..types.avals import Aval
 from ..types.shape import is_static
 from .context import ThreadState
 from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
@@ -53,11 +52,11 @@ def _new(shape: Sequence[Any], used: Lines | None = None) -> np.ndarray:
     return cells
 
 
-def _is_key(aval: Aval) -> bool:
+def _is_key(aval: object) -> bool:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
-def keep(cells: Sequence[Cells], arrays: list[Any]) -> list[Any]:
+def keep(cells: Sequence[Cells], arrays: list[T]) -> list[T]:
     """The arrays, those of keys with the cells that `applied` found for them."""
     for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
         if found is not None:
@@ -113,7 +112,7 @@ class Use:
         consts = [self._captured(x) for x in closed.consts]
         return self.apply(found, [*consts, *cells, *map(self._captured, found.captured)])
 
-    def _captured(self, x: Any) -> Cells:
+    def _captured(self, x: ArrayLike) -> Cells:
         if not _is_key(x):
             return None
         if id(x) not in self.captured:
@@ -173,7 +172,7 @@ class Use:
         if self.known and values is not None and not eqn.effects:
             self.known.update(zip(eqn.outvars, _run(eqn, values), strict=True))
 
-    def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[Any] | None:
+    def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[object] | None:
         """An equation's operands, those of `given` that are not None first; None if not known."""
         found = []
         for i, v in enumerate(eqn.invars):
@@ -218,7 +217,7 @@ class Use:
                             for cell in x.reshape(len(x), -1)[:, position]])
 
 
-def _run(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Any]:
+def _run(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array]:
     """An equation's results, computed now: a rule may ask while a function is traced."""
     outer = enter(ThreadState.trace)
     try:
@@ -372,7 +371,7 @@ def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cel
     return [_each(one, *cases)]
 
 
-def _moved(move: Callable[..., Any]) -> Callable[..., list[Cells]]:
+def _moved(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
     """Of what only moves elements: `move(params, shape of the result, *cells of the operands)`."""
     def rule(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         if cells[0] is None:

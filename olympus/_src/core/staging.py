@@ -15,13 +15,15 @@ from typing import Any
 from ..base import source
 from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
+from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from .context import ROOT, outermost
-from .effects import of_equations
+from .effects import Effect, of_equations
 from .ir import (
     NO_DEBUG_INFO,
     NO_EFFECTS,
+    Atom,
     ClosedOlympuspr,
     DebugInfo,
     Literal,
@@ -111,7 +113,7 @@ def made_by(eqn: OlympusprEqn) -> str:
     return made_at(eqn.primitive, eqn.source)
 
 
-def made_at(primitive: Primitive, line: Any) -> str:
+def made_at(primitive: Primitive, line: Source | None) -> str:
     return f"made by {primitive} at {source.summarize(line)}"
 
 
@@ -136,15 +138,15 @@ class StagingTrace(Trace):
         # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
         self.leaked: dict[int, tuple[Primitive, Any]] = {}
 
-    def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
+    def new_input(self, aval: Aval, name: str | None = None) -> StagingTracer:
         """A tracer for the next input of the program."""
         tracer = self.made(self, Var(aval))
         tracer._name = name
         self.inputs.append(tracer)
         return tracer
 
-    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any],
-                line: Any = ASK) -> Any:
+    def process(self, prim: Primitive, args: Sequence[Any], params: Params,
+                line: Source | None = ASK) -> Any:
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
         made, found, ins, lifted = self.made, [], [], False
         for a in args:
@@ -193,8 +195,8 @@ class StagingTrace(Trace):
         out._trace, out._bound = self, var
         return out
 
-    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], line: Any,
-              error: Exception) -> Any:
+    def _vary(self, prim: Primitive, args: Sequence[ArrayLike], params: Params,
+              line: Source | None, error: Exception) -> Any:
         """`process` of operands that are cast to vary along the same axes of a mesh."""
         outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
         before = list(map(typeof, args))
@@ -206,12 +208,12 @@ class StagingTrace(Trace):
             raise error
         return StagingTrace.process(self, prim, args, params, line)
 
-    def note_effects(self, effects: frozenset[Any], args: Sequence[ArrayLike]) -> None:
+    def note_effects(self, effects: frozenset[Effect], args: Sequence[ArrayLike]) -> None:
         """Take note of what the next equation does besides computing."""
         self.effectful = True
 
-    def process_custom(self, prim: Any, fun: Callable, rules: object, args: tuple, params: Params
-                       ) -> list[Array]:
+    def process_custom(self, prim: Any, fun: Callable[..., Sequence[ArrayLike]], rules: object,
+                       args: tuple[ArrayLike, ...], params: Params) -> list[Array]:
         return prim.stage(fun, rules, args, params)
 
     def lift(self, x: ArrayLike) -> ShapedArray:
@@ -220,7 +222,7 @@ class StagingTrace(Trace):
             check_usable(x)
         return typeof(x)
 
-    def atom(self, x: Any) -> Any:
+    def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for `x`; a value from outside becomes a constant."""
         kind = type(x)
         if kind is self.made and x._trace is self:
@@ -252,7 +254,7 @@ class StagingTrace(Trace):
         pr = Olympuspr(constvars, inputs, outvars, self.eqns, effects, info, self.height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
-    def relocate(self, start: int, line: Any) -> None:
+    def relocate(self, start: int, line: Source | None) -> None:
         """Say that the equations from `start` on come from another line."""
         for eqn in self.eqns[start:]:
             eqn.source = line
@@ -274,7 +276,7 @@ def recorder(trace: Trace) -> StagingTrace | None:
     return trace if isinstance(trace, StagingTrace) else None
 
 
-def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
+def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
           debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedOlympuspr:
     """Record `fun`, a function of flat arguments that returns a flat list of values."""
     trace = StagingTrace(debug_info)
@@ -327,7 +329,7 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Trac
     return ClosedOlympuspr(new, [c for _, c in kept]), tracers
 
 
-def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
+def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:
     """Turn every constant into a leading input; return the program and the values."""
     pr = closed.olympuspr
     if not closed.consts:

@@ -18,18 +18,18 @@ same on all of them. Results vary as the operands, unless the operation says oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence, Set
+from typing import Any, NamedTuple, Protocol
 
 from ..base.errors import ShardingTypeError, said
-from ..base.typing import Params
+from ..base.typing import Array, ArrayLike, DimSize, Params
 from ..base.util import quoted
 from ..types.avals import Aval, ShapedArray
 from ..types.dtypes import is_inexact
 from ..types.memory import Space
 from ..types.mesh import AbstractMesh, mesh_of_types
 from ..types.shape import definitely_equal, less, mod, prod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
 
@@ -39,7 +39,7 @@ __all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "b
            "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
            "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
-Entries = tuple[Any, ...]
+Entries = tuple[Entry, ...]
 
 
 class Operand(NamedTuple):
@@ -53,14 +53,27 @@ class Operand(NamedTuple):
 class Sums(NamedTuple):
     """Along which axes devices hold terms of a sum, and along which cotangents do."""
 
-    unreduced: frozenset[Any]
-    reduced: frozenset[Any]
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
 
 
 _NO_SUMS = Sums(frozenset(), frozenset())
 
 
-def tagged(prim: Any, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
+class Operation(Protocol):
+    """What tags ask of a primitive, which imports this module."""
+
+    name: str
+    multiple_results: bool
+    linear: tuple[int, ...]
+    additive: bool
+    settled_by: str
+    spread: Any
+    varying: Any
+    memory: Any
+
+
+def tagged(prim: Operation, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
@@ -90,7 +103,7 @@ def tagged(prim: Any, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     return results if prim.multiple_results else results[0]
 
 
-def _spaces(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+def _spaces(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
     """In which memory results are: where the operands are."""
     there = [a for a in arrays if a.shape]
     for a in there:
@@ -115,7 +128,7 @@ def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArr
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
-    def __init__(self, prim: Any, avals: Sequence[Aval]) -> None:
+    def __init__(self, prim: Operation, avals: Sequence[Aval]) -> None:
         super().__init__(prim, avals)       # the text is for those that nobody casts
 
     def __str__(self) -> str:
@@ -124,7 +137,7 @@ class VaryingError(ValueError):
                 "cast them with lax.pcast(…, to='varying').")
 
 
-def check_varying(prim: Any, avals: Sequence[Aval]) -> None:
+def check_varying(prim: Operation, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
@@ -161,7 +174,7 @@ class NoRuleForSumsError(ShardingTypeError, NotImplementedError):
     """An operation that is not linear has an operand that is a sum not taken yet."""
 
 
-def _reduced(arrays: Sequence[ShapedArray]) -> frozenset[Any]:
+def _reduced(arrays: Sequence[ShapedArray]) -> frozenset[str]:
     """The manual axes along which an operand is reduced."""
     return frozenset().union(*[
         a.sums[1].intersection(a.sharding.mesh.manual_axes) for a in arrays if a.sharded])
@@ -171,7 +184,7 @@ _pvary: Any = None
 _recast: Any = None
 
 
-def install_casts(pvary: Any, recast: Callable[..., Any]) -> None:
+def install_casts(pvary: Any, recast: Callable[..., Array]) -> None:
     """Make `pvary` the cast of a value that is the same along axes of a mesh to one that varies,
     and `recast(x, axes, start, end, mesh)` the others. Called once, by `lax`.
     """
@@ -179,7 +192,7 @@ def install_casts(pvary: Any, recast: Callable[..., Any]) -> None:
     _pvary, _recast = pvary, recast
 
 
-def pvary(x: Any, vma: frozenset[Any]) -> Any:
+def pvary(x: Any, vma: Set[Hashable]) -> Any:
     """`x`, if it is an array, as a value that varies along the axes `vma`, too."""
     if not vma or not isinstance(aval := typeof(x), ShapedArray) or vma <= aval.vma:
         return x
@@ -194,7 +207,7 @@ def pvary(x: Any, vma: frozenset[Any]) -> Any:
     return _pvary.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
 
 
-def vary_alike(operands: Sequence[Any]) -> list[Any]:
+def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     """Operands that vary along the same axes, cast in the current trace where needed."""
     avals = list(map(typeof, operands))
     arrays = [isinstance(a, ShapedArray) for a in avals]
@@ -220,7 +233,7 @@ def vary_alike(operands: Sequence[Any]) -> list[Any]:
             for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
-def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
+def _mesh(prim: Operation, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results, the one around if no operand has any; none of operands that XLA
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
@@ -251,8 +264,8 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     return None if around is None or around.manual_axes or around.empty else around
 
 
-def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any], params: Params
-            ) -> list[Entries]:
+def _spread(prim: Operation, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
+            params: Params) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
         return []
@@ -278,7 +291,7 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
     return found
 
 
-def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any],
+def _sums(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
           found: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 
@@ -378,19 +391,19 @@ def whole(x: Operand, axes: Sequence[int]) -> None:
 
 # Rules: (operands, avals of results, params) -> entries per result -------------------------------
 
-def elementwise(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def elementwise(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
                 ) -> list[Entries]:
     """Operands of rank 0 are as the others need them."""
     arrays = [x for x in operands if x.shape]
     return [merged(arrays) if arrays else (None,) * a.ndim for a in outs]
 
 
-def same(operands: Sequence[Operand], outs: Sequence[Any], params: Params) -> list[Entries]:
+def same(operands: Sequence[Operand], outs: Sequence[Aval], params: Params) -> list[Entries]:
     """One result for each operand."""
     return [x.entries for x in operands]
 
 
-def by_body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def by_body(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
          ) -> list[Entries]:
     """Results are as the body says; `tagged` does not ask."""
     raise AssertionError
@@ -411,16 +424,16 @@ def leading(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Pa
     return [(*x, *(None,) * a.ndim)[:a.ndim] for a in outs]
 
 
-def broadcast(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def broadcast(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
               ) -> list[Entries]:
     """New axes are not cut."""
-    entries: list[Any] = [None] * outs[0].ndim
+    entries: list[Entry] = [None] * outs[0].ndim
     for e, d in zip(operands[0].entries, params["broadcast_dimensions"], strict=True):
         entries[d] = e
     return [tuple(entries)]
 
 
-def transpose(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def transpose(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
               ) -> list[Entries]:
     """Entries move with their axes."""
     return [tuple([operands[0].entries[i] for i in params["permutation"]])]
@@ -431,13 +444,13 @@ def without(entries: Entries, axes: Sequence[int]) -> Entries:
     return tuple([e for i, e in enumerate(entries) if i not in axes])
 
 
-def squeeze(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def squeeze(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
     """Entries of the other axes."""
     return [without(operands[0].entries, params["dimensions"])]
 
 
-def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def reshape(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
     """Groups of axes with one product keep theirs: from the slowest axis on, as far as it goes."""
     x, shape = operands[0], outs[0].shape
@@ -455,7 +468,7 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     old = [(n, e) for n, e in zip(x.shape, x.entries, strict=True)
            if not definitely_equal(n, 1)]
     new = [n for n in shape if not definitely_equal(n, 1)]
-    entries: list[Any] = []
+    entries: list[Entry] = []
     while new:
         n, e = old.pop(0)
         names, sizes, open_end = [*axes_of(e)], [new.pop(0)], e is None
@@ -474,7 +487,7 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     return [tuple([None if definitely_equal(n, 1) else next(rest) for n in shape])]
 
 
-def _dealt(mesh: AbstractMesh, names: list[Any], sizes: Sequence[int]) -> list[Any]:
+def _dealt(mesh: AbstractMesh, names: Sequence[str], sizes: Sequence[DimSize]) -> list[Entry]:
     """Mesh axes dealt to axes of these sizes, each filled before the next."""
     if len(sizes) == 1:
         return [entry_of(names)]
@@ -491,13 +504,13 @@ def _dealt(mesh: AbstractMesh, names: list[Any], sizes: Sequence[int]) -> list[A
     return out
 
 
-def concatenate(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def concatenate(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
                 ) -> list[Entries]:
     """Operands must agree, also where they are joined."""
     return [merged(operands)]
 
 
-def stack(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def stack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
           ) -> list[Entries]:
     """The new axis is not cut."""
     entries = list(merged(operands))
@@ -505,14 +518,14 @@ def stack(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, An
     return [tuple(entries)]
 
 
-def unstack(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def unstack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
     """The axis that goes must be whole."""
     whole(operands[0], [params["axis"]])
     return [without(operands[0].entries, [params["axis"]])] * len(outs)
 
 
-def reduce(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def reduce(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
            ) -> list[Entries]:
     """What is cut along a reduced axis is added up: the result has no trace of it."""
     axes = params["axes"] if "axes" in params else params["dimensions"]
@@ -546,7 +559,7 @@ def contract(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: P
     return [(*batch, *without(lhs.entries, (*lc, *lb)), *without(rhs.entries, (*rc, *rb)))]
 
 
-def gather(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def gather(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
            ) -> list[Entries]:
     """Axes that are taken whole keep their entries; batches are cut as in either operand."""
     (x, indices), dims, sizes = operands, params["dimension_numbers"], params["slice_sizes"]
@@ -559,7 +572,7 @@ def gather(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, A
 
 
 def _index_entries(x: Operand, indices: Operand, batch: Sequence[int], places: Sequence[int]
-                   ) -> list[Any]:
+                   ) -> list[Entry]:
     """Entries of the axes of indices but the last: batches only may be cut."""
     whole(indices, [i for i in range(len(indices.shape)) if i not in places])
     entries = list(indices.entries[:-1])
@@ -569,7 +582,7 @@ def _index_entries(x: Operand, indices: Operand, batch: Sequence[int], places: S
     return entries
 
 
-def scatter(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def scatter(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
     """The inverse of `gather`: the result is spread as the operand, or as whole windows are."""
     (x, indices, updates), dims = operands, params["dimension_numbers"]
@@ -622,7 +635,7 @@ def along(name: str) -> Callable[..., list[Entries]]:
     return rule
 
 
-def matrix(operands: Sequence[Operand], outs: Sequence[Any], ranks: Sequence[int]
+def matrix(operands: Sequence[Operand], outs: Sequence[Aval], ranks: Sequence[int]
            ) -> list[Entries]:
     """Leading axes are batches, the last ones (`ranks` per operand) must be whole."""
     batches = []
@@ -634,13 +647,13 @@ def matrix(operands: Sequence[Operand], outs: Sequence[Any], ranks: Sequence[int
     return [(*batch, *(None,) * (a.ndim - len(batch))) for a in outs]
 
 
-def convolve(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+def convolve(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
              ) -> list[Entries]:
     """Images may be cut along batch and space; kernels and features must be whole."""
     (x, kernel), dims = operands, params["dimension_numbers"]
     whole(kernel, range(len(kernel.shape)))
     whole(x, [dims.lhs_spec[1]])
-    entries: list[Any] = [None] * len(x.shape)
+    entries: list[Entry] = [None] * len(x.shape)
     for i, o in zip(dims.lhs_spec, dims.out_spec, strict=True):
         entries[o] = x.entries[i]
     return [tuple(entries)]

@@ -15,27 +15,25 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base import source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
-from ..base.typing import Array
+from ..base.typing import Array, ArrayLike, Params, PyTree, T
 from ..base.util import Memo, Noted, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
-from .context import Scope, ctx, current_context
+from .context import Name, Scope, ctx, current_context
 from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
 from .primitive import Primitive
 from .staging import StagingTrace, StagingTracer, stage
 from .trace import Trace, Tracer
 
 __all__ = ["by_identity", "call"]
-
-T = TypeVar("T")
 
 _user_frame = source.user_frame
 _bound = attrgetter("_bound")
@@ -48,12 +46,14 @@ _exact: set[type] = {str, type(None), type, Literal}
 _plain = frozenset((int, bool, str, type(None)))    # and of these within their type
 _by_bits = frozenset((float, complex))
 _DEEP = 4       # lists within lists
+# Primitive, places of operands, aval or avals of results, params, names of scopes.
+_Equation: TypeAlias = "tuple[Primitive, list[int], Any, Params, tuple[Name, ...]]"
 
 
-def call(trace: Trace, fun: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, Any]
-         ) -> Any:
+def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
+         kwargs: Mapping[str, object]) -> PyTree:
     """What `fun`, a function of the library, returns under a trace that ends in a program."""
-    key: list[Any] = [fun, current_context()]
+    key: list[Hashable] = [fun, current_context()]
     operands: list[Any] = []
     own = trace if type(trace) is StagingTrace else None
     if not _note(args, own, key, operands):
@@ -86,8 +86,8 @@ def by_identity(kind: type[T]) -> type[T]:
     return kind
 
 
-def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Any], operands: list[Any],
-          depth: int = 0) -> bool:
+def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
+          operands: list[Tracer], depth: int = 0) -> bool:
     """Add arguments to the key, and tracers among them to the operands: those of the trace `own`,
     or of any. False where one is for the function itself: also a list that is deep, or in itself.
     """
@@ -135,12 +135,12 @@ class Template:
 
     __slots__ = ("eqns", "literals", "consts", "height", "result", "tree")
 
-    def __init__(self, eqns: list[tuple[Any, ...]], literals: list[Literal], consts: list[Any],
+    def __init__(self, eqns: list[_Equation], literals: list[Literal], consts: list[ArrayLike],
                  height: int, result: Sequence[int], tree: PyTreeDef | None) -> None:
         self.eqns, self.literals, self.consts = eqns, literals, consts
         self.height, self.result, self.tree = height, result, tree
 
-    def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> Any:
+    def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> PyTree:
         """Record the equations once more, and return the result."""
         values: list[Any] = [*map(_bound, operands), *self.literals]
         for const in self.consts:
@@ -174,7 +174,7 @@ class Template:
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
 
 
-    def bind(self, operands: Sequence[Array]) -> Any:
+    def bind(self, operands: Sequence[Array]) -> PyTree:
         """Bind the equations' operations to values in the current trace, and return the result."""
         values: list[Any] = [*operands, *self.literals, *self.consts]
         scope = ctx.scope
@@ -193,7 +193,8 @@ class Template:
 
 
 def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[StagingTracer],
-            fun: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, Any]) -> object:
+            fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
+            ) -> PyTree:
     """Run the function, and keep what it recorded as the template of such calls."""
     start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
     result = fun(*args, **kwargs)
@@ -207,7 +208,7 @@ def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[Staging
     return result
 
 
-def _staged(fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
             ) -> Template | None:
     """The template of a call in a trace that is above others; None also where it fails."""
     operands: list[Tracer] = []
@@ -240,7 +241,7 @@ def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
     return type(a)([_with_tracers(item, left) for item in a]) if type(a) in (list, tuple) else a
 
 
-def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Any],
+def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, ArrayLike],
               recorded: Sequence[OlympusprEqn], scope: Scope, result: object) -> Template | None:
     """The template of recorded equations; None where they are more than a program of `inputs`.
 

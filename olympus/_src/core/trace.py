@@ -14,21 +14,28 @@ import functools
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import Any, TypeGuard
+from typing import Any, NoReturn, SupportsIndex, TypeGuard
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike
+from ..base.typing import (
+    Array,
+    ArrayLike,
+    ArrayToCheckers,
+    DTypeLike,
+    Params,
+    StaticScalar,
+)
 from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (
-    AbstractValue,
+    Aval,
     ShapedArray,
     check_index,
     check_scalar,
@@ -82,12 +89,12 @@ class Trace:
     #
     # So a rule binds as if it stood outside the transformation that runs it, and an exception
     # leaves every trace as it found it.
-    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Any, args: tuple, params: Params) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Any, fun: Callable[..., Sequence[ArrayLike]], rules: Any,
+                       args: tuple[ArrayLike, ...], params: Params) -> list[Array]:
         """Call `fun(*args)`, a flat Python function with derivative rules of its own."""
         raise NotImplementedError
 
@@ -102,7 +109,7 @@ def install_base_trace(trace: Trace) -> None:
     ThreadState.trace = trace
 
 
-def enter(trace: object) -> Iterator[Any]:
+def enter(trace: object) -> Iterator[object]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
     depth = ctx.depth
     if depth >= GIVEN:
@@ -127,7 +134,7 @@ def enter(trace: object) -> Iterator[Any]:
 
 # Undoes `enter`, and puts back the scope, the axes and the mesh, too; belongs into a `finally`. An
 # interrupt comes before C code or after it, so that no state is put back in part.
-leave: Callable[[Iterator[Any]], Any] = functools.partial(deque, maxlen=0)
+leave: Callable[[Iterator[object]], object] = functools.partial(deque, maxlen=0)
 
 
 class ArrayBase(ArrayToCheckers):
@@ -155,7 +162,7 @@ class Tracer(ArrayBase):
     # alive as long as the entry.
     __hash__ = None
 
-    def __init__(self, trace: Trace, aval: AbstractValue) -> None:
+    def __init__(self, trace: Trace, aval: Aval) -> None:
         self._trace: Any = trace
         self.aval: Any = aval
 
@@ -179,7 +186,7 @@ class Tracer(ArrayBase):
         """Whether what traces the function takes static arguments, one of which it could be."""
         return False
 
-    def concrete(self) -> Any:
+    def concrete(self) -> Array | None:
         """The value itself where the trace knows it (grad, jvp), else None."""
         return None
 
@@ -219,7 +226,7 @@ class Tracer(ArrayBase):
         value = _concrete(self, errors.TracerIntegerConversionError, "__index__", INT_REMEDY)
         return value.__index__()
 
-    def item(self, *args: Any) -> Any:
+    def item(self, *args: int) -> StaticScalar:
         """The element as a Python number, where the trace knows it: a constant to derivatives."""
         return _concrete(self, errors.ConcretizationTypeError, "item", VALUE_REMEDY).item(*args)
 
@@ -247,7 +254,7 @@ class Tracer(ArrayBase):
             f"{name}: {describe(self)} given; a concrete array is required: a value that is being "
             "traced is on no device yet; use it outside the transformed function.")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise errors.ConcretizationTypeError(
             f"pickle: {describe(self)} given; a concrete array is required: a traced value has no "
             "data; pickle what the transformed function returns.")
@@ -299,7 +306,7 @@ def describe(tracer: Tracer, here: str = "") -> str:
     return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer.setting()]))})"
 
 
-def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
+def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
     value = tracer.concrete()
     if value is not None:
         return value
@@ -317,7 +324,7 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
                 f"still being traced;\n  {remedy}.")
 
 
-def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Any:
+def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Array:
     """The value of a tracer for what keeps all of it: not where its derivative would be lost."""
     if tracer.differentiated():
         raise errors.ConcretizationTypeError(
@@ -398,7 +405,7 @@ SCALAR_TYPES = frozenset((bool, int, float, complex))
 FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
 
 
-def typeof(x: Any) -> Any:
+def typeof(x: object) -> ShapedArray:
     """The aval of any value that operations take.
 
     Args:
@@ -417,7 +424,7 @@ def typeof(x: Any) -> Any:
         return _foreign_aval(x)
 
 
-def is_literal(x: Any) -> bool:
+def is_literal(x: object) -> bool:
     """Whether `x` is a rank-0 constant that programs write down in place."""
     kind = type(x)
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
@@ -448,6 +455,7 @@ def is_array(x: ArrayLike) -> TypeGuard[Array]:
     return hasattr(x, "aval") and type(x) is not Literal
 
 
-def literal(value: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
+def literal(value: ArrayLike | SymbolicDim, dtype: np.dtype, weak_type: bool = False
+            ) -> Literal:
     """A Python or NumPy scalar as a constant of the given dtype: a Literal."""
     return Literal(value, make_aval((), dtype, weak_type))

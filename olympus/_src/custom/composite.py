@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
-from ..base.typing import Builder, IrValue, P, R
+from ..base.typing import IrValue, P, R
 from ..base.util import Noted
 from ..control.bodies import check_callable, flatten
 from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
+from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
 from ..lowering.attributes import element_type
@@ -94,7 +95,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
     return call
 
 
-def attribute_text(what: str, value: Any) -> str:
+def attribute_text(what: str, value: object) -> str:
     """A Python value as MLIR writes it; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(

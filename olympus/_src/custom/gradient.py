@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
-from ..base.typing import Array, P, PyTree, R
+from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import cut, merged, name_of, wraps
 from ..control.bodies import (
     Body,
@@ -17,17 +17,19 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..control.groups import Bodied
+from ..control.groups import Applied, Bodied
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Linear, Zero
+from ..core.primitive import Axis, Cotangent, Linear, Tangent, Transposed, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
+from ..interpreters.partial_eval import TapeTrace
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..types.avals import has_tangent, is_float0
 from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .rules import check_pair, results
 from .vjp import custom_vjp
 
@@ -39,12 +41,12 @@ class _Converted:
 
     __slots__ = ("program", "consts", "in_tree", "out_tree")
 
-    def __init__(self, program: ClosedOlympuspr, consts: Sequence[Any], in_tree: Any,
-                 out_tree: Any) -> None:
+    def __init__(self, program: ClosedOlympuspr, consts: Sequence[ArrayLike], in_tree: PyTreeDef,
+                 out_tree: PyTreeDef) -> None:
         self.program, self.consts = program, consts
         self.in_tree, self.out_tree = in_tree, out_tree
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: PyTree) -> PyTree:
         leaves, tree = tree_flatten(args)
         if tree != self.in_tree:
             raise structure_error("closure_convert", self.in_tree, tree,
@@ -59,7 +61,8 @@ register_pytree_node(
     lambda aux, consts: _Converted(aux[0], consts, *aux[1:]))
 
 
-def _stage(what: str, fun: Callable[..., Any], args: tuple) -> tuple[Body, list[Any], Any]:
+def _stage(what: str, fun: Callable[..., PyTree], args: tuple
+           ) -> tuple[Body, list[ArrayLike], PyTreeDef]:
     """The staged function, the flat arguments and their structure."""
     leaves, avals, tree = flatten(what, args)
     return stage_body(fun, tree, avals), leaves, tree
@@ -85,16 +88,16 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
     check_callable("custom_gradient", fun=fun)
     what, call = f"custom_gradient {name_of(fun)}", cast("Callable[..., Any]", fun)
 
-    def value(*args: Any) -> Any:
+    def value(*args: PyTree) -> PyTree:
         return check_pair(what, call(*args), "output, rule")[0]
 
-    def fwd(*args: Any) -> tuple[Any, Any]:
+    def fwd(*args: PyTree) -> tuple[PyTree, _Converted]:
         out, rule = check_pair(what, call(*args), "output, rule")
         leaves, out_tree = tree_flatten(out)
         # Integer outputs have no cotangent: the user's rule gets None for them.
         active = [a for a in (typeof(x).to_tangent_aval() for x in leaves) if not is_float0(a)]
 
-        def flat_rule(*given: Any) -> Any:
+        def flat_rule(*given: Array) -> PyTree:
             cts = iter(given)
             return rule(tree_unflatten(out_tree, [
                 next(cts) if has_tangent(typeof(x)) else None for x in leaves]))
@@ -105,7 +108,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
                                body.out_tree)
 
-    def bwd(converted: _Converted, ct: Any) -> Any:
+    def bwd(converted: _Converted, ct: PyTree) -> PyTree:
         leaves = [x for x in tree_flatten(ct)[0] if not is_float0(typeof(x))]
         cts = converted(*leaves)
         return cts if isinstance(cts, (tuple, list)) else (cts,)
@@ -140,11 +143,11 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     # What is not traced, or has no derivative, stays inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
-    moved = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
+    moved: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
     kept = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
     num_args = len(example_args)
 
-    def converted(*args: Any) -> Any:
+    def converted(*args: PyTree) -> PyTree:
         if len(args) != num_args + len(moved):
             raise TypeError("closure_convert: The inputs to the closure produced by "
                             f"closure_convert of {name_of(fun)} must be {num_args} arguments and "
@@ -163,11 +166,12 @@ class LinearCall(Bodied):
 
     programs = ("callee", "transpose")
 
-    def applied(self, params: dict[str, Any], xs: Sequence[Any]) -> Any:
+    def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         consts, _, rest = cut(xs, params["num_callee_consts"], params["num_transpose_consts"])
         return [("the function", params["callee"], [*consts, *rest])]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Any
+            ) -> tuple[list[Array], list[Tangent]]:
         nf, nt, nr = (params[k] for k in ("num_callee_consts", "num_transpose_consts", "num_res"))
         f_consts, _, res, lin = cut(primals, nf, nt, nr)
         t_consts, _, t_res, t_lin = cut(tangents, nf, nt, nr)
@@ -181,13 +185,13 @@ class LinearCall(Bodied):
             t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own, strict=True)]
         return out, t_out
 
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
-                     ) -> list[Any]:
+    def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
+                     **params: Hashable) -> list[Array]:
         return tape.record(self, args, params)
 
-    def transpose(self, cts: Sequence[Any], *args: Any, callee: ClosedOlympuspr,
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, callee: ClosedOlympuspr,
                   transpose: ClosedOlympuspr, num_callee_consts: int, num_transpose_consts: int,
-                  num_res: int) -> list[Any]:
+                  num_res: int) -> Sequence[Cotangent]:
         f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
         # Both programs, and their consts, change places: transposed twice it is the original.
         found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
@@ -196,9 +200,9 @@ class LinearCall(Bodied):
         return [None] * (len(args) - len(lin)) + [
             ct if type(a) is Linear else None for a, ct in zip(lin, found, strict=True)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,
-             num_transpose_consts: int, num_res: int) -> Any:
+             num_transpose_consts: int, num_res: int) -> tuple[list[Array], list[int]]:
         f_dims, t_dims, r_dims, l_dims = cut(dims, num_callee_consts, num_transpose_consts, num_res)
         # All linear operands and all outputs are mapped: transposed, they are each other's.
         lin = [to_axis(x, d, 0, axis.size)
@@ -215,8 +219,8 @@ class LinearCall(Bodied):
 linear_call_p = LinearCall("linear_call")
 
 
-def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
-                linear_args: Any) -> Any:
+def linear_call(fun: Callable[..., PyTree], fun_transpose: Callable[..., PyTree],
+                residual_args: PyTree, linear_args: PyTree) -> PyTree:
     """Call a linear function whose transpose is given.
 
     Args:

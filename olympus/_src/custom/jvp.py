@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, P, R
+from ..base.typing import Array, ArrayLike, F, P, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
@@ -26,6 +26,7 @@ from .rules import (
     SymbolicZero,
     UserRules,
     WithFailure,
+    WithTangents,
     at,
     check_pair,
     check_structure,
@@ -62,7 +63,7 @@ class custom_jvp(Ruled[P, R]):
     what, _rules, _setters = "custom_jvp", ("jvp",), "defjvp or defjvps"
     jvp: Callable[..., Any] | None
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule `jvp(*nondiff, primals, tangents) -> (out, tangent of out)`; return it.
 
         `primals` and `tangents` are tuples, one entry per differentiable argument. With
@@ -72,13 +73,13 @@ class custom_jvp(Ruled[P, R]):
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+    def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
         """Set one rule per argument: `jvp(tangent, out, *primals) -> tangent of out`, or None."""
         if self.nondiff_argnums:
             raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps given with nondiff_argnums "
                             f"{self.nondiff_argnums}; it knows no such arguments; use defjvp.")
 
-        def jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+        def jvp(primals: tuple, tangents: tuple) -> tuple[PyTree, PyTree]:
             if len(jvps) != len(primals):
                 raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps has {len(jvps)} rules; "
                                 f"one is required for each of {len(primals)} arguments; pass None "
@@ -120,7 +121,7 @@ class _JvpRules(UserRules):
                         zip(leaf_paths(self.out_tree), leaves, tree_flatten(t_out)[0], strict=True)]
 
 
-def _tangent(what: str, path: str, x: Array, t: Any) -> Any:
+def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
     """A rule's tangent of one output, checked."""
     aval = typeof(x).to_tangent_aval()
     if type(t) in (SymbolicZero, Zero):
@@ -159,12 +160,12 @@ class _StagedJvp(Rules):
         self.still_out = run.found
         return self._found
 
-    def place(self, consts: Sequence[object]) -> None:
+    def place(self, consts: Sequence[Tracer]) -> None:
         """Take all of `consts` in front."""
         self.program = with_consts(self.program, self._found, consts)
         self.own, self._found = (0, len(consts)), []
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
+    def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         # The consts in front come with zero tangents: `differentiate` sees to that.
         out = eval_closed(self.program, *primals, *[
             instantiate(t) for t, z in zip(tangents[self.own[1]:], self.still, strict=True)
@@ -176,7 +177,7 @@ class _StagedJvp(Rules):
 class _BatchedJvp(Batched):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
+    def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         # A tangent is mapped as its primal is.
         zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
                  for t, d in zip(tangents, self.dims, strict=True)]
@@ -192,7 +193,7 @@ class _BatchedJvp(Batched):
 class _ChosenJvp(Chosen):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
+    def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         outs, out_tangents = self.rules(primals, tangents)
         return [*compress(outs, self.used)], [*compress(out_tangents, self.used)]
 
@@ -200,7 +201,7 @@ class _ChosenJvp(Chosen):
 class _JvpWithFailure(WithFailure):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], tangents: Sequence[Tangent]) -> Any:
+    def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         outs, out_tangents = self.rules(primals, tangents)
         found = self.failure(primals)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in found]
@@ -215,8 +216,8 @@ class CustomJvpCall(CustomCall):
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
     with_failure = _JvpWithFailure
 
-    def jvp(self, fun: Callable[..., Any], rules: _JvpRules, primals: Sequence[Array],
-            tangents: Sequence[Array], **params: Hashable) -> Any:
+    def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
+            tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         return self.differentiate(fun, rules, primals, tangents, params, rules)
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import Array, Builder, IrValue, P, Params, PyTree, R
+from ..base.typing import Array, Device, F, IrType, IrValue, P, Params, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
-from ..core.primitive import Primitive
+from ..core.primitive import Builder, Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..lowering.module import lower_part
@@ -41,16 +41,16 @@ class CustomPartitioning(Primitive):
     multiple_results = True
     jvp = transpose = vmap = None       # users give the function those
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> list[ShapedArray]:
         return params["partitioner"].whole.out_avals
 
-    def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[Array]:
+    def infer(self, *avals: ShapedArray, partitioner: Partitioner) -> list[ShapedArray]:
         return partitioner.whole.out_avals
 
-    def impl(self, *args: PyTree, partitioner: Partitioner) -> list[Array]:
+    def impl(self, *args: Array, partitioner: Partitioner) -> list[Array]:
         return eval_closed(partitioner.whole, *args)
 
-    def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[Any]:
+    def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[IrValue]:
         module, whole = b.module, partitioner.whole
         if len(module.devices) < 2 or (module.manual is not None and module.manual.all_manual):
             return b.call_inline(whole, args)
@@ -67,13 +67,14 @@ class CustomPartitioning(Primitive):
 
 
 custom_partitioning_p = CustomPartitioning("custom_partitioning")
-
+# Which axes are spread alike: a rule, its text, or a function that returns one of these.
+SpreadAlike = SdyShardingRule | str | Callable[..., object] | None
 
 class Partitioner:
     """One call's trees, static arguments and functions of the user's."""
 
-    def __init__(self, owner: custom_partitioning[Any, Any], whole: ClosedOlympuspr,
-                 static: tuple[Any, ...], in_tree: PyTreeDef, out_tree: PyTreeDef) -> None:
+    def __init__(self, owner: custom_partitioning[..., PyTree], whole: ClosedOlympuspr,
+                 static: tuple[object, ...], in_tree: PyTreeDef, out_tree: PyTreeDef) -> None:
         assert owner.partition is not None
         self.partition, self.sharding_rule = owner.partition, owner.sharding_rule
         self.decode, self.name = owner.decode_shardings, name_of(owner.fun)
@@ -83,7 +84,8 @@ class Partitioner:
     def __repr__(self) -> str:
         return f"Partitioner({self.name}, {self.sharding_rule})"
 
-    def rule(self, operands: list[Any], results: list[Any], mesh: object) -> SdyShardingRule | None:
+    def rule(self, operands: list[IrType], results: list[IrType], mesh: object
+             ) -> SdyShardingRule | None:
         """The rule for Shardy, which a function may make of the types."""
         rule, options = self.sharding_rule, {}
         if callable(rule):
@@ -105,7 +107,7 @@ class Partitioner:
 class Parts:
     """The program of one device's parts, once XLA knows what these are."""
 
-    def __init__(self, partitioner: Partitioner, mesh: Mesh | None, devices: tuple[Any, ...],
+    def __init__(self, partitioner: Partitioner, mesh: Mesh | None, devices: tuple[Device, ...],
                  platform: str) -> None:
         self.partitioner, self.mesh = partitioner, mesh
         self.devices, self.platform = devices, platform
@@ -121,7 +123,7 @@ class Parts:
         wanted_out = self._tilings(p.out_tree, out_shardings, results)
         avals = [_part(x, t) for x, t in zip(args, wanted_in, strict=True)]
 
-        def flat(*xs: object) -> list[Any]:
+        def flat(*xs: object) -> list[Array]:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
@@ -148,8 +150,8 @@ class Parts:
             sharding = sharding.update(spec=PartitionSpec(*sharding.spec, *rest))
         return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
-    def _tilings(self, tree: PyTree, shardings: object, arrays: Sequence[lib.WholeArray]
-                 ) -> list[Array]:
+    def _tilings(self, tree: PyTreeDef, shardings: object, arrays: Sequence[lib.WholeArray]
+                 ) -> list[Any]:
         found = tree.flatten_up_to(shardings)
         for sharding in found:
             if not isinstance(sharding, lib.Sharding):
@@ -200,14 +202,14 @@ class custom_partitioning(CustomFunction[P, R]):
         self.sharding_rule: Any = None
         self.decode_shardings = True
 
-    def def_partition(self, partition: Callable[..., Any],
-                      infer_sharding_from_operands: Callable[..., Any] | None = None,
-                      propagate_user_sharding: Callable[..., Any] | None = None,
-                      decode_shardings: bool = True, sharding_rule: Any = None, *,
+    def def_partition(self, partition: F,
+                      infer_sharding_from_operands: Callable[..., object] | None = None,
+                      propagate_user_sharding: Callable[..., object] | None = None,
+                      decode_shardings: bool = True, sharding_rule: SpreadAlike = None, *,
                       reduction_factors: tuple[str, ...] = (),
                       need_replication_factors: tuple[str, ...] = (),
                       permutation_factors: tuple[str, ...] = (), **factor_sizes: int
-                      ) -> Callable[..., Any]:
+                      ) -> F:
         """Say how the function runs on parts.
 
         Args:
@@ -267,7 +269,7 @@ class custom_partitioning(CustomFunction[P, R]):
         leaves, in_tree = tree_flatten(dynamic)
         fun: Callable[..., Any] = self.fun
 
-        def flat(*xs: object) -> tuple[list[Any], Any]:
+        def flat(*xs: object) -> tuple[list[Array], PyTreeDef]:
             rest = iter(tree_unflatten(in_tree, xs))
             return tree_flatten(fun(*[
                 x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))

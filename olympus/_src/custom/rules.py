@@ -12,23 +12,24 @@ import inspect
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
-from types import FunctionType, MethodType
-from typing import Any, Generic
+from types import CellType, FunctionType, MethodType
+from typing import Any, Generic, NoReturn
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, P, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
 from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
-from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Zero, with_zeros
+from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
+from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
@@ -48,8 +49,9 @@ from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
 __all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
-           "UserRules", "merged", "packed", "run_batched", "zero_from_primal"]
+           "UserRules", "WithTangents", "merged", "packed", "run_batched", "zero_from_primal"]
 
+WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their tangents
 
 class SymbolicZero:
     """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it.
@@ -65,7 +67,7 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any) -> None:
+    def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
@@ -74,7 +76,7 @@ class SymbolicZero:
     size = property(lambda self: self.aval.size, doc="Number of elements.")
 
     @staticmethod
-    def from_primal_value(val: Any) -> SymbolicZero:
+    def from_primal_value(val: ArrayLike) -> SymbolicZero:
         """The zero tangent of a primal value."""
         return SymbolicZero(typeof(val).to_tangent_aval())
 
@@ -107,25 +109,24 @@ class Named:
 
     __slots__ = ("call", "name")
 
-    def __init__(self, call: Callable[..., Any], name: str) -> None:
+    def __init__(self, call: Rules, name: str) -> None:
         self.call, self.name = call, name
 
-    def __call__(self, *args: PyTree) -> Any:
+    def __call__(self, *args: Any) -> Any:
         return self.call(*args)
 
     def __repr__(self) -> str:
         return self.name
 
 
-def results(outs: Sequence[Array]) -> list[Any]:
+def results(outs: Sequence[Array]) -> list[Array]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
     if ctx.trace is ThreadState.trace:
         return list(map(result_array, outs))
     return numbers(outs)
 
 
-def check_pair(what: str, out: tuple[Array | Sequence[Array], ArrayLike | Sequence[ArrayLike]],
-               content: str) -> tuple[Any, Any]:
+def check_pair(what: str, out: object, content: str) -> tuple[PyTree, PyTree]:
     """The two results of a rule."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(f"{what} must produce a pair (list or tuple of length two)\n  representing "
@@ -133,7 +134,7 @@ def check_pair(what: str, out: tuple[Array | Sequence[Array], ArrayLike | Sequen
     return out[0], out[1]
 
 
-def check_structure(what: str, required: Any, found: Any, meaning: str) -> None:
+def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) -> None:
     """TypeError naming the paths where two pytree structures differ."""
     if tree_structure(required) == tree_structure(found):
         return
@@ -213,7 +214,7 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def closed_over(*values: Any) -> list[Tracer]:
+def closed_over(*values: object) -> list[Tracer]:
     """Tracers that values are or hold: in pytrees, and in functions as what they close over."""
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
@@ -248,7 +249,7 @@ _PLAIN = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, t
           inspect.Signature)
 
 
-def _filled(cell: Any) -> bool:
+def _filled(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -268,8 +269,8 @@ def depends_on(x: object, trace: Trace) -> bool:
     return any(depends_on(y, trace) for y in values)
 
 
-def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[Any],
-                dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Sequence[ArrayLike],
+                dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
     """Run `fun` under an existing vmap trace, placed above the current one.
 
     The trace is that of the original vmap, not a new one, so that its tracers which `fun` closes
@@ -292,7 +293,7 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
         ctx.trace, trace.parent, trace.alive, ctx.axes = saved
 
 
-def mapped_by_rule(trace: BatchTrace, rules: Any, dims: Sequence[int | None]) -> bool | None:
+def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> bool | None:
     """True if rules may give mapped outputs where the function does not; None: nobody knows yet.
 
     They do if what they close over is mapped: both must agree on it, whichever runs first.
@@ -360,14 +361,14 @@ class Rules:
     identity: object = None
     own = (0, 0)    # how many operands in front the function, and then the rules, close over
 
-    def __init__(self, like: Any) -> None:
+    def __init__(self, like: Rules) -> None:
         self.names: tuple[str, ...] = like.names        # of the user's rules
         self.optimize_remat: bool = like.optimize_remat
 
     def closed_over(self) -> list[Tracer]:
         return []
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
+    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
         raise NotImplementedError
 
 
@@ -377,8 +378,8 @@ class UserRules(Rules):
     __slots__ = ("what", "code", "identity", "fun", "rules", "symbolic_zeros", "statics", "in_tree",
                  "out_tree", "out_avals")
 
-    def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
-                 statics: dict[int, Any], in_tree: PyTreeDef) -> None:
+    def __init__(self, owner: Ruled[..., PyTree], rules: tuple[Callable[..., PyTree], ...],
+                 statics: dict[int, object], in_tree: PyTreeDef) -> None:
         self.what, self.fun, self.rules = f"{owner.what} {name_of(owner.fun)}", owner.fun, rules
         self.names, self.optimize_remat = tuple(map(name_of, rules)), owner.optimize_remat
         self.code = getattr(rules[0], "__code__", rules[0])
@@ -388,7 +389,7 @@ class UserRules(Rules):
         self.out_tree: Any = None       # both known once function or rule has run
         self.out_avals: list[Any] | None = None
 
-    def result(self, leaves: Sequence[Array]) -> Any:
+    def result(self, leaves: Sequence[Array]) -> PyTree:
         """The call's result, once the function or its rule has run."""
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
@@ -396,7 +397,7 @@ class UserRules(Rules):
     def closed_over(self) -> list[Tracer]:
         return closed_over(self.fun, *self.rules, *self.statics.values())
 
-    def arguments(self, flat: Sequence[Any]) -> list[Any]:
+    def arguments(self, flat: Sequence[object]) -> list[PyTree]:
         """Those of the function: differentiable ones and static ones in their places."""
         # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
         args = self.in_tree.unflatten(flat)
@@ -404,18 +405,18 @@ class UserRules(Rules):
             args.insert(i, value)
         return args
 
-    def run(self, *flat: Array) -> list[Any]:
+    def run(self, *flat: Array) -> list[Array]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
         self.out_avals = list(map(typeof, leaves))
         return leaves
 
-    def zeros(self, tangents: Sequence[Any]) -> list[Any]:
+    def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
         """(Co)tangents as the user's rule sees them: arrays, or some of them `SymbolicZero`s."""
         if self.symbolic_zeros:
             return [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
         return list(map(instantiate, tangents))
 
-    def output(self, what: str, out: Any) -> list[Array]:
+    def output(self, what: str, out: PyTree) -> list[Array]:
         """The leaves of a rule's primal output, which must be as the function's."""
         # The function may have run before (staging runs it first), or never: what it returned is
         # known in the first case, and taken from the rule in the second.
@@ -448,7 +449,7 @@ class Shifted(Rules):
     def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
         return self.num_leading, self.num_leading + self.rules.own[1]
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
+    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
         return self.rules(primals[self.num_leading:], given[self.num_leading:])
 
 
@@ -471,7 +472,7 @@ class Batched(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
-    def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    def place(self, outs: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
         """Outputs all mapped or none, as the first run (of function or rule) finds."""
         if self.mapped is None:
             self.mapped = any(d is not None for d in dims)
@@ -515,13 +516,14 @@ class WithFailure(Rules):
         return eval_closed(self.program, *primals)[:2]
 
 
-def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]) -> Noted:
+def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Zero | None]
+           ) -> Noted:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
     are treated alike; noted is of the latter what `zeros` says.
     """
-    def run(*args: Array) -> tuple[list[Any], list[Zero | None]]:
+    def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
         return ([*outs, *(t for t in tangents if type(t) is not Zero)],
                 [t if type(t) is Zero else None for t in tangents])
@@ -529,7 +531,7 @@ def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None
     return Noted(run)
 
 
-def merged(zeros: Sequence[Zero | None], given: Sequence[ArrayLike]) -> list[Any]:
+def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
     """All tangents in order, of which `given` are those that are not zero."""
     rest = iter(given)
     return [next(rest) if z is None else z for z in zeros]
@@ -553,18 +555,19 @@ class _Frame:
 
     __slots__ = ("identity", "avals", "consts", "rules", "used")
 
-    def __init__(self, identity: Any, avals: Sequence[ShapedArray], rules: Rules) -> None:
+    def __init__(self, identity: object, avals: Sequence[ShapedArray], rules: Rules) -> None:
         self.identity, self.avals, self.rules = identity, avals, rules
         self.consts: list[Any] = []
         self.used = False
 
-    def serves(self, rules: Any, avals: Sequence[ShapedArray]) -> bool:
+    def serves(self, rules: Rules, avals: Sequence[ShapedArray]) -> bool:
         # With other types (a smaller problem) or static arguments it is another call, whose rules
         # stay Python.
         return self.identity == rules.identity and self.avals == avals
 
 
-def stage_rules(kind: Any, rules: Any, avals: Sequence[ShapedArray]) -> tuple[Any, list[Any]]:
+def stage_rules(kind: type[Rules], rules: Rules, avals: Sequence[ShapedArray]
+                ) -> tuple[Rules, list[Tracer]]:
     """The rules as programs, of this kind, and the tracers that they close over, which come first.
 
     Calls of the function in its own rules have these rules and operands, too. Tracers are found by
@@ -591,7 +594,7 @@ def stage_rules(kind: Any, rules: Any, avals: Sequence[ShapedArray]) -> tuple[An
     return staged, frame.consts
 
 
-def with_consts(program: ClosedOlympuspr, own: Sequence[Any], consts: Sequence[Any]
+def with_consts(program: ClosedOlympuspr, own: Sequence[Tracer], consts: Sequence[Tracer]
                 ) -> ClosedOlympuspr:
     """A program whose first inputs are `own`, taking all of `consts` in their place."""
     places = {id(t): i for i, t in enumerate(own)}
@@ -609,10 +612,10 @@ class ClosedOver(Primitive):
     multiple_results = True
 
     def infer(self, *avals: ShapedArray, what: str, name: str, out_avals: Sequence[ShapedArray]
-              ) -> list[Any]:
+              ) -> list[ShapedArray]:
         return list(out_avals)
 
-    def _refuse(self, *args: PyTree, what: str, name: str, **params: Hashable) -> Any:
+    def _refuse(self, *args: object, what: str, name: str, **params: Hashable) -> NoReturn:
         raise TypeError(f"{what} {name}: differentiated with respect to a value that the function "
                         "or its rule closes over; the rule knows nothing of that value; make it "
                         "an argument of the function, or close over lax.stop_gradient of it.")
@@ -624,7 +627,7 @@ closed_over_p = ClosedOver("closed_over")
 
 
 def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayLike],
-           tangents: Sequence[Any]) -> Sequence[Array | Zero]:
+           tangents: Sequence[Tangent]) -> Sequence[Array | Zero]:
     """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
     avals = tuple([typeof(x).to_tangent_aval() for x in outs])
     wanted = tuple([a for a in avals if not is_float0(a)])
@@ -664,13 +667,13 @@ class CustomCall(Bodied, abstract=True):
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
 
-    def on_tape(self, tape: TapeTrace, fun: Callable[..., Any], rules: Rules, args: tuple,
+    def on_tape(self, tape: TapeTrace, fun: Callable[..., list[Array]], rules: Rules, args: tuple,
                 params: Params) -> list[Array]:
         """The results under a tape, some of whose unknowns are among the operands."""
         return fun(*args)       # linear in the unknowns: no rule is needed any more
 
-    def transpose(self, cts: Sequence[Tangent], *args: Linear, call_olympuspr: ClosedOlympuspr,
-                  **params: Any) -> Sequence[Cotangent]:
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, call_olympuspr: ClosedOlympuspr,
+                  **params: Hashable) -> Sequence[Cotangent]:
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         body, _ = transpose_program(call_olympuspr, linear, nonzero)
@@ -686,7 +689,7 @@ class CustomCall(Bodied, abstract=True):
 
     #   operands   tracers of the function | consts of the rules | arguments
     # The body does not read the second group; rules shifted by the first do not see that one.
-    def stage(self, fun: Callable[..., Any], rules: Any, args: tuple, params: Params
+    def stage(self, fun: Callable[..., list[Array]], rules: Rules, args: tuple, params: Params
               ) -> list[Array]:
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
@@ -709,7 +712,7 @@ class CustomCall(Bodied, abstract=True):
                 invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
         return ctx.trace.process(self, (*tracers, *more, *args), self.pack(rules, body, params))
 
-    def _staged(self, rules: Any, avals: Sequence[ShapedArray]) -> tuple[Any, list[Any]]:
+    def _staged(self, rules: Rules, avals: Sequence[ShapedArray]) -> tuple[Rules, list[Tracer]]:
         try:
             return stage_rules(self.staged, rules, avals)
         except Exception:
@@ -717,9 +720,9 @@ class CustomCall(Bodied, abstract=True):
             # are used, which runs them again.
             return rules, []
 
-    def differentiate(self, fun: Callable[..., Any], rules: Rules,
+    def differentiate(self, fun: Callable[..., list[Array]], rules: Rules,
                       primals: Sequence[Array], tangents: Sequence[Array | Zero], params: Params,
-                      apply: Callable[..., tuple[list[Any], list[Any]]]
+                      apply: Callable[..., WithTangents]
                       ) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents by `apply(primals, tangents)`, which the rules are used in.
 
@@ -741,20 +744,20 @@ class CustomCall(Bodied, abstract=True):
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
-    def vmap(self, trace: BatchTrace, fun: Callable[..., Any], rules: Rules,
+    def vmap(self, trace: BatchTrace, fun: Callable[..., list[Array]], rules: Rules,
              vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
         # The trace below runs the function or the rules; both place their outputs by
         # `batched.place`, so that `out_dim` is settled after it, and the same for both.
         batched = self.batched(trace, rules, dims)
 
-        def run(*xs: Array) -> list[Any]:
+        def run(*xs: Array) -> list[Array]:
             return batched.place(*run_batched(trace, fun, xs, dims))
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
 
-    def checked(self, checks: Any, args: Sequence[Array], params: Params) -> object:
+    def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         body = checks.body(params["call_olympuspr"])
         if body is None or self.with_failure is None:
             return None
@@ -772,12 +775,12 @@ class CustomCall(Bodied, abstract=True):
         return eqn.replace(outvars=[*compress(eqn.outvars, used)],
                            params=self.pack(self.chosen(rules, used), body, rest))
 
-    def pack(self, rules: Any, body: ClosedOlympuspr, params: Params) -> dict[str, Any]:
+    def pack(self, rules: Rules, body: ClosedOlympuspr, params: Params) -> Params:
         """The params of an equation: all of `kept` are the rules, under the users' names."""
         kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
         return {**params, "call_olympuspr": body, **kept}
 
-    def unpack(self, params: Params) -> tuple[Any, dict[str, Any]]:
+    def unpack(self, params: Params) -> tuple[Rules, Params]:
         """The rules, and the params of the call."""
         rest = {k: x for k, x in params.items() if k != "call_olympuspr" and k not in self.kept}
         return params[self.kept[0]].call, rest

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.lib import mlir
+from ..base.typing import IrAttribute
 from ..types.shape import definitely_equal, minimum
 
 __all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule",
@@ -212,7 +213,7 @@ def _parse_mapping(text: str, rule: str) -> ArrayMapping:
 
 
 def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],
-                   results: Sequence[Sequence[int]]) -> Any:
+                   results: Sequence[Sequence[int]]) -> IrAttribute:
     """Shardy's attribute for an operation on arrays of such shapes; ValueError if they do not fit.
     """
     for what, mappings, shapes in (("operands", rule.operand_mappings, operands),
@@ -259,7 +260,8 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],
         result_mappings=tensors[len(operands):], is_custom=True, **special)
 
 
-def _axes(mapping: ArrayMapping, rank: int, name: str, batch: dict[str, int]) -> list[Any]:
+def _axes(mapping: ArrayMapping, rank: int, name: str, batch: dict[str, int]
+          ) -> list[str | CompoundFactor]:
     """The factors of each axis of an array, with a factor for each that an ellipsis stands for."""
     own = list(mapping)
     count = 0

@@ -7,10 +7,9 @@ not from the iterations that found it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, Params, PyTree, T
 from ..base.util import cut, name_of
 from ..control.bodies import (
     Body,
@@ -23,9 +22,9 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..control.groups import Bodied
+from ..control.groups import Applied, Bodied
 from ..core.evaluate import eval_closed
-from ..core.primitive import Axis, Linear, Tangent, Zero, not_linear
+from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, not_linear
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import jvp_flat
@@ -37,7 +36,7 @@ from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_structure, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .jvp import custom_jvp
-from .rules import results
+from .rules import WithTangents, results
 
 __all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
 
@@ -50,12 +49,12 @@ class LinearSolve(Bodied):
 
     programs = ("olympusprs",)
 
-    def applied(self, params: Params, xs: Sequence[bool | IrValue | ShapedArray]) -> Any:
+    def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         _, consts, _, rhs = cut(xs, *params["const_lengths"])
         return [("the solver", params["olympusprs"][1], [*consts, *rhs])]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, const_lengths: tuple,
-            olympusprs: tuple) -> Any:
+            olympusprs: tuple) -> WithTangents:
         """A dx = db - dA x."""
         # Consts of the solvers have no influence: the solution depends on the equation alone.
         consts, *_, rhs = cut(primals, *const_lengths)
@@ -77,7 +76,7 @@ class LinearSolve(Bodied):
         return tape.record(self, args, params)
 
     def transpose(self, cts: Sequence[Tangent], *args: ArrayLike | Linear, const_lengths: tuple,
-                  olympusprs: tuple) -> list[Any]:
+                  olympusprs: tuple) -> Sequence[Cotangent]:
         matvec, solve, transpose_solve = olympusprs
         if transpose_solve is None:
             raise TypeError(
@@ -233,11 +232,12 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
     # a derivative. The guess has none.
     @custom_jvp
-    def root(consts: list[Any], others: list[Any], guess: list[Any]) -> list[Any]:
+    def root(consts: list[ArrayLike], others: list[ArrayLike], guess: list[ArrayLike]
+             ) -> list[Array]:
         return results(eval_closed(solver.program, *others, *guess))
 
     @root.defjvp
-    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:
+    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Array], list[ArrayLike]]:
         out = root(*primals)
         consts, t_consts = primals[0], tangents[0]
         # f(x, c) = 0, hence (df/dx) dx = -(df/dc) dc: `moved` is the right side, `linear` the left.
@@ -246,7 +246,7 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
         _, moved = jvp_flat(lambda *c: eval_closed(equation.program, *c, *x), consts, t_consts)
         rhs = tree_unflatten(tree, [neg(instantiate(t)) for t in moved])
 
-        def linear(v: Any) -> Any:
+        def linear(v: PyTree) -> PyTree:
             vs = [cast(leaf, a.to_tangent_aval())
                   for leaf, a in zip(tree_flatten(v)[0], avals, strict=True)]
             _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)

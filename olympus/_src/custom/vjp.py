@@ -9,17 +9,27 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
-from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Linear,
+    Primitive,
+    Tangent,
+    Transposed,
+    Zero,
+    with_zeros,
+)
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
@@ -39,6 +49,7 @@ from .rules import (
     SymbolicZero,
     UserRules,
     WithFailure,
+    WithTangents,
     at,
     check_pair,
     check_structure,
@@ -53,6 +64,10 @@ from .rules import (
 
 __all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
            "custom_vjp_primal_tree_values"]
+
+# (residuals, cotangents of outs) -> cotangents of primals.
+Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
+Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, residuals, bwd
 
 
 @dataclasses.dataclass(slots=True)
@@ -72,7 +87,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(tree: PyTree) -> Any:
+def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """The tree that `fwd` gets with `symbolic_zeros=True`, with plain values for its records.
 
     Args:
@@ -111,7 +126,7 @@ class custom_vjp(Ruled[P, R]):
     fwd: Callable[..., Any] | None
     bwd: Callable[..., Any] | None
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+    def defvjp(self, fwd: Callable[..., PyTree], bwd: Callable[..., PyTree],
                symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Set the rules `fwd(*args) -> (out, residuals)` and `bwd(*nondiff, residuals, ct) -> cts`.
 
@@ -132,15 +147,14 @@ class custom_vjp(Ruled[P, R]):
 # Residuals are operands of custom_lin, and bwd takes them as arguments: so jit, vmap and scan can
 # carry them from one pass to the other.
 #
-# Rules here: (primals, perturbed) -> (outs, residuals, bwd), with bwd(residuals, cotangents of
-# outs) -> cotangents of primals.
+# Rules here: (primals, perturbed) -> `Forward`.
 class _VjpRules(UserRules):
     """One call of a decorated function."""
 
     __slots__ = ()
 
-    def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
-                 statics: dict[int, Any], in_tree: PyTreeDef) -> None:
+    def __init__(self, owner: Ruled[..., PyTree], rules: tuple[Callable[..., PyTree], ...],
+                 statics: dict[int, object], in_tree: PyTreeDef) -> None:
         super().__init__(owner, rules, statics, in_tree)
         if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
             raise UnexpectedTracerError(
@@ -148,7 +162,7 @@ class _VjpRules(UserRules):
                 f"{owner.nondiff_argnums} names; a concrete value is required there; make it a "
                 "differentiable argument and return None as its cotangent.")
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
@@ -158,13 +172,13 @@ class _VjpRules(UserRules):
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
-        def bwd(res: Sequence[Array], cts: Sequence[Array]) -> Sequence[Array]:
+        def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(res_tree.unflatten(res), tree, in_avals, cts)
 
         return leaves, res_leaves, bwd
 
-    def backward(self, res: Any, out_tree: Any, in_avals: Sequence[Any], cts: Sequence[Any]
-                 ) -> list[Any]:
+    def backward(self, res: PyTree, out_tree: PyTreeDef, in_avals: Sequence[ShapedArray],
+                 cts: Sequence[Tangent]) -> list[Tangent]:
         """Call the user's bwd; its cotangents, flat and checked."""
         rule = self.rules[1]
         what = f"Custom VJP bwd rule {self.names[1]} for function {name_of(self.fun)}"
@@ -198,7 +212,7 @@ class _VjpRules(UserRules):
         return out
 
 
-def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
+def _cotangent_leaves(what: str, in_tree: PyTreeDef, result: PyTree) -> list[PyTree]:
     """One cotangent per flat argument; None, at any depth, stands for a subtree of zeros."""
     subtrees = treedef_children(in_tree)
     if not isinstance(result, (tuple, list)) or len(result) != len(subtrees):
@@ -227,7 +241,7 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
     return leaves
 
 
-def _is_none(x: Any) -> bool:
+def _is_none(x: object) -> bool:
     return x is None
 
 
@@ -266,19 +280,19 @@ class _StagedVjp(Rules):
         self._found = of_fwd, of_bwd
         return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
 
-    def place(self, consts: Sequence[Array]) -> None:
+    def place(self, consts: Sequence[Tracer]) -> None:
         """Take all of `consts` in front."""
         of_fwd, of_bwd = self._found
         self.fwd = with_consts(self.fwd, of_fwd, consts)
         self.back = with_consts(self.back, of_bwd, consts)
         self.own, self._found = (0, len(consts)), ()
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         n = self.own[1]
         outs, res = cut(eval_closed(self.fwd, *primals), self.num_outs)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
 
-        def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             given = [instantiate(ct) for ct in cts
                      if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
             return [*zeros, *merged(self.still, eval_closed(self.back, *res, *given))]
@@ -288,16 +302,16 @@ class _StagedVjp(Rules):
         return outs, [*primals[:n], *res], bwd
 
 
-def _forward(rules: Callable[..., Any], perturbed: Sequence[bool]) -> Noted:
+def _forward(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> Noted:
     """The rules as a function of primals to outs and residuals; noted: how many outs, and bwd."""
-    def forward(*primals: Array) -> tuple[list[Any], tuple[int, Any]]:
+    def forward(*primals: Array) -> tuple[list[ArrayLike], tuple[int, Backward]]:
         outs, res, bwd = rules(primals, perturbed)
         return [*outs, *res], (len(outs), bwd)
 
     return Noted(forward)
 
 
-def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero | None]) -> Noted:
+def _backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> Noted:
     """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
     return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
 
@@ -305,7 +319,7 @@ def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero 
 class _ShiftedVjp(Shifted):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], given: Sequence[object]) -> Any:
+    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Forward:
         outs, res, bwd = super().__call__(primals, given)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
@@ -314,7 +328,7 @@ class _ShiftedVjp(Shifted):
 class _BatchedVjp(Batched):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
@@ -322,14 +336,14 @@ class _BatchedVjp(Batched):
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
 
-        def batched_bwd(res: Sequence[Array], cts: Sequence[Array]) -> Sequence[Array]:
+        def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(bwd, res, res_dims, cts, in_avals)
 
         return outs, vals[num_outs:], batched_bwd
 
-    def backward(self, bwd: Callable[..., list[Any]], res: Sequence[Any],
-                 res_dims: Sequence[int | None], cts: Sequence[Any], in_avals: Sequence[Any]
-                 ) -> list[Any]:
+    def backward(self, bwd: Backward, res: Sequence[Array],
+                 res_dims: Sequence[int | None], cts: Sequence[Tangent],
+                 in_avals: Sequence[ShapedArray]) -> list[Tangent]:
         run = _backward(bwd, len(res), [
             Zero(unbatched(ct.aval, self.out_dim)) if type(ct) is Zero else None for ct in cts])
         given = [ct for ct in cts if type(ct) is not Zero]
@@ -357,7 +371,7 @@ def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int, per_ele
 class _ChosenVjp(Chosen):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         outs, res, bwd = self.rules(primals, perturbed)
         zeros = [None if u else Zero(typeof(x).to_tangent_aval())
                  for x, u in zip(outs, self.used, strict=True)]
@@ -367,7 +381,7 @@ class _ChosenVjp(Chosen):
 class _VjpWithFailure(WithFailure):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         outs, res, bwd = self.rules(primals, perturbed)
         return [*self.failure(primals), *outs], res, lambda res, cts: bwd(res, cts[2:])
 
@@ -380,9 +394,9 @@ class CustomVjpCall(CustomCall):
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
     with_failure = _VjpWithFailure
 
-    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Array],
-            tangents: Sequence[Array], **params: Hashable) -> Any:
-        def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
+            tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
+        def apply(primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
             nonzero = tuple(type(t) is not Zero for t in tangents)
             # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
             # done.
@@ -398,8 +412,8 @@ class CustomVjpCall(CustomCall):
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
 
-def _apart(fun: Callable[..., Any], rules: Rules, primals: Sequence[ArrayLike],
-           perturbed: Sequence[bool]) -> Any:
+def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
+           perturbed: Sequence[bool]) -> Forward:
     """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
     forward = _forward(rules, perturbed)
     avals = list(map(typeof, primals))
@@ -475,12 +489,12 @@ class CustomLin(Primitive):
         raise self._forward(name)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, name: str,
-            **params: Hashable) -> Any:
+            **params: Hashable) -> NoReturn:
         raise self._forward(name)
 
-    def transpose(self, cts: Sequence[Array], *args: Array | Linear, bwd: Callable[..., Any],
+    def transpose(self, cts: Sequence[Array], *args: Transposed, bwd: Backward,
                   num_res: int, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray],
-                  name: str) -> list[Any]:
+                  name: str) -> Sequence[Cotangent]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
         found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
@@ -490,7 +504,7 @@ class CustomLin(Primitive):
                                    for a, ct in zip(args[num_res:], wanted, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
-             bwd: Callable[..., Any], num_res: int, out_avals: Sequence[Any], **params: Any
+             bwd: Backward, num_res: int, out_avals: Sequence[ShapedArray], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         res_dims, size = list(dims[:num_res]), axis.size
         tangents = [to_axis(t, d, 0, size)
@@ -498,7 +512,7 @@ class CustomLin(Primitive):
 
         # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
         # ran.
-        def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             zeros = [Zero(a) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
             run = _backward(bwd, len(res), zeros)

@@ -18,13 +18,14 @@ from ..core.primitive import (
     Cotangent,
     Linear,
     Tangent,
+    Transposed,
     Zero,
     program_uses_axis,
     spread_tangents,
 )
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
-from ..interpreters.batching import batch_flat, batch_program, to_axis
+from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import TapeTrace
@@ -35,9 +36,11 @@ from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
-from .rules import CustomCall, CustomFunction, Rules, check_pair, closed_over, merged
+from .rules import CustomCall, CustomFunction, Rules, WithTangents, check_pair, closed_over, merged
 
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
+
+Flagged = list[tuple[Array, bool]]      # values, each with whether it is mapped
 
 
 class custom_vmap(CustomFunction[P, R]):
@@ -65,8 +68,8 @@ class custom_vmap(CustomFunction[P, R]):
         super().__init__(fun)
         self.vmap_rule: Callable[..., Any] | None = None
 
-    def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]
-                 ) -> Callable[..., tuple[Any, Any]]:
+    def def_vmap(self, vmap_rule: Callable[..., tuple[PyTree, PyTree]]
+                 ) -> Callable[..., tuple[PyTree, PyTree]]:
         """Set the rule `(axis_size, in_batched, *args) -> (out, out_batched)`; return it.
 
         Mapped arrays have the mapped axis in front. `in_batched` is a list, per argument a pytree
@@ -107,8 +110,8 @@ class _VmapRule(Rules):
     rule: Any = None    # that of the function that this one's is made of
     num_leading = 0     # operands in front that the function closes over and the rule never sees
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         raise NotImplementedError
 
     def decides(self, mapped: Sequence[bool]) -> bool:
@@ -148,12 +151,12 @@ class _UserRule(_VmapRule):
     def seal(self) -> None:
         self.sealed = bool(closed_over(self.user_rule))
 
-    def run(self, *flat: object) -> list[Any]:
+    def run(self, *flat: object) -> list[Array]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
         return leaves
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         what = f"custom_vmap {name_of(self.fun)}: custom vmap rule ({self.names[0]})"
         if self.sealed:
             raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
@@ -201,8 +204,8 @@ class _Shifted(_VmapRule):
         super().__init__(rule)
         self.rule, self.num_leading = rule, num_leading
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         n = self.num_leading
         if any(batched[:n]):
             raise TypeError(f"custom_vmap: the function of the rule {self.names[0]} closes over a "
@@ -224,7 +227,7 @@ class _Derived(_VmapRule):
         self.rule, self.program, self.nonzero = rule, program, nonzero
 
     def function(self, size: int, mapped: Sequence[bool]
-                 ) -> tuple[Callable[..., list[Any]], list[bool]]:
+                 ) -> tuple[Callable[..., list[Array]], list[bool]]:
         """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
         # Operands that the function closes over, which the user's rule never sees.
         if any(self.nonzero[:self.rule.num_leading]):
@@ -235,11 +238,11 @@ class _Derived(_VmapRule):
 
 
 def _function(rule: _VmapRule, size: int, mapped: Sequence[bool]
-              ) -> tuple[Callable[..., list[Any]], list[bool]]:
+              ) -> tuple[Callable[..., list[Array]], list[bool]]:
     """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
     flags: list[bool] = []
 
-    def run(*xs: ArrayLike) -> list[Any]:
+    def run(*xs: ArrayLike) -> list[Array]:
         outs, flags[:] = rule(size, mapped, xs)
         return outs
 
@@ -252,7 +255,7 @@ class _Differentiated(_Derived):
     __slots__ = ()
 
     def pairs(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
-              ) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
+              ) -> tuple[Flagged, Flagged]:
         """Outputs, and tangents of those that can have one, each with whether it is mapped."""
         # The rule gets one flag for an operand and its tangent. If no operand is mapped together
         # with its tangent, the derivative of the rule for nothing mapped is mapped instead: what
@@ -271,7 +274,7 @@ class _Differentiated(_Derived):
         return self._told(size, [m or t for m, t in pairs], batched, args)
 
     def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
-              args: Sequence[ArrayLike]) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
+              args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
         """`pairs` by the rule for operands of which those are mapped, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
         wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
@@ -279,7 +282,7 @@ class _Differentiated(_Derived):
                 for x, have, want in zip(args, batched, wanted, strict=True)]
         run, flags = self.function(size, mapped)
 
-        def both(*xs: ArrayLike) -> list[Any]:
+        def both(*xs: ArrayLike) -> list[Array]:
             outs, tangents = jvp_flat(run, xs[:n], merged([
                 None if nz else Zero(typeof(x).to_tangent_aval())
                 for x, nz in zip(xs[:n], self.nonzero, strict=True)], xs[n:]))
@@ -295,8 +298,8 @@ class _Differentiated(_Derived):
                  for x, d, f in zip(outs, dims, told, strict=True)]
         return found[:k], found[k:]
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         outs, tangents = self.pairs(size, batched, args)
         return [x for x, _ in (*outs, *tangents)], [f for _, f in (*outs, *tangents)]
 
@@ -306,8 +309,8 @@ class _Tangent(_Differentiated):
 
     __slots__ = ()
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         _, tangents = self.pairs(size, batched, args)
         return [t for t, _ in tangents], [f for _, f in tangents]
 
@@ -325,7 +328,7 @@ class _Cotangent(_Tangent):
     def decides(self, mapped: Sequence[bool]) -> bool:
         return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
         if not any(batched):
             raise _NothingMapped
@@ -355,8 +358,8 @@ class _Within(_VmapRule):
         super().__init__(rule)
         self.rule, self.axis, self.dims = rule, axis, list(dims)
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
+                 ) -> tuple[list[Array], list[bool]]:
         run, flags = _function(self.rule, size, batched)
         # The user's rule gets the outer axis in front: behind it, axes mapped here are one further
         # on.
@@ -374,7 +377,7 @@ def _mapped(x: ArrayLike, have: bool, want: bool, size: int) -> ArrayLike:
     return to_axis(x, None, 0, size) if want and not have else x
 
 
-def _still(t: Any) -> bool:
+def _still(t: Tangent) -> bool:
     return is_float0(t.aval if type(t) is Zero else typeof(t))
 
 
@@ -407,7 +410,7 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
 
     # Reverse mode from the start: the known half again, for the residuals, then its transpose.
     # Cotangents of outputs without a tangent (`given`) lead nowhere.
-    def run(*args: Array) -> list[Any]:
+    def run(*args: Array) -> list[Array]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
         wanted = [g for g, m in zip(given, moving, strict=True) if m]
@@ -441,7 +444,7 @@ class _Staged:
     def __init__(self, closed: ClosedOlympuspr) -> None:
         self.closed = closed
 
-    def __call__(self, *args: PyTree) -> list[Array]:
+    def __call__(self, *args: Array) -> list[Array]:
         return eval_closed(self.closed, *args)
 
 
@@ -459,8 +462,8 @@ class CustomVmapCall(CustomCall):
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
     #   df             ── transpose ─►  its transpose: _Cotangent, whose transpose is df
     # Each stays a call with a rule, so that vmap of any derivative still finds the user's rule.
-    def jvp(self, fun: Any, rules: Any, primals: Sequence[Array], tangents: Sequence[Array],
-            **params: Any) -> Any:
+    def jvp(self, fun: _Staged, rules: _VmapRule, primals: Sequence[Array],
+            tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         closed = fun.closed
         nonzero = tuple([type(t) is not Zero for t in tangents])
         given = [t for t in tangents if type(t) is not Zero]
@@ -483,7 +486,7 @@ class CustomVmapCall(CustomCall):
                 return [*outs, *tape.record(self, args, self.pack(rule, tangent, params))]
         return tape.record(self, args, self.pack(rules, fun.closed, params))
 
-    def stage(self, fun: _Staged, rules: Any, args: tuple, params: Params) -> list[Array]:
+    def stage(self, fun: _Staged, rules: _VmapRule, args: tuple, params: Params) -> list[Array]:
         # The equation outlives the traces that the user's rule may close over.
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
@@ -493,7 +496,8 @@ class CustomVmapCall(CustomCall):
         return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
-    def transpose(self, cts: Sequence[Tangent], *args: Any, **params: Any) -> Sequence[Cotangent]:
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
+                  ) -> Sequence[Cotangent]:
         rules, rest = self.unpack(params)
         n = len(getattr(rules, "nonzero", ()))
         linear = [type(a) is Linear for a in args]
@@ -509,7 +513,7 @@ class CustomVmapCall(CustomCall):
             (*args[:n], *map(instantiate, cts)), rest)
         return [*[None] * n, *out]
 
-    def vmap(self, trace: Any, fun: Any, rules: Any, vals: Sequence[ArrayLike],
+    def vmap(self, trace: BatchTrace, fun: _Staged, rules: _VmapRule, vals: Sequence[ArrayLike],
              dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         mapped = [d is not None for d in dims]
@@ -532,7 +536,7 @@ class CustomVmapCall(CustomCall):
 custom_vmap_call_p = CustomVmapCall("custom_vmap_call")
 
 
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
     """Decorator: under vmap the function runs for one element after the other, in a loop.
 
     Args:
@@ -548,14 +552,14 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     made = custom_vmap(f)
 
     @made.def_vmap
-    def rule(axis_size: int, in_batched: Any, *args: PyTree) -> tuple[Any, Any]:
+    def rule(axis_size: int, in_batched: Sequence[PyTree], *args: PyTree) -> tuple[PyTree, PyTree]:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
         mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
         if not mapped:      # but their tangents are: called mapped, what is without is repeated
             return args, True
 
-        def one(elements: Sequence[object]) -> Any:
+        def one(elements: Sequence[object]) -> PyTree:
             rest = iter(elements)
             return made(*tree.unflatten([next(rest) if flag else x
                                          for x, flag in zip(leaves, flags, strict=True)]))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
-from ..base.typing import DTypeLike
+from ..base.typing import Array, Device, DTypeLike, T
 from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
@@ -27,7 +27,14 @@ from ..types.avals import (
     make_aval,
 )
 from ..types.layout import Format, Layout, demanded_layout
-from ..types.sharding import DeviceLike, NamedSharding, check_reduced, replica_ids, unreduced
+from ..types.sharding import (
+    DeviceLike,
+    NamedSharding,
+    Sharding,
+    check_reduced,
+    replica_ids,
+    unreduced,
+)
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
@@ -36,7 +43,6 @@ __all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "layout_of", "parts
 
 _markup: Any = lazy_module("olympus._src.base.markup")
 _pictures: Any = lazy_module("olympus._src.types.pictures")
-Array = lib.Array
 ArrayImpl = lib.ArrayImpl
 
 
@@ -64,7 +70,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: DeviceL
         aval, value, target, committed=device is not None, copy=copy))
 
 
-def _with_room(value: np.ndarray, target: object, put: Callable[[], Any]) -> Any:
+def _with_room(value: np.ndarray, target: object, put: Callable[[], T]) -> T:
     """What `put` returns; our error where there is no memory for it."""
     try:
         return put()
@@ -79,14 +85,14 @@ def _with_room(value: np.ndarray, target: object, put: Callable[[], Any]) -> Any
 class Parts(NamedTuple):
     """How an array is cut: its type, and what each device of this process holds of it."""
 
-    aval: Any
+    aval: ShapedArray
     indices: list[tuple[Any, ...]]
-    devices: list[Any]
+    devices: list[Device]
     copies: bool        # whether some devices here hold the same part, and not all anywhere
 
 
 @memoize(1024)
-def parts_of(aval: ShapedArray, sharding: Any) -> Parts:
+def parts_of(aval: ShapedArray, sharding: Sharding) -> Parts:
     """How an array of a type is cut by a sharding; ValueError if it cannot be.
 
     An index ends in an ellipsis, so that what it takes of an array is an array.
@@ -106,7 +112,7 @@ def parts_of(aval: ShapedArray, sharding: Any) -> Parts:
     return Parts(aval.at(sharding), indices, own, copies)
 
 
-def put_numpy(value: np.ndarray, sharding: object, weak_type: bool = False) -> object:
+def put_numpy(value: np.ndarray, sharding: Sharding, weak_type: bool = False) -> Array:
     """A NumPy array cut as a sharding says, on its devices; its dtype is narrowed if x64 is off."""
     dtype = dtypes.canonicalize_dtype(value.dtype)
     if dtype != value.dtype:
@@ -118,7 +124,7 @@ def put_numpy(value: np.ndarray, sharding: object, weak_type: bool = False) -> o
         aval, [value[index] for index in indices], sharding, where, copy=not copies))
 
 
-def put_array(x: Any, sharding: Any) -> object:
+def put_array(x: Array, sharding: Sharding) -> Array:
     """An array of one device as a program of several takes it.
 
     Where each has the whole, they share its memory, which is given up with them if it is donated.
@@ -131,7 +137,7 @@ def put_array(x: Any, sharding: Any) -> object:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def share_numpy(name: str, value: np.ndarray, device: DeviceLike = None) -> object:
+def share_numpy(name: str, value: np.ndarray, device: DeviceLike = None) -> Array:
     """A NumPy array's memory as an array, or ValueError where that would take a copy."""
     shared = array_from_numpy(value, False, device, copy=False)
     if value.size and (shared.dtype != value.dtype
@@ -192,14 +198,14 @@ def layout_of(x: Any) -> str | None:
     return Layout.from_pjrt_layout(lib.array_layout(x)).text()
 
 
-def numpy_value(self: Any) -> np.ndarray:
+def numpy_value(self: Array) -> np.ndarray:
     """The elements as a read-only NumPy array; waits for them."""
     if self.aval.tagged:
         check_reduced("an array's value", self._sharding)
     return lib.to_numpy(self)
 
 
-def _format(self: Any) -> str:
+def _format(self: Array) -> str:
     dtype = self.aval.dtype
     name = dtypes.long_name(dtype)
     weak = ", weak_type=True" if self.aval.weak_type else ""
@@ -219,11 +225,11 @@ def _format(self: Any) -> str:
     return f"{prefix}{text},{gap}{suffix}"
 
 
-def _text(self: Any) -> str:
+def _text(self: Array) -> str:
     return str(numpy_value(self)) if _shown(self) else _format(self)
 
 
-def _html(self: Any) -> str:
+def _html(self: Array) -> str:
     """For notebooks: where the array is, above what `repr` says."""
     if self.is_deleted():
         return _markup.preformatted(_format(self))
@@ -236,12 +242,12 @@ def _html(self: Any) -> str:
             f"{_markup.preformatted(_format(self))}</div>")
 
 
-def _shown(self: Any) -> bool:
+def _shown(self: Array) -> bool:
     # What is on other processes' devices cannot be shown, nor what is not added up yet.
     return lib.is_readable(self) and not unreduced(self._sharding)
 
 
-def _to_array(self: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+def _to_array(self: Array, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
     value = numpy_value(self)
     if dtype is not None and np.dtype(dtype) != value.dtype:
         if copy is False:
@@ -251,41 +257,41 @@ def _to_array(self: Any, dtype: DTypeLike | None = None, copy: bool | None = Non
     return value.copy() if copy else value
 
 
-def _scalar(self: Any, what: str) -> Any:
+def _scalar(self: Array, what: str) -> Any:
     check_scalar(what, self.aval)
     return numpy_value(self).reshape(())[()]
 
 
-def _bool(self: Any) -> bool:
+def _bool(self: Array) -> bool:
     check_truth(self.aval)
     return bool(numpy_value(self).reshape(())[()])
 
 
-def _real_scalar(self: Any, what: str) -> Any:
+def _real_scalar(self: Array, what: str) -> Any:
     if dtypes.is_complex(self.aval.dtype):
         raise TypeError(f"{what}(): {self.aval} given; a real number is required; use x.real or "
                         "abs(x).")
     return _scalar(self, what)
 
 
-def _int(self: Any) -> int:
+def _int(self: Array) -> int:
     return int(_real_scalar(self, "int"))
 
 
-def _float(self: Any) -> float:
+def _float(self: Array) -> float:
     return float(_real_scalar(self, "float"))
 
 
-def _complex(self: Any) -> complex:
+def _complex(self: Array) -> complex:
     return complex(_scalar(self, "complex"))
 
 
-def _index(self: Any) -> int:
+def _index(self: Array) -> int:
     check_index(self.aval)
     return int(_scalar(self, "__index__"))
 
 
-def _item(self: Any, *args: Any) -> object:
+def _item(self: Array, *args: Any) -> object:
     """An element as a Python number; waits for it.
 
     Args:
@@ -301,14 +307,14 @@ def _item(self: Any, *args: Any) -> object:
     return numpy_value(self).item(*args)
 
 
-def _len(self: Any) -> int:
+def _len(self: Array) -> int:
     if not self.aval.shape:
         raise TypeError(f"len(): {self.aval} given; len() of unsized object; an axis is required; "
                         "use x.size, or x[None].")
     return self.aval.shape[0]
 
 
-def _devices(self: Any) -> set[Any]:
+def _devices(self: Array) -> set[Device]:
     """The devices that hold the array.
 
     Returns:
@@ -324,7 +330,7 @@ def _devices(self: Any) -> set[Any]:
     return set(sharding._internal_device_list)
 
 
-def _device(self: Any) -> Any:
+def _device(self: Array) -> Device | Sharding:
     found = _devices(self)
     return next(iter(found)) if len(found) == 1 else self._sharding
 
@@ -345,8 +351,8 @@ class Shard:
 
     __slots__ = ("device", "_sharding", "_shape", "data")
 
-    def __init__(self, device: DeviceLike, sharding: Any, global_shape: tuple[int, ...],
-                 data: Any = None) -> None:
+    def __init__(self, device: Device, sharding: Sharding, global_shape: tuple[int, ...],
+                 data: Array | None = None) -> None:
         self.device, self._sharding, self._shape = device, sharding, global_shape
         self.data = data
 
@@ -365,7 +371,7 @@ class Shard:
                 f"data={self.data})")
 
 
-def _shards(self: Any) -> list[Shard]:
+def _shards(self: Array) -> list[Shard]:
     """The parts on the devices of this process."""
     lib.check_alive("addressable_shards", self)
     found = self.__dict__.get("_shards")
@@ -378,7 +384,7 @@ def _shards(self: Any) -> list[Shard]:
     return list(found)
 
 
-def _global_shards(self: Any) -> list[Shard]:
+def _global_shards(self: Array) -> list[Shard]:
     """The parts on all devices, without data where another process has it."""
     here = {shard.device: shard for shard in _shards(self)}
     return [here.get(d) or Shard(d, self._sharding, self.aval.shape)
@@ -393,7 +399,7 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> object:
 _wait = ArrayImpl.block_until_ready
 
 
-def _block_until_ready(self: Any) -> object:
+def _block_until_ready(self: Array) -> Array:
     """Wait until the elements are computed.
 
     Returns:
@@ -405,16 +411,16 @@ def _block_until_ready(self: Any) -> object:
         raise lib.raised_by_host(error) from None
 
 
-def _layout_and_sharding(self: Any) -> Format:
+def _layout_and_sharding(self: Array) -> Format:
     lib.check_alive("format", self)
     return Format(Layout.from_pjrt_layout(lib.array_layout(self)), self._sharding)
 
 
-def _guarded(name: str) -> Callable[[Any], Any]:
+def _guarded(name: str) -> Callable[[Array], object]:
     """A method of C++'s that ends the process if the array was deleted, and here raises."""
     own = getattr(ArrayImpl, name)
 
-    def method(self: Any) -> Any:
+    def method(self: Array) -> object:
         lib.check_alive(name, self)
         return own(self)
 
@@ -422,9 +428,9 @@ def _guarded(name: str) -> Callable[[Any], Any]:
     return method
 
 
-def _removed(name: str, instead: str) -> Callable[[Any], Any]:
+def _removed(name: str, instead: str) -> Callable[[Array], NoReturn]:
     """What raises where old programs of JAX ask for `name`."""
-    def getter(self: Any) -> NoReturn:
+    def getter(self: Array) -> NoReturn:
         raise AttributeError(f"{name}: removed from arrays, here as in JAX; use {instead}.")
 
     return getter

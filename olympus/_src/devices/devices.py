@@ -45,14 +45,14 @@ def _make_cpu_client() -> object:
         get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value)
 
 
-def plugin_options() -> dict[str, Any]:
+def plugin_options() -> dict[str, str | int]:
     """What a plugin's backend is made with: its place in the job, and what the user's options say.
 
     >>> with config.pjrt_client_create_options("use_tfrt_gpu_client:1;allocator:platform"):
     ...     plugin_options()
     {'node_id': 0, 'num_nodes': 1, 'use_tfrt_gpu_client': '1', 'allocator': 'platform'}
     """
-    found: dict[str, Any] = {"node_id": job.process_id, "num_nodes": job.num_processes}
+    found: dict[str, str | int] = {"node_id": job.process_id, "num_nodes": job.num_processes}
     if job.partition_index is not None:
         found["partition_index"] = job.partition_index
     for pair in (config.pjrt_client_create_options.value or "").split(";"):
@@ -170,9 +170,9 @@ def client(platform: str | None = None) -> Any:
         return _clients[name]
 
 
-def register_backend_factory(name: str, factory: Callable[[], Any], *, priority: int = 0,
+def register_backend_factory(name: str, factory: Callable[[], object], *, priority: int = 0,
                              fail_quietly: bool = True, experimental: bool = False,
-                             make_topology: Any = None, c_api: Any = None) -> None:
+                             make_topology: object = None, c_api: object = None) -> None:
     """Let a platform of one's own be started by its name.
 
     Args:
@@ -395,7 +395,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     return None
 
 
-def default_device() -> Any:
+def default_device() -> Device:
     """Where new arrays go.
 
     Returns:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.typing import Array
 
 __all__ = ["CPU", "CUDA", "PINNED", "ROCM", "dlpack", "dlpack_device"]
 
@@ -20,7 +21,7 @@ _KINDS = {"cpu": CPU, "cuda": CUDA, "rocm": ROCM}
 _NUMPY_KNOWS_VERSIONS = "max_version" in (np.ndarray.__dlpack__.__doc__ or "")     # from 2.1 on
 
 
-def dlpack_device(self: Any, /) -> tuple[int, int]:
+def dlpack_device(self: Array, /) -> tuple[int, int]:
     """DLPack's kind of device, 1 for the host, and the device's number."""
     sharding = self._sharding
     if sharding.num_devices != 1:
@@ -36,7 +37,7 @@ def dlpack_device(self: Any, /) -> tuple[int, int]:
     return kind, device.local_hardware_id
 
 
-def dlpack(self: Any, /, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+def dlpack(self: Array, /, *, stream: Any = None, max_version: tuple[int, int] | None = None,
            dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
     """A DLPack capsule of the array, for `from_dlpack` of this or another library.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base import lib
 from ..base.typing import Device
@@ -44,7 +43,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     return TopologyDescription(client(platform).devices())
 
 
-def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any
+def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: object
                       ) -> TopologyDescription:
     """The devices of a topology that need not be there, as the platform's plugin describes it.
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import Array, Builder, IrType, IrValue, Params
+from ..base.typing import Array, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
 from ..core.effects import Effect
-from ..core.primitive import Axis, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
 from ..lax.sharding import reshard

@@ -5,10 +5,10 @@ write their front ends with.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..base.typing import PyTree
+from ..base.typing import ArrayLike, PyTree
 from ..core.ir import DebugInfo
 from ..core.trace import typeof
 from ..jit.arguments import argument_name, name_of
@@ -22,7 +22,7 @@ __all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "
 
 
 @transformation_with_aux2
-def flatten_fun(f: Callable[..., Any], store: Store, in_tree: PyTreeDef, *args_flat: Any
+def flatten_fun(f: Callable[..., PyTree], store: Store, in_tree: PyTreeDef, *args_flat: PyTree
                 ) -> list[Any]:
     """A function of flat arguments, of whose structure (args, kwargs) `in_tree` is; the thunk gives
     the structure of its results.
@@ -34,8 +34,8 @@ def flatten_fun(f: Callable[..., Any], store: Store, in_tree: PyTreeDef, *args_f
 
 
 @transformation_with_aux2
-def flatten_fun_nokwargs(f: Callable[..., Any], store: Store, in_tree: PyTreeDef, *args_flat: Any
-                         ) -> list[Any]:
+def flatten_fun_nokwargs(f: Callable[..., PyTree], store: Store, in_tree: PyTreeDef,
+                         *args_flat: PyTree) -> list[Any]:
     """`flatten_fun` of positional arguments alone: `in_tree` is the structure of `args`."""
     out, tree = tree_flatten(f(*in_tree.unflatten(args_flat)))
     store.store(tree)
@@ -47,7 +47,7 @@ class _Fixed:
 
     __slots__ = ("val", "by_value")
 
-    def __init__(self, val: Any, by_value: bool) -> None:
+    def __init__(self, val: object, by_value: bool) -> None:
         self.val, self.by_value = val, by_value
 
     def __eq__(self, other: object) -> bool:
@@ -99,7 +99,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
 
 @transformation2
-def _with_fixed(f: Callable[..., Any], fixed: tuple[_Fixed | None, ...], *dynamic: object,
+def _with_fixed(f: Callable[..., PyTree], fixed: tuple[_Fixed | None, ...], *dynamic: object,
                 **kwargs: PyTree) -> object:
     rest = iter(dynamic)
     return f(*[next(rest) if x is None else x.val for x in fixed], **kwargs)
@@ -155,7 +155,7 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
     return tuple(sorted({d - sum(s < d for s in static) for d in donate_argnums}))
 
 
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: PyTree, *, kws: bool = False,
                  tupled_args: bool = False) -> list[Any]:
     """One entry of `axis_tree`, a prefix of `treedef` in which None is a leaf, for each leaf.
 
@@ -175,7 +175,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = F
     return axes_of_leaves(name, treedef, axis_tree)
 
 
-def shaped_abstractify(x: Any) -> AbstractValue:
+def shaped_abstractify(x: ArrayLike) -> AbstractValue:
     """The aval of an array or a Python number.
 
     Args:
@@ -191,9 +191,9 @@ def shaped_abstractify(x: Any) -> AbstractValue:
     return typeof(x)
 
 
-def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[PyTree],
-               kwargs: dict[str, Any], *, static_argnums: Sequence[int] = (),
-               static_argnames: Sequence[str] = (), result_paths_thunk: Any = None,
+def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTree],
+               kwargs: Mapping[str, PyTree], *, static_argnums: Sequence[int] = (),
+               static_argnames: Sequence[str] = (), result_paths_thunk: object = None,
                sourceinfo: str | None = None, signature: inspect.Signature | None = None
                ) -> DebugInfo:
     """What a program made of `fun(*args, **kwargs)` is called, and its leaves.

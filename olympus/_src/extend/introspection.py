@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..base import errors
-from ..base.typing import Array, DType, PyTree
-from ..core.context import ROOT, ThreadState, ctx
+from ..base.typing import Array, DType, PyTree, T
+from ..core.context import ROOT, Scope, ThreadState, ctx
+from ..core.effects import Effect
 from ..core.evaluate import eval_olympuspr
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
+from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, SourceInfo, Var
+from ..core.primitive import Primitive
 from ..core.trace import Trace, Tracer, _concrete, enter, leave
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
@@ -31,7 +33,7 @@ __all__ = ["Effects", "ParamDict", "TraceTag", "Value", "array_types", "concrete
 
 Value = Any
 ParamDict = dict[str, Any]
-Effects = frozenset[Any]
+Effects = frozenset[Effect]
 
 # Programs
 
@@ -45,9 +47,9 @@ olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
     functools.wraps(_as_fun)(functools.partial(functools.partial, _as_fun))
 
 
-def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,
-                      params: dict[str, Any], effects: Effects, source_info: Any = None,
-                      ctx: Any = None) -> OlympusprEqn:
+def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive,
+                      params: ParamDict, effects: Effects, source_info: SourceInfo | None = None,
+                      ctx: Scope | None = None) -> OlympusprEqn:
     """An equation; `source_info` and `ctx` are those of another one, or None.
 
     Args:
@@ -91,7 +93,7 @@ def gensym() -> type[Var]:
 array_types: frozenset[type] = frozenset((np.ndarray, *[d.type for d in dtypes.numeric_dtypes()]))
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], T] | None, val: Any, context: str = "") -> T | Any:
     """`force(val)`; ConcretizationTypeError, with `context`, where the value is not known.
 
     Args:
@@ -137,7 +139,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
-                  explicit_mesh_axis: Any = None) -> AbstractValue:
+                  explicit_mesh_axis: object = None) -> AbstractValue:
     """The aval of an array whose elements along a new axis have this aval.
 
     Args:
@@ -159,7 +161,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
     return aval.update(shape=(*shape[:axis], size, *shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> DType:
+def primal_dtype_to_tangent_dtype(primal_dtype: DType) -> DType:
     """The dtype of tangents: the same for floating and complex dtypes, else float0.
 
     Args:
@@ -327,7 +329,7 @@ def unsafe_am_i_under_a_vmap() -> bool:
     return _under("BatchTrace")
 
 
-def unsafe_get_axis_names() -> list[Any]:
+def unsafe_get_axis_names() -> list[Hashable]:
     """The named axes that collectives may name now.
 
     Returns:
@@ -352,7 +354,7 @@ def nonempty_axis_env() -> bool:
     return bool(ctx.axes)
 
 
-def find_top_trace(_: Any) -> Any:
+def find_top_trace(_: object) -> Trace:
     """The current trace, whatever the values.
 
     Args:
@@ -368,7 +370,7 @@ def find_top_trace(_: Any) -> Any:
     return ctx.trace
 
 
-def get_opaque_trace_state(convention: Any = None) -> Any:
+def get_opaque_trace_state(convention: object = None) -> Hashable:
     """A token of the current trace, equal to another exactly if both are of the same trace.
 
     Args:

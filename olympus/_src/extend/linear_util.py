@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator, Hashable
+from typing import Any, TypeAlias
 
-from ..base.typing import PyTree
+from ..base.typing import PyTree, R, T
 from ..base.util import Memo
 
 __all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
            "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
 
 _NOTHING: Any = object()
+# A generator function: it yields arguments, gets a result, and yields its own.
+Steps: TypeAlias = Callable[..., Generator[PyTree, PyTree, None]]
 
 
 class StoreException(Exception):
@@ -61,9 +63,10 @@ class WrappedFun:
 
     __slots__ = ("f", "f_transformed", "transforms", "stores", "params", "in_type", "debug_info")
 
-    def __init__(self, f: Callable[..., Any], f_transformed: Callable[..., Any],
-                 transforms: tuple[Any, ...], stores: tuple[Store | None, ...],
-                 params: tuple[Any, ...], in_type: Any, debug_info: Any) -> None:
+    def __init__(self, f: Callable[..., PyTree], f_transformed: Callable[..., PyTree],
+                 transforms: tuple[Hashable, ...], stores: tuple[Store | None, ...],
+                 params: tuple[tuple[str, PyTree], ...], in_type: object, debug_info: object
+                 ) -> None:
         self.f, self.f_transformed, self.transforms = f, f_transformed, transforms
         self.stores, self.params = stores, params
         self.in_type, self.debug_info = in_type, debug_info
@@ -72,7 +75,7 @@ class WrappedFun:
     def __name__(self) -> str:
         return getattr(self.f, "__name__", "<unnamed wrapped function>")
 
-    def wrap(self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...],
+    def wrap(self, gen: Callable[..., PyTree], gen_static_args: tuple[object, ...],
              out_store: Store | None) -> WrappedFun:
         """This function inside one transformation more, of the kind called `2`."""
         given = gen_static_args if out_store is None else (out_store, *gen_static_args)
@@ -86,15 +89,15 @@ class WrappedFun:
             if mine is not None and other is not None:
                 mine.store(other.val)
 
-    def replace_debug_info(self, dbg: Any) -> WrappedFun:
+    def replace_debug_info(self, dbg: object) -> WrappedFun:
         return WrappedFun(self.f, self.f_transformed, self.transforms, self.stores, self.params,
                           self.in_type, dbg)
 
-    def call_wrapped(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def call_wrapped(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Call the function with all that is around it."""
         return self.f_transformed(*args, **kwargs)
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         # Not the stores: of functions that are equal, one's fill the other's.
         return self.transforms, self.f, self.params, self.in_type
 
@@ -108,8 +111,8 @@ class WrappedFun:
         return f"WrappedFun({self.__name__}, {len(self.transforms)} transformations)"
 
 
-def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
-              debug_info: Any = None) -> WrappedFun:
+def wrap_init(f: Callable[..., PyTree], params: dict[str, PyTree] | None = None, *,
+              debug_info: object = None) -> WrappedFun:
     """A function without transformations around it, given keyword arguments for good.
 
     Args:
@@ -129,7 +132,7 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
                       None, debug_info)
 
 
-def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Any:
+def _driven(gen: Steps, f: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """The last thing that a generator yields, which gets the result of `f` in between."""
     # The generator is left at its second yield. Of what stands after that, only `finally` blocks
     # run, when it is collected.
@@ -138,8 +141,8 @@ def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: PyTree, **kwa
     return steps.send(f(*inner_args, **inner_kwargs))
 
 
-def _driven_with_aux(gen: Callable[..., Any], f: Callable[..., Any], store: Store, *args: PyTree,
-                     **kwargs: PyTree) -> object:
+def _driven_with_aux(gen: Steps, f: Callable[..., PyTree], store: Store, *args: PyTree,
+                     **kwargs: PyTree) -> PyTree:
     out, aux = _driven(gen, f, *args, **kwargs)
     store.store(aux)
     return out
@@ -150,10 +153,10 @@ class _Of:
 
     __slots__ = ("drive", "gen")
 
-    def __init__(self, drive: Callable[..., Any], gen: Callable[..., Any]) -> None:
+    def __init__(self, drive: Callable[..., PyTree], gen: Steps) -> None:
         self.drive, self.gen = drive, gen
 
-    def __call__(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self.drive(self.gen, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -163,28 +166,27 @@ class _Of:
         return hash((self.drive, self.gen))
 
 
-def _transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
-                    ) -> WrappedFun:
+def _transformation(gen: Steps, fun: WrappedFun, *gen_static_args: object) -> WrappedFun:
     """`fun` inside the generator `gen(*gen_static_args, *args, **kwargs)`."""
     return fun.wrap(_Of(_driven, gen), gen_static_args, None)
 
 
-def _transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
+def _transformation2(gen: Callable[..., PyTree], fun: WrappedFun, *gen_static_args: object
                      ) -> WrappedFun:
     """`fun` inside `gen(fun, *gen_static_args, *args, **kwargs)`."""
     return fun.wrap(gen, gen_static_args, None)
 
 
-def _transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object
-                             ) -> tuple[WrappedFun, Callable[[], Any]]:
+def _transformation_with_aux(gen: Steps, fun: WrappedFun, *gen_static_args: object
+                             ) -> tuple[WrappedFun, Callable[[], object]]:
     """`fun` inside a generator that yields (result, aux) at the end; and a thunk of aux."""
     store = Store()
     return fun.wrap(_Of(_driven_with_aux, gen), gen_static_args, store), lambda: store.val
 
 
-def _transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: object,
+def _transformation_with_aux2(gen: Callable[..., PyTree], fun: WrappedFun, *gen_static_args: object,
                               use_eq_store: bool = False, unk_names: bool = False
-                              ) -> tuple[WrappedFun, Callable[[], Any]]:
+                              ) -> tuple[WrappedFun, Callable[[], object]]:
     """`fun` inside `gen(fun, store, *gen_static_args, *args, **kwargs)`; and a thunk of what it
     stores.
     """
@@ -202,7 +204,7 @@ transformation_with_aux = _decorator(_transformation_with_aux)
 transformation_with_aux2 = _decorator(_transformation_with_aux2)
 
 
-def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+def merge_linear_aux(aux1: Callable[[], T], aux2: Callable[[], T]) -> tuple[bool, T]:
     """Which of two stores was filled: (True, value of the first) or (False, of the second).
 
     Args:
@@ -226,8 +228,8 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
     return found[0]
 
 
-def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
-          ) -> Callable[..., Any]:
+def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = None
+          ) -> Callable[..., R]:
     """`call(fun, *args)` with its results kept for equal functions and arguments.
 
     `explain`, if given, is called with what `call` is called with, whenever it is called.
@@ -249,7 +251,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
     memo = Memo(4096)
 
     @functools.wraps(call)
-    def cached(fun: WrappedFun, *args: PyTree) -> object:
+    def cached(fun: WrappedFun, *args: PyTree) -> R:
         key = fun, *args
         found = memo.get(key)
         if found is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..scipy.integrate.odeint import ravel_first_arg
 from .linear_util import transformation2
 
@@ -13,8 +12,8 @@ __all__ = ["ravel_first_arg_"]
 
 
 @transformation2
-def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree], y_flat: Any,
-                     *args: PyTree) -> Any:
+def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Array], PyTree],
+                     y_flat: Array, *args: PyTree) -> PyTree:
     """`ravel_first_arg` as a transformation of `extend.linear_util`.
 
     Args:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
+from ..base.typing import ArrayLike
 from ..core.ir import Olympuspr
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import record_unknown
+from ..types.avals import Aval, ShapedArray
 from .linear_util import WrappedFun
 
 __all__ = ["PartialVal", "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
@@ -29,31 +31,31 @@ class PartialVal(tuple[Any, Any]):
 
     __slots__ = ()
 
-    def __new__(cls, xs: tuple[Any, Any]) -> PartialVal:
+    def __new__(cls, xs: tuple[Aval | None, ArrayLike | None]) -> PartialVal:
         return super().__new__(cls, xs)
 
     @classmethod
-    def known(cls, const: Any) -> PartialVal:
+    def known(cls, const: ArrayLike) -> PartialVal:
         return cls((None, const))
 
     @classmethod
-    def unknown(cls, aval: Any) -> PartialVal:
+    def unknown(cls, aval: Aval) -> PartialVal:
         return cls((aval, None))
 
     def is_known(self) -> bool:
         return self[0] is None
 
-    def get_known(self) -> Any:
+    def get_known(self) -> ArrayLike | None:
         """The value; None if it is not known."""
         return self[1]
 
-    def get_aval(self) -> Any:
+    def get_aval(self) -> Aval:
         return typeof(self[1]) if self.is_known() else self[0]
 
 
 def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
                                instantiate: bool | Sequence[bool] = False
-                               ) -> tuple[Olympuspr, list[PartialVal], list[Any]]:
+                               ) -> tuple[Olympuspr, list[PartialVal], list[ArrayLike]]:
     """Run what a function does to known values, and record the rest.
 
     Args:
@@ -78,9 +80,10 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
                               for x, u in zip(outs, found, strict=True)], closed.consts
 
 
-def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any], *,
+def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
                                keep_inputs: Sequence[bool] | None = None, lower: bool = False,
-                               auto_dce: bool = False) -> tuple[Olympuspr, list[Any], list[Any]]:
+                               auto_dce: bool = False
+                               ) -> tuple[Olympuspr, list[ShapedArray], list[ArrayLike]]:
     """Record all that a function does.
 
     Args:

@@ -9,13 +9,22 @@ operands and the equation's params; the insertion point and location of MLIR are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import DTypeLike, IrValue, PyTree
+from ..base.typing import (
+    Array,
+    ArrayLike,
+    DTypeLike,
+    IrAttribute,
+    IrModule,
+    IrType,
+    IrValue,
+    T,
+)
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
@@ -26,6 +35,7 @@ from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
 from ..lowering.tokens import TokenSet
 from ..types import dtypes
+from ..types.avals import Aval, ShapedArray
 
 __all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
            "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",
@@ -37,6 +47,7 @@ __all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_t
 ir = mlir.ir        # this loads MLIR: nothing imports this module but its façade
 Value = ir.Value
 LoweringRule = Callable[..., Any]
+Lowered = Mapping[tuple[int, ShapedArray], IrValue]     # constants, by (id, aval)
 _GPU = ("gpu", "cuda", "rocm")
 
 
@@ -48,7 +59,7 @@ class Rule:
     def __init__(self, prim: Primitive, rule: LoweringRule) -> None:
         self.prim, self.rule = prim, rule
 
-    def __call__(self, b: Builder, *xs: object, **params: Hashable) -> Any:
+    def __call__(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
         b.module.by_others = True
         # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
         with b.block.ip, b.loc:
@@ -93,7 +104,7 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
         prim.platform_rules = {**prim.platform_rules, **dict.fromkeys(names, stored)}
 
 
-def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> IrValue:
+def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -> IrValue:
     """A value of a lowering rule, cut over the devices as its type says.
 
     Args:
@@ -116,7 +127,8 @@ def lower_with_sharding_in_types(ctx: Builder, op: Any, aval: Any) -> IrValue:
     return ctx.spread(op, aval)
 
 
-def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
+def lower_fun(fun: Callable[..., Array | Sequence[Array]], multiple_results: bool = True
+              ) -> LoweringRule:
     """The lowering rule that traces `fun(*arrays, **params)` and emits its operations.
 
     Args:
@@ -133,9 +145,9 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     >>> print(olympus.jit(lambda x: p.bind(x, by=3))(2))
     6
     """
-    def rule(ctx: Builder, *xs: object, **params: Hashable) -> list[Any]:
-        def flat(*args: PyTree) -> list[Any]:
-            out = fun(*args, **params)
+    def rule(ctx: Builder, *xs: IrValue, **params: Hashable) -> Sequence[IrValue]:
+        def flat(*args: Array) -> list[Any]:
+            out: Any = fun(*args, **params)
             return list(out) if multiple_results else [out]
 
         return ctx.call_inline(stage(flat, ctx.avals_in), xs)
@@ -146,7 +158,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
 # Types and attributes
 
 
-def make_ir_context() -> Any:
+def make_ir_context() -> ir.Context:
     """The MLIR context, which has every dialect; there is one in a process.
 
     Returns:
@@ -158,7 +170,7 @@ def make_ir_context() -> Any:
     return mlir.context()
 
 
-def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
+def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
     """The MLIR types of an aval, one for each value that it lowers to.
 
     Args:
@@ -174,7 +186,7 @@ def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
     return (tensor_type(aval),)
 
 
-def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
+def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
     """The MLIR type of an aval; of an extended dtype its physical type.
 
     Args:
@@ -190,7 +202,7 @@ def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
     return tensor_type(aval)
 
 
-def dtype_to_ir_type(dtype: DTypeLike) -> Any:
+def dtype_to_ir_type(dtype: DTypeLike) -> IrType:
     """The MLIR element type of a dtype.
 
     Args:
@@ -205,7 +217,7 @@ def dtype_to_ir_type(dtype: DTypeLike) -> Any:
     return element_type(dtypes.as_dtype(dtype))
 
 
-def token_type(*args: PyTree, **kwargs: PyTree) -> Any:
+def token_type(*args: ir.Context, **kwargs: ir.Context) -> IrType:
     """The MLIR type of tokens, which order side effects; in the process's context by default.
 
     Args:
@@ -220,7 +232,7 @@ def token_type(*args: PyTree, **kwargs: PyTree) -> Any:
     return mlir.hlo.TokenType.get(*(args or [kwargs.get("context") or mlir.context()]))
 
 
-def i32_attr(i: int) -> Any:
+def i32_attr(i: int) -> IrAttribute:
     """An MLIR integer attribute of 32 bits.
 
     Args:
@@ -235,7 +247,7 @@ def i32_attr(i: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, mlir.context()), i)
 
 
-def i64_attr(i: int) -> Any:
+def i64_attr(i: int) -> IrAttribute:
     """An MLIR integer attribute of 64 bits.
 
     Args:
@@ -250,7 +262,7 @@ def i64_attr(i: int) -> Any:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, mlir.context()), i)
 
 
-def dense_int_array(*args: PyTree, **kwargs: PyTree) -> Any:
+def dense_int_array(*args: Any, **kwargs: Any) -> IrAttribute:
     """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context).
 
     Args:
@@ -265,7 +277,7 @@ def dense_int_array(*args: PyTree, **kwargs: PyTree) -> Any:
     return ir.DenseI64ArrayAttr.get(*args, **{"context": mlir.context(), **kwargs})
 
 
-def dense_int_elements(xs: Sequence[int]) -> Any:
+def dense_int_elements(xs: Sequence[int]) -> IrAttribute:
     """An MLIR tensor of 64-bit integers: `dense<…> : tensor<nxi64>`.
 
     Args:
@@ -280,7 +292,7 @@ def dense_int_elements(xs: Sequence[int]) -> Any:
     return constant_attr(np.asarray(xs, np.int64))
 
 
-def ir_attribute(val: Any) -> Any:
+def ir_attribute(val: object) -> IrAttribute:
     """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array or list.
 
     Args:
@@ -313,7 +325,8 @@ def ir_attribute(val: Any) -> Any:
                     "string, NumPy array or list of those is required.")
 
 
-def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> list[Any]:
+def ir_constants(val: ArrayLike, *, const_lowering: Lowered | None = None,
+                 aval: ShapedArray | None = None) -> list[IrValue]:
     """`ir_constant` as a list: one MLIR value for each that the constant lowers to.
 
     Args:
@@ -334,7 +347,8 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> l
     return [ir_constant(val, const_lowering=const_lowering, aval=aval)]
 
 
-def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
+def ir_constant(val: ArrayLike, *, const_lowering: Lowered | None = None,
+                aval: ShapedArray | None = None) -> IrValue:
     """Emit a constant where the lowering rule is; its type is the aval's, by default the value's.
 
     Args:
@@ -382,7 +396,8 @@ def flatten_ir_values(xs: Any) -> list[Any]:
     return [xs]
 
 
-def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list[Any]:
+def unflatten_ir_values_like_types(xs: Iterable[T], ys: Sequence[object]
+                                   ) -> list[T | tuple[T, ...]]:
     """MLIR values in the structure of types: what `flatten_ir_values` undid.
 
     Args:
@@ -400,9 +415,9 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
             for y in ys]
 
 
-def core_call_lowering(ctx: Builder, *args: PyTree, name: str, backend: str | None = None,
+def core_call_lowering(ctx: Builder, *args: IrValue, name: str, backend: str | None = None,
                        inline_olympus_late: bool = False, call_olympuspr: ClosedOlympuspr,
-                       **params: Any) -> list[IrValue] | Sequence[IrValue]:
+                       **params: object) -> Sequence[IrValue]:
     """The lowering rule of a primitive that calls a program.
 
     Args:
@@ -431,8 +446,8 @@ def core_call_lowering(ctx: Builder, *args: PyTree, name: str, backend: str | No
     return ctx.call(call_olympuspr, args, name)
 
 
-def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None
-                       ) -> str:
+def merge_mlir_modules(dst_module: IrModule, sym_name: str, src_module: IrModule,
+                       dst_symtab: object = None) -> str:
     """Move the functions of a module into another.
 
     Args:
@@ -495,7 +510,7 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
-def module_to_bytecode(module: Any) -> bytes:
+def module_to_bytecode(module: IrModule) -> bytes:
     """A module as MLIR bytecode, which other versions need not be able to read.
 
     Args:

@@ -196,7 +196,8 @@ def transform_name_stack(name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def user_context(traceback: Any, name_stack: Any = None) -> Iterator[None]:
+def user_context(traceback: source.Source | None, name_stack: NameStack | Scope | None = None
+                 ) -> Iterator[None]:
     """Context manager: operations within come from the line of another one.
 
     Args:

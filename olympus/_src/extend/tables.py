@@ -10,17 +10,27 @@ The tables are views: reading gives the primitive's own method, assigning replac
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.errors import RuleMissingError
-from ..base.typing import Array
+from ..base.typing import Array, ArrayLike
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
+from ..core.primitive import (
+    Axis,
+    Cotangent,
+    Linear,
+    Primitive,
+    RuleView,
+    Tangent,
+    Transposed,
+    Zero,
+)
 from ..core.trace import typeof
 from ..interpreters.dce import dce_program
 from ..lax.families import add
 from ..lax.shape import broadcast_axis, instantiate, move_axis, zeros_of
 from ..lax.sharding import constrain
+from ..types.avals import ShapedArray
 from ..types.sharding import PartitionSpec
 
 __all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_front", "broadcast",
@@ -30,13 +40,19 @@ __all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_fro
            "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
            "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
 
+TangentRule: TypeAlias = Callable[..., Array]     # (tangent, *operands, **params) -> tangent
+TransposeRule: TypeAlias = Callable[..., Sequence[Cotangent]]
+# A result and its mapped axis, or lists of these; and a rule that returns such.
+Batched: TypeAlias = tuple[Any, Any]
+BatchRule: TypeAlias = Callable[..., Batched]
+
 # Differentiation
 
 primitive_jvps = RuleView("jvp")
 primitive_transposes = RuleView("transpose")
 
 
-def is_undefined_primal(x: Any) -> bool:
+def is_undefined_primal(x: object) -> bool:
     """Whether `x` stands, in a transpose rule, for an operand that the cotangent is wanted for.
 
     Args:
@@ -51,7 +67,7 @@ def is_undefined_primal(x: Any) -> bool:
     return type(x) is Linear
 
 
-def instantiate_zeros(tangent: Any) -> Any:
+def instantiate_zeros(tangent: Tangent) -> Array:
     """The tangent as an array: zeros are made if it is a symbolic `Zero`.
 
     Args:
@@ -66,7 +82,7 @@ def instantiate_zeros(tangent: Any) -> Any:
     return instantiate(tangent)
 
 
-def zeros_like_aval(aval: Any) -> Any:
+def zeros_like_aval(aval: ShapedArray) -> ArrayLike:
     """An array of zeros of the aval's shape and dtype.
 
     Args:
@@ -81,7 +97,7 @@ def zeros_like_aval(aval: Any) -> Any:
     return zeros_of(aval)
 
 
-def add_values(x: Any, y: Any) -> Array:
+def add_values(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two arrays of one type.
 
     Args:
@@ -97,7 +113,7 @@ def add_values(x: Any, y: Any) -> Array:
     return add(x, y)
 
 
-def add_tangents(x: Any, y: Any) -> Array:
+def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     """The sum of two tangents, either of which may be a symbolic `Zero`.
 
     Args:
@@ -114,7 +130,7 @@ def add_tangents(x: Any, y: Any) -> Array:
     return x if type(y) is Zero else add(x, y)
 
 
-def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
+def get_primitive_transpose(p: Primitive) -> Callable[..., Sequence[Cotangent]]:
     """The transpose rule of a primitive; RuleMissingError if it has none.
 
     Args:
@@ -134,14 +150,14 @@ def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _sum_tangents(terms: Sequence[object], out: object) -> object:
-    total: Any = Zero(typeof(out).to_tangent_aval())
+def _sum_tangents(terms: Sequence[Tangent], out: Array) -> Tangent:
+    total: Tangent = Zero(typeof(out).to_tangent_aval())
     for term in terms:
         total = add_tangents(total, term)
     return total
 
 
-def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
+def defjvp(primitive: Primitive, *jvprules: TangentRule | None) -> None:
     """Define the derivative of a one-result primitive by operand.
 
     Args:
@@ -160,13 +176,13 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
     defjvp2(primitive, *[_without_result(rule) for rule in jvprules])
 
 
-def _without_result(rule: Callable[..., Any] | None) -> Callable[..., Any] | None:
+def _without_result(rule: TangentRule | None) -> TangentRule | None:
     if rule is None:
         return None
     return lambda tangent, out, *primals, **params: rule(tangent, *primals, **params)
 
 
-def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
+def defjvp2(primitive: Primitive, *jvprules: TangentRule | None) -> None:
     """`defjvp` with rules that get the result too: `rule(tangent, result, *primals, **params)`.
 
     Args:
@@ -181,7 +197,8 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
     >>> print(primal, tangent)
     1.0 2.0
     """
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Hashable) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         out = primitive.bind(*primals, **params)
         if len(jvprules) != len(tangents):
             raise TypeError(f"{primitive}: defjvp was given {len(jvprules)} rules; one for each of "
@@ -194,7 +211,7 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
     primitive_jvps[primitive] = jvp
 
 
-def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+def deflinear(primitive: Primitive, transpose_rule: TransposeRule) -> None:
     """Declare a primitive linear in all operands; `transpose_rule(ct, **params)` -> cotangents.
 
     Args:
@@ -211,7 +228,7 @@ def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
     deflinear2(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
-def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
+def deflinear2(primitive: Primitive, transpose_rule: TransposeRule) -> None:
     """`deflinear` with a rule that gets the operands too: `transpose_rule(ct, *args, **params)`.
 
     Args:
@@ -226,7 +243,8 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
     >>> print(olympus.grad(p.bind)(5.0))
     -1.0
     """
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Hashable) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         return (primitive.bind(*primals, **params),
                 primitive.bind(*map(instantiate, tangents), **params))
 
@@ -234,8 +252,8 @@ def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None
     primitive_transposes[primitive] = transpose_rule
 
 
-def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
-                rhs_rule: Callable[..., Any]) -> None:
+def defbilinear(prim: Primitive, lhs_rule: Callable[..., Array],
+                rhs_rule: Callable[..., Array]) -> None:
     """Declare a primitive of two operands linear in each.
 
     Args:
@@ -251,7 +269,8 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
     >>> print(primal, tangent)
     6.0 3.0
     """
-    def transpose(ct: Array, x: object, y: object, **params: Hashable) -> tuple[Any, Any]:
+    def transpose(ct: Array, x: Transposed, y: Transposed, **params: Hashable
+                  ) -> tuple[Cotangent, Cotangent]:
         if is_undefined_primal(x):
             return lhs_rule(ct, x, y, **params), None
         return None, rhs_rule(ct, x, y, **params)
@@ -271,19 +290,19 @@ class _Batcher:
 
     __slots__ = ("rule",)
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+    def __init__(self, rule: BatchRule) -> None:
         self.rule = rule
 
-    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[object], **params: Hashable
-                 ) -> Any:
+    def __call__(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+                 **params: Hashable) -> Batched:
         return self.rule(args, dims, **params)
 
 
-def _show_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
+def _show_batcher(prim: Primitive, rule: Any) -> BatchRule:
     if type(rule) is _Batcher:
         return rule.rule
 
-    def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> object:
+    def batcher(args: Sequence[Array], dims: Sequence[int | None], **params: object) -> Batched:
         size = next(typeof(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
         return rule(Axis(size), args, dims, **params)
 
@@ -299,15 +318,15 @@ class _AxisBatcher:
 
     __slots__ = ("rule",)
 
-    def __init__(self, rule: Callable[..., Any]) -> None:
+    def __init__(self, rule: BatchRule) -> None:
         self.rule = rule
 
-    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[object], **params: Hashable
-                 ) -> Any:
+    def __call__(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+                 **params: Hashable) -> Batched:
         return self.rule(axis.size, axis.name, None, args, dims, **params)
 
 
-def _show_axis_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
+def _show_axis_batcher(prim: Primitive, rule: Any) -> BatchRule:
     if type(rule) is _AxisBatcher:
         return rule.rule
     return lambda size, name, trace_type, args, dims, **params: rule(
@@ -318,7 +337,7 @@ def _show_axis_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
 axis_primitive_batchers = RuleView("vmap", _show_axis_batcher, _AxisBatcher)
 
 
-def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
+def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable = None) -> Array:
     """`x` with its mapped axis first; repeated `size` times along a new one if it has none.
 
     Args:
@@ -338,7 +357,7 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
     return broadcast(x, size, 0, mesh_axis) if bdim is None else move_axis(x, bdim, 0)
 
 
-def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
+def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable) -> Array:
     """`x` repeated `sz` times along a new axis, cut along an axis of the ambient mesh if given.
 
     Args:
@@ -375,7 +394,7 @@ def defvectorized(prim: Primitive) -> None:
     >>> print(olympus.vmap(p.bind)(onp.arange(3)))
     [1 2 3]
     """
-    def batcher(args: Sequence[Array], dims: Sequence[object], **params: Hashable) -> object:
+    def batcher(args: Sequence[Array], dims: Sequence[int | None], **params: Hashable) -> Batched:
         if any(d != dims[0] for d in dims):
             raise ValueError(f"vmap: {prim}, which is declared vectorized, given mapped axes "
                              f"{tuple(dims)}; the same axis of every operand is required; declare "
@@ -399,7 +418,8 @@ def defbroadcasting(prim: Primitive) -> None:
     >>> print(olympus.vmap(p.bind, in_axes=(0, None))(onp.arange(3), onp.int32(10)))
     [10 11 12]
     """
-    def batcher(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batcher(axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: object
+                ) -> Batched:
         args = [bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
         out = prim.bind(*args, **params)
         return (out, [0] * len(out)) if prim.multiple_results else (out, 0)
@@ -420,8 +440,8 @@ def defreducer(prim: Primitive) -> None:
     >>> print(olympus.vmap(lambda x: p.bind(x, axes=(0,)))(onp.arange(6).reshape(2, 3)))
     [ 3 12]
     """
-    def batcher(args: Sequence[Any], dims: Sequence[Any], *, axes: Sequence[int], **params: Any
-                ) -> object:
+    def batcher(args: Sequence[Array], dims: Sequence[int], *, axes: Sequence[int],
+                **params: object) -> Batched:
         (x,), (dim,) = args, dims
         moved = tuple(a + (a >= dim) for a in axes)
         return prim.bind(x, axes=moved, **params), dim - sum(a < dim for a in moved)

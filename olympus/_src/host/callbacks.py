@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, Builder, IrType, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrType, IrValue, Params, PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects, reuse, tags
-from ..core.primitive import Axis, Cotangent, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Primitive, Tangent
 from ..core.trace import typeof, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored
@@ -62,7 +62,7 @@ class FlatCallback:
     def __call__(self, *arrays: object) -> PyTree:
         # On the CPU: the program that calls may hold the other device until this returns.
         cpu = devices.local_devices(backend="cpu")[0]
-        leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
+        leaves: list[object] = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
                   for x in map(np.asarray, arrays)]
         # In ascending order: each insertion finds its final place.
         for i, x in self.static:

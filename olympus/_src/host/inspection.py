@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from ..base.typing import Array, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, IrValue, Params, PyTree
 from ..core import effects
-from ..core.primitive import Axis
+from ..core.primitive import Axis, Builder
 from ..devices.array import stored
 from ..types.avals import ShapedArray
 from ..types.sharding import Sharding

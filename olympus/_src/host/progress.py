@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
 from ..base.util import lazy_module, wraps
 from ..control.cond import cond
 from ..core.effects import DebugEffect, Effect
 from ..core.ir import Literal
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..interpreters.batching import to_axis
 from ..lax import arithmetic

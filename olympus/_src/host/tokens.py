@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..base.typing import Array, ArrayLike, IrValue
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..devices.array import register_wrapper
 from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token

@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
-from ..types.avals import ShapedArray, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -29,7 +29,8 @@ class BatchTracer(Tracer):
     # aval   float32[3,4]      what the user's function sees: one element
     __slots__ = ("val", "dim")
 
-    def __init__(self, trace: BatchTrace, val: Any, dim: int, aval: Any = None) -> None:
+    def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: Aval | None = None
+                 ) -> None:
         self._trace = trace
         self.aval = typeof(val).without_axis(dim) if aval is None else aval
         self.val, self.dim = val, dim
@@ -58,7 +59,7 @@ class BatchTrace(Trace):
         super().__init__(parent)
         self.axis = axis
 
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[Array]) -> tuple[list[Array], list[int | None], bool]:
         """(values, mapped axes or None, whether any is mapped)."""
         vals, dims, active = [], [], False
         for a in args:
@@ -73,11 +74,11 @@ class BatchTrace(Trace):
                 dims.append(None)
         return vals, dims, active
 
-    def wrap(self, val: ArrayLike, dim: int | None, aval: ShapedArray | None = None) -> Array:
+    def wrap(self, val: ArrayLike, dim: int | None, aval: Aval | None = None) -> Array:
         # What is the same for all elements needs no tracer: the parent does its operations, once.
         return val if dim is None else BatchTracer(self, val, dim, aval)
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         # Hot path: `split` once more, and no `wrap` of one result.
         vals, dims, active = [], [], False
         for a in args:
@@ -144,8 +145,8 @@ def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
 
 
-def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any],
-               dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[ArrayLike],
+               dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
     """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
     parent = ctx.trace
     trace = (_NotingBatchTrace if check_tracer_leaks.value else BatchTrace)(parent, axis)
@@ -168,7 +169,8 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
-                  force: bool | Sequence[bool] = False, avals: Sequence[object] | None = None
+                  force: bool | Sequence[bool] = False,
+                  avals: Sequence[ShapedArray] | None = None
                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     """The program on mapped inputs, and the mapped axis of each output; cached on the program.
 
@@ -187,10 +189,10 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...], avals: Sequence[object] | None
+                   force: tuple[bool, ...], avals: Sequence[ShapedArray] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     # Which outputs are mapped is found out by tracing.
-    def body(*args: Any) -> tuple[list[Any], tuple[int | None, ...]]:
+    def body(*args: Array) -> tuple[list[Array], tuple[int | None, ...]]:
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x
                 for x, d, f in zip(outs, found, force, strict=True)]

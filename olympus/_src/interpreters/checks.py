@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, Builder, DTypeLike, IrValue, Params, PyTree
+from ..base.typing import Array, DTypeLike, IrValue, Params
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Axis, Primitive
+from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
@@ -49,7 +49,7 @@ from ..lax.shape import (
 )
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
@@ -147,7 +147,7 @@ def words_of(values: Sequence[object]) -> Array:
     return concatenate(parts, 0) if len(parts) > 1 else parts[0] if parts else _no_words(0)
 
 
-def _encoded(x: Any) -> Any:
+def _encoded(x: Any) -> Array:
     dtype = typeof(x).dtype
     if dtypes.is_complex(dtype):
         parts = [expand_dims(part(x), (typeof(x).ndim,)) for part in (real, imag)]
@@ -167,31 +167,31 @@ def _decoded(field: Field, words: np.ndarray) -> np.ndarray:
     return words.view(dtype).reshape(field.shape)
 
 
-def _no_words(width: int) -> Any:
+def _no_words(width: int) -> Array:
     return full((width,), 0, UINT32)
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> Array:
     return literal(value, INT32)
 
 
-def no_failure(width: int, vma: frozenset[Any] = frozenset()) -> list[Any]:
+def no_failure(width: int, vma: frozenset[str] = frozenset()) -> list[Array]:
     """The code and the words of a program that has not failed, varying along these axes."""
     return [pvary(x, vma) for x in (full((), 0, INT32), _no_words(width))]
 
 
-def widened(words: Any, width: int) -> Any:
+def widened(words: Array, width: int) -> Array:
     """The words with zeros behind them."""
     more = width - typeof(words).shape[0]
     return pad(words, literal(0, UINT32), ((0, more, 0),)) if more else words
 
 
-def moved(code: Any, offset: int) -> Any:
+def moved(code: Array, offset: int) -> Array:
     """The code of a site behind `offset` others."""
     return select(eq(code, _int(0)), code, add(code, _int(offset))) if offset else code
 
 
-def first(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+def first(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
     """(code, words) of the old failure, or of the new one if there is none."""
     fine = eq(old[0], _int(0))
     return [select(fine, new[0], old[0]),
@@ -219,17 +219,17 @@ class Check(Primitive):
               ) -> list[Array]:
         return []
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         return frozenset([CheckEffect()])
 
-    def impl(self, code: object, words: object, *, sites: tuple[Site, ...], debug: bool
+    def impl(self, code: Array, words: Array, *, sites: tuple[Site, ...], debug: bool
              ) -> list[Array]:
         if not debug:
             raise_failure(code, words, sites)
         return []
 
-    def lower(self, b: Builder, code: object, words: object, *, sites: tuple[Site, ...], debug: bool
-              ) -> list[IrValue]:
+    def lower(self, b: Builder, code: IrValue, words: IrValue, *, sites: tuple[Site, ...],
+              debug: bool) -> list[IrValue]:
         if debug:
             return []
         raise ValueError(
@@ -239,13 +239,14 @@ class Check(Primitive):
             "or experimental.checkify.checkify(f), which returns the error. (Cannot abstractly "
             "evaluate a checkify.check which was not functionalized.)")
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[list[Array], list[Tangent]]:
         return self.bind(*primals, **params), []
 
     transpose = None
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
-             sites: tuple[Site, ...], debug: bool) -> Any:
+             sites: tuple[Site, ...], debug: bool) -> tuple[list[Array], list[int | None]]:
         if axis.size:
             args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
                     for x, d in zip(args, dims, strict=True)]
@@ -257,8 +258,8 @@ class Check(Primitive):
 check_p = Check("check")
 
 
-def first_run(what: str, count: int, args: Sequence[Any], sites: tuple[Site, ...]
-              ) -> tuple[list[Any], tuple[Site, ...]]:
+def first_run(what: str, count: int, args: Sequence[Array], sites: tuple[Site, ...]
+              ) -> tuple[list[Array], tuple[Site, ...]]:
     """The failure of the first of several runs that has one, and sites that tell which that is.
 
     args: code and words, with a row for each run.
@@ -280,7 +281,7 @@ def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = 
 
 
 def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
-    def body(*args: PyTree) -> tuple[list[Any], Any]:
+    def body(*args: Array) -> tuple[list[Array], Checks]:
         checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
         outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
         return [*checks.first(), *outs], checks
@@ -297,7 +298,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
     """A checked body as that of a loop: its carry has the count of iterations, the code and the
     words of the first failure in front; the last word is the iteration.
     """
-    def step(*args: PyTree) -> list[Any]:
+    def step(*args: Array) -> list[Array]:
         read, (count, *old), rest = cut(args, num_read, 3)
         code, words, *outs = eval_closed(body.program, *read, *rest)
         words = concatenate([words, words_of([count])], 0)
@@ -310,10 +311,10 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
         step, [*avals[:num_read], *carry, *avals[num_read:]]))
 
 
-def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[Any]
+def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[str]
               ) -> ClosedOlympuspr:
     """A branch that returns words as the others do, with codes behind those of others."""
-    def branch(*args: PyTree) -> list[Any]:
+    def branch(*args: Array) -> list[Array]:
         if isinstance(body, ClosedOlympuspr):
             return [*no_failure(width, vma), *eval_closed(body, *args)]
         code, words, *outs = eval_closed(body.program, *args)
@@ -332,7 +333,7 @@ class Checks:
     body can fail. It asks `body` for checked bodies, and hands on what they return to `took`.
     """
 
-    def __init__(self, kinds: frozenset[str], quick: bool, handed_on: Container[Any]) -> None:
+    def __init__(self, kinds: frozenset[str], quick: bool, handed_on: Container[Var]) -> None:
         self.kinds, self.quick = kinds, quick
         self.handed_on = handed_on      # variables whose NaN something else has, too
         self.wide: dict[Any, Any] = {}      # by variable, what is spread to it
@@ -347,7 +348,7 @@ class Checks:
         """The checked program of a body."""
         return check_program(closed, self.kinds, self.quick)
 
-    def took(self, outs: Sequence[Any], sites: Sequence[Site]) -> list[Array]:
+    def took(self, outs: Sequence[Array], sites: Sequence[Site]) -> list[Array]:
         """Take code and words off the results of what has these sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
@@ -356,15 +357,15 @@ class Checks:
         self.width = maximum(self.width, typeof(words).shape[0])
         return outs
 
-    def fails(self, failed: Any, values: Sequence[object], kind: str, what: str, told: object = None
-              ) -> None:
+    def fails(self, failed: Array, values: Sequence[object], kind: str, what: str,
+              told: object = None) -> None:
         """The equation fails if so, of these values."""
         code = select(failed, _int(1), _int(0))
         site = Site(kind, what, self.source, fields_of(values), told)
         self.took([code, _no_words(0)] if self.quick else [code, words_of(values)],
                   [] if self.quick else [site])
 
-    def first(self) -> list[Any]:
+    def first(self) -> list[Array]:
         """Code and words of the first failure."""
         for wrong in self.small.values():
             self.fails(_index_checks.first_place(wrong, False)[0], [], "", "")
@@ -374,7 +375,7 @@ class Checks:
             code, words = first([its_code, widened(its_words, self.width)], [code, words])
         return [code, words]
 
-    def step(self, eqn: OlympusprEqn, ins: list[Array]) -> Any:
+    def step(self, eqn: OlympusprEqn, ins: list[Array]) -> Array | Sequence[Array]:
         """Run one equation with its checks, in its scope, at its line."""
         trace, scope = ctx.trace, ctx.scope
         start, self.source = len(trace.eqns), eqn.source
@@ -387,7 +388,7 @@ class Checks:
             if eqn.source is not None:
                 trace.relocate(start, eqn.source)
 
-    def run(self, eqn: OlympusprEqn, ins: list[Array]) -> Any:
+    def run(self, eqn: OlympusprEqn, ins: list[Array]) -> Array | Sequence[Array]:
         prim = eqn.primitive
         if prim is check_p:
             self.take_check(ins[0], ins[1], eqn.params["sites"])
@@ -412,7 +413,7 @@ class Checks:
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
 
-    def look_at_divisor(self, eqn: OlympusprEqn, ins: Sequence[Any]) -> None:
+    def look_at_divisor(self, eqn: OlympusprEqn, ins: Sequence[Array]) -> None:
         """The equation fails where it divides by zero; many divide by one number."""
         x, y = ins
         number = self.wide.get(eqn.invars[1], y)
@@ -420,7 +421,7 @@ class Checks:
             narrow = self.quick and not definitely_equal(typeof(y).size, 0)
             self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 
-    def take_check(self, code: Any, words: object, sites: tuple[Site, ...]) -> None:
+    def take_check(self, code: Array, words: object, sites: tuple[Site, ...]) -> None:
         """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
         wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
         if not all(wanted):
@@ -450,19 +451,19 @@ class Checks:
         self.fails(failed, here, kind, prim.name, aval.shape)
 
 
-def at_place(x: Any, place: Any) -> Array | object:
+def at_place(x: Array, place: Array) -> Array:
     """A number, or the element of an array at a place in the row of all."""
     aval = typeof(x)
     return dynamic_index_in_dim(reshape(x, (aval.size,)), place, 0, False) if aval.shape else x
 
 
-def eq_zero(x: Any) -> Array:
+def eq_zero(x: Array) -> Array:
     """Where a value is zero."""
     x = stop_gradient(x)
     return eq(x, full(typeof(x).shape, 0, typeof(x).dtype))
 
 
-def is_nan(x: Any) -> Array:
+def is_nan(x: Array) -> Array:
     """Where a value is no number."""
     x = stop_gradient(x)
     return ne(x, x)
@@ -474,7 +475,7 @@ def numeric(operands: Sequence[Array], shapes: Sequence[object]) -> list[Array]:
         typeof(x).dtype) and not dtypes.is_float0(typeof(x).dtype)]
 
 
-def handed_on(pr: Any, results: tuple[bool, ...] | None = None) -> set[Any]:
+def handed_on(pr: Olympuspr, results: tuple[bool, ...] | None = None) -> set[Var]:
     """The variables whose NaN is also in the result of an operation that is looked at.
 
     `results`: which of the program's results are such variables. Kept with the program.
@@ -486,7 +487,7 @@ def handed_on(pr: Any, results: tuple[bool, ...] | None = None) -> set[Any]:
     return found
 
 
-def _handed_on(pr: Any, results: Iterable[Any]) -> set[Any]:
+def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
     found = set(variables(results))
     for eqn in reversed(pr.eqns):
         name = eqn.primitive.name
@@ -503,7 +504,7 @@ def _handed_on(pr: Any, results: Iterable[Any]) -> set[Any]:
     return found
 
 
-def _has_nan(aval: Any) -> bool:
+def _has_nan(aval: Aval) -> bool:
     """Whether it is of numbers that are NaN as a whole, or not."""
     return getattr(aval, "dtype", None) in NAN_DTYPES
 
@@ -534,7 +535,7 @@ MOVES = frozenset((
 
 # Failures as text --------------------------------------------------------------------------------
 
-def raise_failure(code: Any, words: object, sites: Sequence[Site]) -> None:
+def raise_failure(code: Array, words: object, sites: Sequence[Site]) -> None:
     """Raise what a code says, if it is not 0."""
     number = int(code)
     if number:

@@ -24,14 +24,16 @@ from ..base.typing import Array, Params
 from ..base.util import Memo, Noted
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Axis, Primitive, Zero, pair, spread_tangents
+from ..core.primitive import Axis, Primitive, Tangent, Zero, pair, spread_tangents
 from ..core.staging import stage
 from ..core.trace import Trace
+from ..types.avals import Aval
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
 __all__ = ["jvp_at_once", "vmap_at_once"]
 
 ArrayImpl = lib.ArrayImpl
+Compiled = Callable[[list[Array]], list[Array]]     # an executable program
 
 # By rule, primitive, Context, types and params; False where it has to run in Python each time.
 _rules: Memo = Memo(4096)
@@ -41,7 +43,7 @@ _BY_STEPS = (config.debug_nans, config.debug_infs, config.debug_key_reuse, confi
              config.check_tracer_leaks)
 
 
-def compiled(trace: Any, name: str, closed: ClosedOlympuspr) -> Callable[[list[Any]], list[Any]]:
+def compiled(trace: Trace, name: str, closed: ClosedOlympuspr) -> Compiled:
     """A program as a function of a list of arrays; a result that is an operand is not copied."""
     places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
     made: list[Any] = []
@@ -56,7 +58,7 @@ def compiled(trace: Any, name: str, closed: ClosedOlympuspr) -> Callable[[list[A
     if wanted == list(range(len(made))):
         return compute
 
-    def call(args: list[Array]) -> list[Any]:
+    def call(args: list[Array]) -> list[Array]:
         found = compute(args) if made else made
         return [place if type(place) is Literal else found[place] if place >= 0 else args[~place]
                 for place in wanted]
@@ -73,14 +75,15 @@ class JVPRule:
 
     __slots__ = ("first", "later", "residuals", "tangents")
 
-    def __init__(self, first: Callable[[list[Any]], list[Any]], later: ClosedOlympuspr | None,
-                 residuals: Sequence[int], tangents: Sequence[Any]) -> None:
+    def __init__(self, first: Compiled, later: ClosedOlympuspr | None, residuals: Sequence[int],
+                 tangents: Sequence[int | Zero]) -> None:
         self.first, self.later = first, later
         self.residuals = residuals      # places among what `first` returns, then the primals
         # Per result its tangent's place among what `first`, then `later`, return; or a Zero.
         self.tangents = tangents
 
-    def __call__(self, tape: Any, primals: list[Any], given: list[Any]) -> Any:
+    def __call__(self, tape: Any, primals: list[Array], given: list[Array]
+                 ) -> tuple[list[Array], Sequence[object]]:
         if self.later is None:
             found = self.first(primals + given)
         else:
@@ -90,7 +93,7 @@ class JVPRule:
         return found, [found[t] if type(t) is int else t for t in self.tangents]
 
 
-def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: list[Any],
+def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: list[Array | None],
                 params: Params) -> Any:
     """What `prim.jvp` returns, by one compiled call; None where the rule has to run in Python.
 
@@ -123,8 +126,9 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Any], tangents: li
             (found[0], out_tangents[0]))
 
 
-def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Any], dims: list[int | None],
-                 params: Params) -> Any:
+def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
+                 dims: list[int | None], params: Params
+                 ) -> tuple[list[Array], Sequence[int | None], list[Aval]] | None:
     """What `prim.vmap` returns, as lists, and the types of one element, by one compiled call.
 
     None where the rule has to run in Python.
@@ -146,7 +150,7 @@ def _firsts(values: Sequence[object]) -> tuple[int, ...]:
     return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
 
 
-def _types(trace: Trace, prim: Primitive, values: Sequence[Any]) -> list[Any] | None:
+def _types(trace: Trace, prim: Primitive, values: Sequence[object]) -> list[Any] | None:
     """The types of operands that a compiled rule takes; None if it takes them not."""
     if not trace.evaluates or prim.effectful:
         return None
@@ -170,15 +174,15 @@ def _found(key: object, make: Callable[[], Any]) -> Any:
     return rule
 
 
-def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[object], same: Any,
+def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], same: Any,
               params: Params) -> JVPRule | bool:
     if prim.jvp is None:
         return False
     n = len(types) // 2
     avals, given = types[:n], [t for t in types[n:] if t is not None]
 
-    def tangents_of(primals: Sequence[Any], nonzero: Sequence[Any]
-                    ) -> tuple[list[Any], Sequence[Any]]:
+    def tangents_of(primals: Sequence[Array], nonzero: Sequence[Array]
+                    ) -> tuple[list[Array], Sequence[Tangent]]:
         if same is not None:
             primals, nonzero = [[xs[i] for i in firsts]
                                 for xs, firsts in zip((primals, nonzero), same, strict=True)]
@@ -210,12 +214,12 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[object],
                    [t if type(t) is Zero else next(nonzero) for t in rule.found])
 
 
-def _vmap_rule(trace: Any, prim: Primitive, axis: Axis, types: Sequence[Any],
+def _vmap_rule(trace: Trace, prim: Primitive, axis: Axis, types: Sequence[Aval],
                dims: Sequence[int | None], params: Params) -> object:
     if prim.vmap is None:
         return False
 
-    def mapped(*xs: Array) -> tuple[list[Any], Sequence[int | None]]:
+    def mapped(*xs: Array) -> tuple[list[Array], Sequence[int | None]]:
         outs, out_dims = pair(prim, "vmap", "mapped axes",
                               prim.vmap(axis, list(xs), list(dims), **params))
         return (list(outs), out_dims) if prim.multiple_results else ([outs], [out_dims])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import DTypeLike
+from ..base.typing import Array, DTypeLike, Params
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal, typeof
@@ -28,7 +28,7 @@ INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
 
 
-def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any], places: bool
+def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
             ) -> Iterator[Found]:
     """(whether one is outside, [the first such index, which component of an index it is], (the axis
     of each component, the shape of what is indexed)), as often as there are indices.
@@ -48,14 +48,14 @@ def outside(prim: Primitive, args: Sequence[Any], params: dict[str, Any], places
         yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
 
 
-def _window(numbers: Any, operand: object, updates: object) -> list[int]:
+def _window(numbers: object, operand: object, updates: object) -> list[int]:
     """The sizes of what a scatter writes at an index."""
     sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
     flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return [1 if a in flat else next(sizes) for a in range(typeof(operand).ndim)]
 
 
-def _by_axis(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> Iterator[Found]:
+def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> Iterator[Found]:
     shape = typeof(operand).shape
     for axis, (start, size) in enumerate(zip(starts, window, strict=True)):
         if type(start) is not Literal:
@@ -65,7 +65,7 @@ def _by_axis(operand: Any, starts: Sequence[Any], window: Sequence[int]) -> Iter
             yield failed, [start, literal(0, INT32)], ((axis,), shape)
 
 
-def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[int],
+def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequence[int],
              places: bool) -> Iterator[Found]:
     """Of indices whose last axis counts the components."""
     shape, aval = typeof(operand).shape, typeof(indices)
@@ -83,7 +83,7 @@ def _in_rows(operand: Any, indices: Any, axes: Sequence[int], window: Sequence[i
     yield failed, values, (axes, shape)
 
 
-def first_place(wrong: Any, asked: bool) -> tuple[Any, Any]:
+def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:
     """Whether anything is wrong, and the place of the first in the row of all elements.
 
     The place is None where it is not asked for, or not known: of rank 0, of a symbolic size, of an
@@ -100,7 +100,7 @@ def first_place(wrong: Any, asked: bool) -> tuple[Any, Any]:
     return lt(place, literal(size, INT32)), place
 
 
-def _last(size: Any, window: int, dtype: DTypeLike) -> int:
+def _last(size: int, window: int, dtype: DTypeLike) -> int:
     """The last start at which a window is inside, or the last number of the dtype."""
     limit = int(dtypes.iinfo(dtype).max)
     return limit if exceeds(size - window, limit) else size - window

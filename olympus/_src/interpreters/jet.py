@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 from math import factorial
-from typing import Any
+from typing import Any, final
 
-from ..base.typing import Array, Params
+from ..base.typing import Array, ArrayLike, Params
 from ..core.evaluate import eval_closed
-from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
+from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pair
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.creation import full_like
 from ..lax.shape import instantiate
@@ -29,13 +29,14 @@ Rule = Callable[..., tuple[Any, Sequence[Any]]]
 jet_rules: dict[Primitive, Rule] = {}
 
 
+@final
 class _Application:
     """An operation on towers: what its results' derivatives are made of."""
 
     __slots__ = ("number", "prim", "args", "params", "avals", "rules", "slopes")
 
     def __init__(self, number: int, prim: Primitive, args: tuple, params: Params,
-                 primals: Sequence[Array], rules: Any = None) -> None:
+                 primals: Sequence[Array], rules: tuple | None = None) -> None:
         self.number, self.prim, self.args, self.params = number, prim, args, params
         self.avals = [typeof(x).to_tangent_aval() for x in primals]
         self.rules = rules              # (function, rules) of a custom_jvp call
@@ -53,21 +54,22 @@ class JetTracer(Tracer):
 
     __slots__ = ("primal", "maker", "place")
 
-    def __init__(self, trace: JetTrace, primal: Any, maker: Any, place: int = 0) -> None:
+    def __init__(self, trace: JetTrace, primal: ArrayLike, maker: _Application | Tangent,
+                 place: int = 0) -> None:
         self._trace = trace
         self.aval = typeof(primal)
         # `maker` is an application, or the tower of the derivative (Zero: a constant's).
         self.primal, self.maker, self.place = primal, maker, place
 
     @property
-    def slope(self) -> Any:
+    def slope(self) -> Tangent | None:
         """The tower of the derivative, a Zero, or None if it has not been made."""
         maker = self.maker
         if type(maker) is not _Application:
             return maker
         return None if maker.slopes is None else maker.slopes[self.place]
 
-    def concrete(self) -> Any:
+    def concrete(self) -> ArrayLike | None:
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
@@ -98,11 +100,11 @@ class JetTrace(Trace):
         self.made: dict[Any, tuple[tuple, Any]] = {}
         self.numbers = count()
 
-    def mine(self, x: Any) -> bool:
+    def mine(self, x: object) -> bool:
         """Whether a value is a tower of this trace."""
         return type(x) is JetTracer and x._trace is self
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         if not any(map(self.mine, args)):
             return self.below(prim, args, params)
         if isinstance(prim, Higher) and prim.called:    # a body of its own only in name
@@ -129,7 +131,7 @@ class JetTrace(Trace):
             self.made[key] = args, out
         return out
 
-    def below(self, prim: Primitive, args: Sequence[Array], params: dict[str, Any]) -> Any:
+    def below(self, prim: Primitive, args: Sequence[Array], params: Params) -> Any:
         """Bind in the trace below."""
         for a in args:
             if isinstance(a, Tracer):
@@ -140,7 +142,7 @@ class JetTrace(Trace):
         finally:
             ctx.trace = self
 
-    def by_rule(self, rule: Rule, args: tuple, params: dict[str, Any]) -> Any:
+    def by_rule(self, rule: Rule, args: tuple, params: Params) -> Array | list[Array]:
         """Results of a rule of the user's, all orders at once."""
         primals = [a.primal if self.mine(a) else a for a in args]
         found = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
@@ -158,7 +160,7 @@ class JetTrace(Trace):
         towers = [self.tower(x, ts) for x, ts in zip(outs, each, strict=True)]
         return towers if several else towers[0]
 
-    def tower(self, primal: Any, terms: Sequence[Any]) -> JetTracer:
+    def tower(self, primal: ArrayLike, terms: Sequence[Array]) -> JetTracer:
         """The value with these derivatives, and zeros above."""
         aval = typeof(primal).to_tangent_aval()
         slope: Any = Zero(aval)
@@ -166,8 +168,8 @@ class JetTrace(Trace):
             slope = JetTracer(self, term, slope)
         return JetTracer(self, primal, slope) if terms else primal
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> list[Array]:
         if not any(map(self.mine, args)):
             ctx.trace = self.parent
             try:
@@ -185,7 +187,7 @@ class JetTrace(Trace):
         maker = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
         return [JetTracer(self, x, maker, i) for i, x in enumerate(primals)]
 
-    def derivatives(self, towers: Sequence[Any]) -> list[list[Any]]:
+    def derivatives(self, towers: Sequence[Array]) -> list[list[Array]]:
         """The derivatives of each, from the first to that of the trace's order."""
         found: list[list[Any]] = [[] for _ in towers]
         zeros = [typeof(x).to_tangent_aval() for x in towers]
@@ -198,7 +200,7 @@ class JetTrace(Trace):
                              instantiate(Zero(zero)) if x is None or type(x) is Zero else x)
         return found
 
-    def differentiate(self, towers: Sequence[Any]) -> None:
+    def differentiate(self, towers: Sequence[Array]) -> None:
         """Make the slopes of towers, and of all that they are computed from, oldest first."""
         needed: dict[int, _Application] = {}
         left = list(towers)
@@ -210,7 +212,7 @@ class JetTrace(Trace):
         for _, maker in sorted(needed.items()):
             maker.slopes = self.slopes(maker)
 
-    def slopes(self, maker: _Application) -> list[Any]:
+    def slopes(self, maker: _Application) -> list[Tangent]:
         """The first derivatives of an application's results, by its jvp rule on towers."""
         prim = maker.prim
         tangents = [x.slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
@@ -229,8 +231,9 @@ class JetTrace(Trace):
         return list(slopes) if prim.multiple_results else [slopes]
 
 
-def jet_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-             series: Sequence[Sequence[Any]], order: int) -> tuple[list[Any], list[list[Any]]]:
+def jet_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
+             series: Sequence[Sequence[Array]], order: int
+             ) -> tuple[list[Array], list[list[Array]]]:
     """Results of a flat function and their derivatives to an order, in the current trace.
 
     `series` has the derivatives of each operand; one that has none of its own is empty.

@@ -11,12 +11,12 @@ from typing import Any
 
 from ..base.config import check_tracer_leaks
 from ..base.source import user_frame
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, Params
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import Noting, check_leaks, note_origins
-from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair, spread_tangents
+from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import as_array, instantiate
@@ -48,7 +48,7 @@ class JVPTracer(Tracer):
     # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+    def __init__(self, trace: JVPTrace, primal: ArrayLike, tangent: ArrayLike) -> None:
         self._trace = trace
         self.aval = typeof(primal)
         self.primal, self.tangent = primal, tangent
@@ -59,7 +59,7 @@ class JVPTracer(Tracer):
             return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
         return f"JVPTracer(primal={self.primal}, tangent={t})"
 
-    def concrete(self) -> Any:
+    def concrete(self) -> ArrayLike | None:
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
@@ -104,7 +104,7 @@ class JVPTrace(Trace):
         self.waits_for = None
         self.record = recorder(parent)
 
-    def split(self, args: Sequence[ArrayLike]) -> tuple[list[Any], list[Any], bool]:
+    def split(self, args: Sequence[Array]) -> tuple[list[Array], list[Tangent], bool]:
         """(primals, tangents, whether any tangent is not zero)."""
         primals, tangents, active = [], [], False
         for a in args:
@@ -119,10 +119,10 @@ class JVPTrace(Trace):
                 tangents.append(zero_tangent(a))
         return primals, tangents, active
 
-    def wrap(self, primal: ArrayLike, tangent: Any) -> ArrayLike:
+    def wrap(self, primal: ArrayLike, tangent: ArrayLike | Zero) -> Array:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         # Hot path: `split` once more, where nothing is made if nothing is active.
         primals, tangents, active, zeros = [], [], False, False
         for a in args:
@@ -144,8 +144,8 @@ class JVPTrace(Trace):
                 return parent.process(prim, args, params)
             higher = isinstance(prim, Higher)
             own = not higher and not prim.foreign
-            found = (jvp_at_once(parent, prim, primals, tangents, params)
-                     if own and record is None else None)
+            found: Any = (jvp_at_once(parent, prim, primals, tangents, params)
+                          if own and record is None else None)
             if found is None:
                 if zeros:
                     tangents = [zero_tangent(x) if t is None else t
@@ -178,8 +178,8 @@ class JVPTrace(Trace):
         primal, tangent = found
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
-                       params: dict[str, Any]) -> Any:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> list[Array]:
         primals, tangents, active = self.split(args)
         # Until its rule has returned, the function may have nothing of this trace but its operands:
         # to the rule a tracer that it closes over would be a constant, and its derivative lost
@@ -204,8 +204,8 @@ class _NotingJVPTrace(Noting, JVPTrace):
     __slots__ = ("notes",)
 
 
-def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[ArrayLike],
-             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
+             tangents: Sequence[ArrayLike | Zero]) -> tuple[list[Array], list[Tangent]]:
     """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
     parent = ctx.trace
     trace = (_NotingJVPTrace if check_tracer_leaks.value else JVPTrace)(parent)
@@ -248,7 +248,7 @@ def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
     n, in_avals = len(pr.invars), [v.aval for v in pr.invars]
 
     # Which tangents are zero is found out by tracing.
-    def jvp_body(*args: Array) -> tuple[list[Any], tuple[bool, ...]]:
+    def jvp_body(*args: Array) -> tuple[list[Array], tuple[bool, ...]]:
         tangents = spread_tangents(in_avals, nonzero, args[n:])
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
         out_tangents = [instantiate(t) if force else t

@@ -11,14 +11,14 @@ up, and `transpose` walks them backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
 from ..base.config import debug_infs, debug_nans
-from ..base.typing import Array, ArrayLike, Params
+from ..base.typing import Array, ArrayLike, Params, T
 from ..core.context import ROOT
-from ..core.effects import input_effects
+from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import (
     ClosedOlympuspr,
@@ -33,6 +33,7 @@ from ..core.primitive import Higher, Primitive
 from ..core.staging import ASK, StagingTrace, StagingTracer, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
+from ..types.avals import Aval
 from .dce import dce_closed
 
 __all__ = ["Residual", "Split", "TapeTrace", "TapeTracer", "depends",
@@ -113,8 +114,8 @@ class TapeTrace(StagingTrace):
         finally:
             ctx.trace = self
 
-    def process_custom(self, prim: Any, fun: Callable, rules: object, args: tuple, params: Params
-                       ) -> list[Array]:
+    def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
+                       params: Params) -> list[Array]:
         if any(map(self.owns, args)):
             return prim.on_tape(self, fun, rules, args, params)
         ctx.trace = self.parent
@@ -130,7 +131,7 @@ class TapeTrace(StagingTrace):
         effects = prim.effects(tuple(map(typeof, args)), params)
         return [e.index for e in input_effects(effects) if id(args[e.index]) in self.touched]
 
-    def record(self, prim: Primitive, args: Sequence[Any], params: Params) -> Any:
+    def record(self, prim: Primitive, args: Sequence[ArrayLike], params: Params) -> Any:
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program, by identity: each is one residual,
         # however many equations read it.
@@ -154,7 +155,7 @@ class TapeTrace(StagingTrace):
             env.update(zip(eqn.outvars, outs, strict=True))
         return [TapeTracer(self, v) for v in read(pr.outvars, env)]
 
-    def note_effects(self, effects: frozenset[Any], args: Sequence[Array]) -> None:
+    def note_effects(self, effects: frozenset[Effect], args: Sequence[Array]) -> None:
         super().note_effects(effects, args)
         self.touched.update([(id(args[e.index]), args[e.index]) for e in input_effects(effects)])
 
@@ -210,14 +211,14 @@ class Split:
     def num_computed(self) -> int:
         return len([r for r in self.residuals if r.kind == "computed"])
 
-    def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
+    def residual_values(self, known_args: Sequence[T], computed: Sequence[T]) -> list[T]:
         """The residuals, in the order that `unknown` takes them."""
         by_kind = {"input": known_args, "computed": computed}
         return [by_kind[r.kind][r.index] for r in self.residuals]
 
 
-def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],
-                  known_avals: Sequence[Any], unknown_avals: Sequence[Any],
+def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Array]],
+                  known_avals: Sequence[Aval], unknown_avals: Sequence[Aval],
                   instantiate: Sequence[bool] | bool = False, narrow: bool = True) -> Split:
     """Stage `fun(staging, tape, known inputs, unknown inputs)` under a tape above a staging trace.
 
@@ -264,7 +265,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         staging.end()
 
 
-def _residuals(values: Iterable[Any], inputs: Iterable[Any]
+def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
                ) -> tuple[tuple[Residual, ...], list[int]]:
     """What values are as residuals of a program of these inputs; the places of those computed."""
     positions = {x: i for i, x in enumerate(inputs)}
@@ -328,7 +329,7 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
         instantiate = tuple(instantiate)
     unknown_in = tuple(unknown_in)
 
-    def body(staging: StagingTrace, tape: TapeTrace, known: list, unknown: list) -> Sequence[Any]:
+    def body(staging: StagingTrace, tape: TapeTrace, known: list, unknown: list) -> list[Array]:
         known_it, unknown_it = iter(known), iter(unknown)
         return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
 
@@ -366,9 +367,9 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
     return closed.derived(("depends", tuple(flags)), look)
 
 
-def record_unknown(fun: Callable[..., Sequence[Any]], args: Sequence[Any], unknown: Sequence[bool],
-                   instantiate: Sequence[bool] | bool = False
-                   ) -> tuple[ClosedOlympuspr, list[Any], list[bool]]:
+def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],
+                   unknown: Sequence[bool], instantiate: Sequence[bool] | bool = False
+                   ) -> tuple[ClosedOlympuspr, list[Array], list[bool]]:
     """Run what a flat function does to known values, and record the rest.
 
     Args:

@@ -15,8 +15,16 @@ from ..base.typing import Array, ArrayLike
 from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Olympuspr, numbers, read
-from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, numbers, read
+from ..core.primitive import (
+    Cotangent,
+    Higher,
+    Linear,
+    Transposed,
+    Zero,
+    check_count,
+    no_transpose,
+)
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
 from ..lax.shape import as_array, instantiate
@@ -25,9 +33,11 @@ from .partial_eval import reached, record_unknown
 
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
 
+Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
+
 
 def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                    cts: Sequence[Any], name: str | None = None) -> Sequence[Array | Zero | None]:
+                    cts: Given, name: str | None = None) -> Sequence[Cotangent]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
@@ -47,7 +57,7 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                  cts: Sequence[Any], name: str | None = None) -> Sequence[Array | Zero | None]:
+                  cts: Given, name: str | None = None) -> Sequence[Cotangent]:
     """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
 
     Args:
@@ -77,8 +87,8 @@ class _Scopes(dict):
         return found
 
 
-def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any],
-                   scopes: _Scopes) -> Sequence[Array | Zero | None]:
+def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
+                   cts: Given, scopes: _Scopes) -> Sequence[Cotangent]:
     # Forward: `env` has `Linear` for each linear variable, and for the others, which are
     # coefficients, the value. Equations that read a linear variable wait; the others run now.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
@@ -108,7 +118,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     # each is free once its equation has used it.
     acc: dict[Any, Any] = {}
 
-    def accumulate(variables: Sequence[Any], values: Sequence[Any], found: Sequence[Any]) -> None:
+    def accumulate(variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
         for var, x, ct in zip(variables, values, found, strict=True):
             if ct is not None and type(x) is Linear and type(ct) is not Zero:
                 if x.aval.tagged:
@@ -180,7 +190,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
     num_known = len(linear_in) - sum(linear_in)
 
     # Which cotangents are zero is found out by tracing.
-    def body(*args: Array) -> tuple[list[Any], tuple[bool, ...]]:
+    def body(*args: Array) -> tuple[list[Cotangent], tuple[bool, ...]]:
         known, given = iter(args[:num_known]), iter(args[num_known:])
         ins = [Linear(v.aval) if lin else next(known)
                for v, lin in zip(pr.invars, linear_in, strict=True)]

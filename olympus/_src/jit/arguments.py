@@ -17,7 +17,7 @@ from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray, make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
@@ -220,7 +220,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
                          "float, a NumPy array of a wider dtype, or enable x64.")
 
 
-def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> Aval:
+def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> ShapedArray:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
     # Nearly all leaves have one: trying is quicker than asking.
     try:

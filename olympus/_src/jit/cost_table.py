@@ -10,7 +10,6 @@ from ..base.lib import mlir
 from ..base.markup import columns
 from ..base.util import Memo, short_number
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
-from ..core.primitive import programs_in
 from ..devices.devices import client
 from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
@@ -122,16 +121,13 @@ class Costs:
 
     def _equation(self, eqn: OlympusprEqn) -> Lines:
         prim, params = eqn.primitive, eqn.params
-        # Params that lowering does not read, such as rules of derivatives, cost nothing.
-        names = (prim.programs or ()) if prim.lowered is None else [
-            n for n in prim.programs or () if n in prim.lowered]
-        # The body of a reduction is run for each element: its lowering says that.
-        if not names or prim.name.startswith("reduce"):
+        # Programs for derivatives, as a linear solve has them, are not run and cost nothing.
+        ran = prim.applied(params, eqn.invars)
+        # The body of a reduction or scatter is run for each element: its lowering says that.
+        if not ran:
             # None: the line is that of the call around it.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
-        # Of what a linear solver has, only `solve` runs.
-        bodies = [self.program(getattr(p, "olympuspr", p)) for name in names
-                  for p in programs_in(getattr(params[name], "solve", params[name]))]
+        bodies = [self.program(body.olympuspr) for _, body, _ in ran]
         if prim.name == "cond":
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
         times = params["length"] if prim.name == "scan" else 1

@@ -521,7 +521,7 @@ def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -
                      "dynamic arguments that it was traced with, in the same structure.")
 
 
-def _type_error(program: Program, avals: list[Aval]) -> TypeError:
+def _type_error(program: Program, avals: Sequence[Aval]) -> TypeError:
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
              for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
              if not _compatible(have, want)]

@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, overload
 
 from ..base.lib import mlir
-from ..base.typing import Array, ArrayLike, Builder, IrValue, P, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R
 from ..base.util import member, wraps
 from ..control.call import Call
 from ..core import tags
 from ..core.context import ROOT, Metadata, Scope, ctx, outermost
 from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..lax.queries import KEEP
 from ..lax.sharding import move
 from ..types.avals import ShapedArray

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from ..base.typing import IrAttribute, T
+from ..core.primitive import Builder
 
 __all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
 
@@ -59,7 +62,7 @@ class Tolerance:
 AccuracyLike: TypeAlias = AccuracyMode | Tolerance | None
 
 
-def check_accuracy(accuracy: Any) -> Any:
+def check_accuracy(accuracy: T) -> T:
     """`accuracy` itself; TypeError if it is neither a mode, a tolerance nor None."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(f"accuracy: {accuracy!r} given;\n  an AccuracyMode, a Tolerance or None "
@@ -67,7 +70,7 @@ def check_accuracy(accuracy: Any) -> Any:
     return accuracy
 
 
-def accuracy_attributes(b: Any, accuracy: AccuracyLike) -> Any:
+def accuracy_attributes(b: Builder, accuracy: AccuracyLike) -> dict[str, IrAttribute] | None:
     """The attributes that tell the StableHLO op, or None."""
     if accuracy is None:
         return None

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import real_number
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -58,7 +57,7 @@ class ApproxTopK(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, x: ShapedArray, *, reduction_dimension: int, size: int, **params: Any
+    def infer(self, x: ShapedArray, *, reduction_dimension: int, size: int, **params: Hashable
               ) -> list[ShapedArray]:
         check_kind("approx_top_k", x, "f")
         d = reduction_dimension

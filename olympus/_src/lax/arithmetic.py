@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import math
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
-from ..core.primitive import Linear, Tangent
+from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -25,6 +25,7 @@ from .families import (
     INEXACT,
     NUMERIC,
     REAL,
+    Combine,
     Elementwise,
     add,
     add_p,
@@ -178,11 +179,12 @@ class IntegerPow(Elementwise):
                             "powers; convert the operand to a floating dtype.")
         return super().infer(x)
 
-    def lower(self, b: Builder, x: IrValue, *, y: int) -> Any:
+    def lower(self, b: Builder, x: IrValue, *, y: int) -> IrValue:
         aval = b.avals_out[0]
         if y == 0:
             return b.full(aval, 1)
-        power, result, rest = x, None, operator.abs(y)
+        result: Any = None
+        power, rest = x, operator.abs(y)
         while rest:
             if rest & 1:
                 result = power if result is None else b.op("stablehlo.multiply", [result, power])
@@ -277,10 +279,10 @@ def reciprocal(x: ArrayLike) -> Array:
 class Extremum(Elementwise):
     """The larger or smaller operand; NaN if one is. Complex numbers are ordered by (re, im)."""
 
-    before: Callable[[Any, Any], Any]
+    before: Combine
     scalars = single = True
 
-    def __init__(self, name: str, op: str, before: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, name: str, op: str, before: Combine) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),
                                          lambda t, z, x, y: self._share(t, z, y, x)])
         self.before = before
@@ -298,7 +300,7 @@ class Extremum(Elementwise):
         return select(bitwise_or(ne(x, x), bitwise_and(eq(y, y), first)), x, y)
 
 
-    def _share(self, t: Array, z: Array, x: Array, y: Array) -> Any:
+    def _share(self, t: Array, z: Array, x: Array, y: Array) -> Array | None:
         """t where x is the result z, half of it where y is so too, else 0; NaN where z is NaN."""
         dtype = typeof(z).dtype
         if not dtypes.is_inexact(dtype):
@@ -399,7 +401,7 @@ def _sign_partial(t: Array, z: Array, x: Array) -> Array | None:
     return div(across, complex(nonzero, zeros_of(typeof(size))))
 
 
-def _abs_partial(t: Array, z: Array, x: Array) -> Any:
+def _abs_partial(t: Array, z: Array, x: Array) -> Array | None:
     """t with the sign of x: + at 0, NaN of NaN; for complex x the part of t along x, 0 at 0."""
     if dtypes.is_complex(typeof(x).dtype):
         return real(mul(t, conj(sign(x))))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, T
+from ..base.typing import Array, ArrayLike, IrValue, T
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
@@ -77,7 +76,8 @@ class OptimizationBarrier(Primitive):
     def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
         return list(b.ops("stablehlo.optimization_barrier", xs).results)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         made = iter(self.bind(*(t for t in tangents if type(t) is not Zero)))
         return self.bind(*primals), [t if type(t) is Zero else next(made) for t in tangents]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
+from ..core.primitive import Builder
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
 

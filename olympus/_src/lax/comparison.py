@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
@@ -40,7 +39,7 @@ class Equality(Comparison):
 
     single = True
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         if not all(dtypes.is_extended(a.dtype) for a in avals) or avals[0].dtype != avals[1].dtype:
             return super().infer(*avals, **params)
         return make_aval(full_shape(self.name, avals), BOOL)
@@ -200,7 +199,7 @@ class SelectN(Primitive):
 
         return choose(0, len(cases))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         which, *cases = primals
         out = self.bind(*primals)
         if all(type(t) is Zero for t in tangents[1:]):
@@ -287,7 +286,7 @@ class Clamp(Primitive):
     def lower(self, b: Builder, low: IrValue, x: IrValue, high: IrValue) -> IrValue:
         return b.op("stablehlo.clamp", [low, x, high])
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         low, x, high = primals
         out = self.bind(low, x, high)
         shape, total = typeof(x).shape, None

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
@@ -21,7 +22,7 @@ from .bits import bitwise_not
 from .bits import bitwise_or as either
 from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type
-from .families import INEXACT, Elementwise, operand
+from .families import INEXACT, Elementwise, Partial, operand
 
 if TYPE_CHECKING:
     from .accuracy import AccuracyMode
@@ -30,8 +31,8 @@ __all__ = ["Mend", "MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh",
            "mend_cos", "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt",
            "mend_tanh", "mended_pow", "turned"]
 
-Parts = tuple[Any, Any]
-Mend = Callable[[Any, Any, Any, Any], Parts]
+Parts = tuple[Array, Array]
+Mend = Callable[[Array, Array, Array, Array], Parts]
 
 
 class MendedElementwise(Elementwise):
@@ -39,7 +40,7 @@ class MendedElementwise(Elementwise):
 
     single = True
 
-    def __init__(self, name: str, op: str, mend: Mend, *partials: Any) -> None:
+    def __init__(self, name: str, op: str, mend: Mend, *partials: Partial) -> None:
         super().__init__(name, op, INEXACT, partials)
         self.mend = mend
 
@@ -61,12 +62,12 @@ def turned(mend: Mend) -> Mend:
     return mended
 
 
-def mend_cos(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_cos(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """cos z is cosh iz."""
     return mend_cosh(neg(b), a, p, q)
 
 
-def mended_pow(x: ArrayLike, y: ArrayLike, out: ArrayLike) -> Array:
+def mended_pow(x: Array, y: Array, out: Array) -> Array:
     """0 to a power of positive real part is 0: XLA multiplies log 0 by the imaginary part."""
     return _where(both(_zero(x), gt(real(y), 0)), 0, out)
 
@@ -108,26 +109,26 @@ def _signed(size: ArrayLike, like: ArrayLike) -> Array:
 
 # Exponential and hyperbolic functions: NaN and infinite b have no angle --------------------------
 
-def mend_exp(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike, least: float = 0.0) -> Parts:
+def mend_exp(a: Array, b: Array, p: Array, q: Array, least: float = 0.0) -> Parts:
     """At -inf the size 0 needs no angle, at inf only the imaginary part does."""
     lost, vanishing = _unbounded(b), eq(a, -math.inf)
     p = _where(both(lost, eq(a, math.inf)), math.inf, _where(both(lost, vanishing), least, p))
     return p, _where(_zero(b), b, _where(both(lost, vanishing), 0.0, q))
 
 
-def mend_expm1(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_expm1(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """As exp, less 1."""
     return mend_exp(a, b, p, q, -1.0)
 
 
-def mend_sinh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_sinh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """0 and infinite real parts stay themselves where the angle is lost."""
     lost, none = _unbounded(b), _zero(b)
     kept = either(both(_zero(a), either(lost, none)), both(_infinite(a), lost))
     return _where(kept, a, p), _where(none, b, q)
 
 
-def mend_cosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_cosh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """On the axes the imaginary part is 0, of the sign of ab."""
     lost, none = _unbounded(b), _zero(b)
     p = _where(both(_infinite(a), lost), math.inf, p)
@@ -135,7 +136,7 @@ def mend_cosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     return p, select(none, select(_below(a), neg(b), b), q)
 
 
-def mend_tanh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_tanh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """At infinity it is ±1, whatever the angle."""
     lost, none, far = _unbounded(b), _zero(b), _infinite(a)
     p = _where(far, sign(a), _where(both(_zero(a), either(lost, none)), a, p))
@@ -144,12 +145,12 @@ def mend_tanh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
 
 # Logarithms, roots and inverse functions ---------------------------------------------------------
 
-def mend_log(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_log(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """The size is infinite if a part is, though the other be NaN."""
     return _where(either(_infinite(a), _infinite(b)), math.inf, p), q
 
 
-def mend_sqrt(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_sqrt(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """Infinite if a part is; the imaginary part has the sign of the argument's."""
     far = _infinite(b)
     q = _where(both(_nan(b), eq(a, -math.inf)), math.inf, abs(q))
@@ -157,14 +158,14 @@ def mend_sqrt(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     return _where(either(far, both(_nan(b), eq(a, math.inf))), math.inf, p), q
 
 
-def mend_asinh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_asinh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """Each part has the sign of the argument's; what is NaN keeps 0 and infinity alone."""
     lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
     p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), abs(p))
     return _signed(p, a), _where(_zero(b), b, _where(lost, math.nan, q))
 
 
-def mend_acosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_acosh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """The imaginary part has the sign of the argument's."""
     lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
     p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), p)
@@ -172,13 +173,13 @@ def mend_acosh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
     return p, _signed(q, b)
 
 
-def mend_acos(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_acos(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """acosh z is ±i acos z: the parts are exchanged."""
     q, p = mend_acosh(a, b, abs(q), p)
     return abs(p), _signed(q, neg(b))
 
 
-def mend_atanh(a: ArrayLike, b: ArrayLike, p: ArrayLike, q: ArrayLike) -> Parts:
+def mend_atanh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """Each part has the sign of the argument's; 0 and infinite real parts give a real part 0."""
     lost, far = either(_nan(a), _nan(b)), _infinite(b)
     p = _where(lost, select(either(far, either(_zero(a), _infinite(a))), operand(0.0, p),

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
 
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, not_linear
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Transposed, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
 from ..types.sharding import PartitionSpec, ShardingLike, axes_of
 from .families import product_rule
-from .precision import PrecisionLike, canonical_precision, precision_attributes
+from .precision import CanonicalPrecision, PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
 from .sharding import as_typed, constrain, settled, undecided
 
@@ -60,7 +59,7 @@ class DotGeneral(Primitive):
             shown["preferred_element_type"] = preferred
         return shown
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         out = super().inferred(avals, params)
         kept = params["out_sharding"]
         if kept is None or not out.explicit:
@@ -70,7 +69,7 @@ class DotGeneral(Primitive):
             spec=spec.update(unreduced=spec.unreduced | kept)))
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
-              precision: PrecisionLike, preferred_element_type: DTypeLike | None,
+              precision: CanonicalPrecision, preferred_element_type: DType | None,
               out_sharding: ShardingLike) -> ShapedArray:
         (lc, rc), (lb, rb) = dimension_numbers
         for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
@@ -83,7 +82,7 @@ class DotGeneral(Primitive):
                          lhs.weak_type and rhs.weak_type)
 
     def lower(self, b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: DimensionNumbers,
-              precision: PrecisionLike, preferred_element_type: DTypeLike | None,
+              precision: CanonicalPrecision, preferred_element_type: DType | None,
               out_sharding: ShardingLike) -> IrValue:
         lhs, rhs, out = unmixed(b, lhs, rhs)
         attributes = precision_attributes(b, precision)
@@ -94,7 +93,7 @@ class DotGeneral(Primitive):
     jvp = product_rule
 
     def transpose(self, ct: Array, lhs: Array | Linear, rhs: Array | Linear, *,
-                  dimension_numbers: DimensionNumbers, precision: PrecisionLike,
+                  dimension_numbers: DimensionNumbers, precision: CanonicalPrecision,
                   preferred_element_type: DTypeLike | None, out_sharding: ShardingLike
                   ) -> Sequence[Cotangent]:
         (lc, rc), (lb, rb) = dimension_numbers
@@ -105,8 +104,8 @@ class DotGeneral(Primitive):
             return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), True, params), None]
         return [None, self._cotangent(ct, rhs.aval, lhs, ((rc, lc), (rb, lb)), False, params)]
 
-    def _cotangent(self, ct: Array, x: ShapedArray, y: Any, dims: DimensionNumbers, left: bool,
-                   params: Params) -> Array:
+    def _cotangent(self, ct: Array, x: ShapedArray, y: Transposed, dims: DimensionNumbers,
+                   left: bool, params: Params) -> Array:
         """Cotangent of x, the left operand or the right one, given y: contract y's free axes."""
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
@@ -180,7 +179,7 @@ def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
                         f"{batch} given; each axis may be named once.")
 
 
-def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> DType:
+def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: DType | None) -> DType:
     """The dtype of the result: the preferred one, or what the operands' dtypes promote to."""
     if dtypes.is_extended(lhs.dtype) or dtypes.is_extended(rhs.dtype):
         raise TypeError(f"{name}: operands {lhs} and {rhs} given; numeric dtypes are required.")
@@ -196,7 +195,7 @@ def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) ->
                         "one; preferred_element_type is required, or a conversion.") from None
 
 
-def unmixed(b: Builder, lhs: IrValue, rhs: IrValue) -> tuple[Any, Any, ShapedArray]:
+def unmixed(b: Builder, lhs: IrValue, rhs: IrValue) -> tuple[IrValue, IrValue, ShapedArray]:
     """Operands as XLA's products take them: of one dtype, of the kind of the result's.
 
     Returns both MLIR values and the aval in which to compute the result, to convert from then.

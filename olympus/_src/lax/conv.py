@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, not_linear
+from ..core.primitive import Axis, Builder, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -34,7 +34,7 @@ from ..types.sharding import ShardingLike
 from .arithmetic import mul
 from .contract import unmixed
 from .families import product_rule
-from .precision import PrecisionLike, canonical_precision, precision_attributes
+from .precision import CanonicalPrecision, PrecisionLike, canonical_precision, precision_attributes
 from .shape import align, cut, merge, move_axis, rev, transpose, zeros_of
 from .sharding import as_typed, settled, undecided
 from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
@@ -45,15 +45,15 @@ __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
            "conv_with_general_padding"]
 
 
-def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, params: Params
-                    ) -> IrValue:
+def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches: int,
+                    params: Params) -> IrValue:
     """A loop over as many groups as a symbolic size says; XLA takes their number only."""
     spec: ConvDimensionNumbers = params["dimension_numbers"]
     avals, out, count = b.avals_in, b.avals_out[0], groups * batches    # one of them is 1
     at = spec.lhs_spec[1] if definitely_equal(batches, 1) else spec.lhs_spec[0]
 
-    def one(i: Any, lhs: Array, rhs: Array, found: Any) -> Any:
-        def part(x: Array, axis: int) -> Any:
+    def one(i: Array, lhs: Array, rhs: Array, found: Array) -> Array:
+        def part(x: Array, axis: int) -> Array:
             size = floor_div(typeof(x).shape[axis], count)
             return dynamic_slice_in_dim(x, mul(i, size), size, axis)
 
@@ -62,7 +62,7 @@ def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, param
         axis = spec.out_spec[1]
         return dynamic_update_slice_in_dim(found, group, mul(i, typeof(group).shape[axis]), axis)
 
-    def step(i: Any, values: Sequence[Any]) -> list[IrValue]:
+    def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         return b.traced(one, [i, lhs, rhs, *values], [make_aval((), dtypes.as_dtype("int32")),
                                                       *avals, out])
 
@@ -119,8 +119,8 @@ class ConvGeneralDilated(Primitive):
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-              batch_group_count: int, precision: Any, preferred_element_type: Any,
-              out_sharding: Any) -> ShapedArray:
+              batch_group_count: int, precision: CanonicalPrecision,
+              preferred_element_type: DType | None, out_sharding: ShardingLike) -> ShapedArray:
         spec = dimension_numbers
         if not lhs.ndim == rhs.ndim == len(spec.lhs_spec):
             raise ValueError(f"conv_general_dilated: lhs {lhs}, rhs {rhs} and dimension_numbers "
@@ -157,10 +157,10 @@ class ConvGeneralDilated(Primitive):
         return make_aval(tuple(sizes[k] for k in range(lhs.ndim)), dtype,
                          lhs.weak_type and rhs.weak_type)
 
-    def lower(self, b: Any, lhs: IrValue, rhs: IrValue, *, window_strides: tuple[int, ...],
+    def lower(self, b: Builder, lhs: IrValue, rhs: IrValue, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-              batch_group_count: int, precision: PrecisionLike, **params: Hashable) -> IrValue:
+              batch_group_count: int, precision: CanonicalPrecision, **params: Hashable) -> IrValue:
         wanted = b.avals_out[0]
         if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
             return b.full(wanted, 0)
@@ -175,7 +175,7 @@ class ConvGeneralDilated(Primitive):
         if b.module.is_aside and dimension_numbers != _features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
-        lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)
+        lhs, rhs, made = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
             dimension_numbers[:2], (("b", "f"), ("o", "i")), strict=True))
         numbers += f"->[{', '.join(_letters(dimension_numbers.out_spec, ('b', 'f')))}]"
@@ -185,8 +185,8 @@ class ConvGeneralDilated(Primitive):
             "lhs_dilation": b.i64s(lhs_dilation), "rhs_dilation": b.i64s(rhs_dilation),
             "feature_group_count": b.attr(f"{feature_group_count} : i64"),
             "batch_group_count": b.attr(f"{batch_group_count} : i64"),
-            **precision_attributes(b, precision)})
-        return out if b.avals_out[0] is wanted else b.convert(out, wanted)
+            **precision_attributes(b, precision)}, made)
+        return out if made is wanted else b.convert(out, wanted)
 
     jvp = product_rule
 
@@ -210,7 +210,7 @@ class ConvGeneralDilated(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
-             batch_group_count: int, **params: Any) -> Any:
+             batch_group_count: int, **params: Hashable) -> tuple[ArrayLike, int]:
         (lhs, rhs), (dl, dr) = args, dims
         spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
         if definitely_equal(axis.size, 0):      # no element, whose sizes the other rules divide by
@@ -244,7 +244,7 @@ class ConvGeneralDilated(Primitive):
         return _split_axis(out, spec.out_spec[1], axis.size), spec.out_spec[1]
 
 
-def _is_whole(x: Any, axes: Sequence[int]) -> bool:
+def _is_whole(x: ArrayLike, axes: Sequence[int]) -> bool:
     """Whether no explicit axis of a mesh cuts these axes."""
     aval = typeof(x)
     return not (aval.tagged and any(aval.sharding.spec[i] is not None for i in axes))
@@ -300,7 +300,7 @@ def _regroup(x: Array, groups: int, src: int, dst: int) -> Array:
     return _merge_axis(_split_axis(x, src, groups), src, dst)
 
 
-def _transpose_rhs(prim: ConvGeneralDilated, ct: Array, lhs: Any, rhs: ShapedArray, *,
+def _transpose_rhs(prim: ConvGeneralDilated, ct: Array, lhs: Array, rhs: ShapedArray, *,
                    window_strides: tuple[int, ...], padding: Pairs, lhs_dilation: tuple[int, ...],
                    rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
                    feature_group_count: int, batch_group_count: int, **params: Hashable) -> Array:
@@ -444,7 +444,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
     return settled("conv_general_dilated", convolved, out_sharding, lhs, rhs)
 
 
-def _check_preferred(preferred: Any, *operands: DType) -> None:
+def _check_preferred(preferred: DTypeLike | None, *operands: DType) -> None:
     """Sums are of the operands' kind and no narrower; those of integers may be floats."""
     to = dtypes.scalar_kind(preferred)
     for dtype in operands:

@@ -5,7 +5,6 @@ the shapes of results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
@@ -38,7 +37,8 @@ Dims = tuple[int, ...]
 
 
 def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: Sequence[int],
-                     window: Sequence[int], strides: Sequence[int], consistent: bool) -> Any:
+                     window: Sequence[int], strides: Sequence[int], consistent: bool
+                     ) -> Sequence[tuple[int, int]]:
     """Pads of the dilated image, from a spelling of those of the convolution that is transposed."""
     if not isinstance(padding, str):
         pads = canonical_pads(name, padding, window)
@@ -230,7 +230,7 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
 
 
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-           pads: Sequence[Sequence[int]], spread: Sequence[int], spec: ConvDimensionNumbers,
+           pads: Sequence[tuple[int, int]], spread: Sequence[int], spec: ConvDimensionNumbers,
            batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
     batches = static_int(batches, "conv", "batch_group_count")

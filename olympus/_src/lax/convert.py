@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..base import source
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -59,7 +60,7 @@ class ConvertElementType(Primitive):
             x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
             ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, **params)
         if not dtypes.is_inexact(params["new_dtype"]):

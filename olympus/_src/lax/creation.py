@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, DuckTypedArray, IrValue, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, IrValue, Shape
 from ..core import tags
-from ..core.primitive import Primitive
+from ..core.primitive import Builder, Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
@@ -28,14 +28,14 @@ class Iota(Primitive):
     jvp = transpose = vmap = None       # it has no operands
     single = True
 
-    def infer(self, *, dtype: Any, shape: Dims, dimension: int, sharding: ShardingLike
+    def infer(self, *, dtype: DType, shape: Dims, dimension: int, sharding: ShardingLike
               ) -> ShapedArray:
         if dtypes.scalar_kind(dtype) not in "iufc":
             raise TypeError(f"iota: dtype {dtypes.long_name(dtype)} given; a numeric dtype is "
                             "required; convert the result instead.")
         return make_aval(shape, dtype)
 
-    def lower(self, b: Builder, *, dtype: DTypeLike, shape: Dims, dimension: int,
+    def lower(self, b: Builder, *, dtype: DType, shape: Dims, dimension: int,
               sharding: ShardingLike) -> IrValue:
         return b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{dimension} : i64")})
 
@@ -48,10 +48,10 @@ class DimAsValue(Primitive):
 
     jvp = transpose = vmap = None       # it has no operands
 
-    def infer(self, *, dim: object) -> ShapedArray:
+    def infer(self, *, dim: SymbolicDim) -> ShapedArray:
         return scalar_aval(int)
 
-    def lower(self, b: Builder, *, dim: IrValue) -> IrValue:
+    def lower(self, b: Builder, *, dim: SymbolicDim) -> IrValue:
         return b.scalar(dim, b.avals_out[0].dtype)
 
 
@@ -138,14 +138,14 @@ def _aval(value: ArrayLike) -> ShapedArray:
     return scalar_aval(int) if type(value) is int else typeof(value)
 
 
-def _scalar(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+def _scalar(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any, weak: bool) -> ArrayLike:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
         return fill_literal(name, value, dtype, weak)
     return value if aval.dtype == dtype else convert_element_type(value, dtype)
 
 
-def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Array:
+def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Array:
     """A user's number as a constant of a dtype; errors for what is no number, or none of it."""
     aval = _aval(value)
     if not is_literal(value):

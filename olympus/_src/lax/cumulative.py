@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, DimSize, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -23,7 +23,7 @@ from . import arithmetic
 from .arithmetic import div, is_finite, mul, real, sub
 from .bits import bitwise_or
 from .comparison import eq, ne, select_n
-from .families import add
+from .families import Combine, Identity, add
 from .reduce import check_kind, highest, lowest
 from .shape import broadcast_in_dim, inserted, rev
 from .slicing import concatenate, pad, slice_in_dim
@@ -33,11 +33,11 @@ from .windows import emit_windows
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "interleave",
            "scan_pairs", "scanned_size"]
 
-Elements = tuple[Any, ...]
-Combine = Callable[[Elements, Elements], Elements]
+Elements = tuple[Array, ...]
+CombineAll = Callable[[Elements, Elements], Elements]
 
 
-def scanned_size(n: Any) -> int:
+def scanned_size(n: DimSize) -> int:
     """The size of an axis that is scanned in halves, which must be known."""
     if not is_static((n,)):
         raise NotImplementedError(
@@ -47,7 +47,7 @@ def scanned_size(n: Any) -> int:
     return n
 
 
-def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
+def scan_pairs(combine: CombineAll, elements: Elements, axis: int) -> Elements:
     """Every prefix of `elements` along `axis` combined by an associative operation on tuples."""
     n = typeof(elements[0]).shape[axis]
     if less(scanned_size(n), 2):
@@ -85,8 +85,8 @@ class Cumulative(Primitive):
     spread = staticmethod(tags.along("axis"))
     transpose = None
 
-    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 identity: Callable[[Any], Any], with_tangent: Any, kinds: str) -> None:
+    def __init__(self, name: str, combine: Combine, identity: Identity,
+                 with_tangent: Any, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds
         self.with_tangent = with_tangent
@@ -111,7 +111,7 @@ class Cumulative(Primitive):
             padding=inserted(none, axis, (0, n - 1) if reverse else (n - 1, 0)))[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axis: int, reverse: bool
-            ) -> Any:
+            ) -> tuple[Array, Tangent]:
         pair = (primals[0], tangents[0])
         if reverse:
             pair = tuple([rev(x, (axis,)) for x in pair])
@@ -140,7 +140,7 @@ def _product(p: Elements, q: Elements) -> Elements:
     return mul(x, y), add(mul(s, y), mul(x, t))
 
 
-def _extremum(choose: Callable[[Any, Any], Any]) -> Combine:
+def _extremum(choose: Combine) -> CombineAll:
     def combine(p: Elements, q: Elements) -> Elements:
         (x, s), (y, t) = p, q
         one_half = literal(0.5, typeof(s).dtype)

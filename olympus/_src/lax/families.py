@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue, StaticScalar
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .accuracy import AccuracyMode, accuracy_attributes, check_accuracy
+from .accuracy import AccuracyLike, AccuracyMode, accuracy_attributes, check_accuracy
 from .shape import (
     broadcast_axis,
     broadcast_in_dim,
@@ -35,7 +35,9 @@ __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "
            "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
            "product_rule", "unary"]
 
-Partial = Callable[..., Any]
+Partial = Callable[..., Any]     # (t, out, *operands, **params) -> a part of the tangent, or None
+Combine = Callable[[Array, Array], Array]
+Identity = Callable[[DType], StaticScalar]     # of a reduction, at a dtype
 BOOL = dtypes.as_dtype(bool)
 
 # Kinds of dtype, as `dtypes.scalar_kind` names them.
@@ -88,8 +90,8 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
 _rank = attrgetter("ndim")
 
 
-def map_elementwise(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None],
-                    scalars: bool = False) -> tuple[list[Any], int]:
+def map_elementwise(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+                    scalars: bool = False) -> tuple[list[Array], int]:
     """Operands aligned on one mapped axis; literals, or all `scalars`, stay if not mapped."""
     dim = dims[0]
     if dim is not None and dims.count(dim) == len(dims) and len({*map(_rank, args)}) < 2:
@@ -111,8 +113,8 @@ def map_elementwise(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | 
             for x, d, s in zip(args, dims, stay, strict=True)], dim
 
 
-def _map_ranks(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None],
-               stay: Sequence[bool], rank: int) -> tuple[list[Any], int]:
+def _map_ranks(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+               stay: Sequence[bool], rank: int) -> tuple[list[Array], int]:
     """`map_elementwise` where rank-0 operands that do not stay meet operands of `rank`."""
     whole = next((x, d) for x, d in zip(args, dims, strict=True)
                  if typeof(x).ndim - (d is not None) == rank)
@@ -148,7 +150,7 @@ class Elementwise(Primitive):
             cls.single = cls.__dict__.get("single", False)
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
-                 linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
+                 linear: tuple[int, ...] = (), result: Callable[[DType], DType] | None = None,
                  transposes: Sequence[Partial] | None = None, arity: int = 1) -> None:
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
@@ -170,7 +172,8 @@ class Elementwise(Primitive):
         return b.op(self.op, b.expand(xs) if len(xs) > 1 else xs,
                     None if accuracy is None else accuracy_attributes(b, accuracy))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         out = self.bind(*primals, **params)
         total = None
         if self.partials is not None:
@@ -198,7 +201,7 @@ class Elementwise(Primitive):
         return cts
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
-             ) -> tuple[Any, int]:
+             ) -> tuple[Array, int]:
         args, dim = map_elementwise(axis, args, dims, self.scalars)
         return self.bind(*args, **params), dim
 
@@ -223,7 +226,7 @@ class Comparison(Elementwise):
         super().__init__(name, direction, kinds, None, arity=2)
         self.total = total
 
-    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+    def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         return make_aval(check_operands(self.name, avals, self.kinds), BOOL,
                          all(a.weak_type for a in avals))
 
@@ -238,7 +241,7 @@ class Comparison(Elementwise):
 
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
-                result: Callable[[Any], Any] | None = None,
+                result: Callable[[DType], DType] | None = None,
                 transposes: Sequence[Partial] | None = None, arity: int = 1) -> Elementwise:
     """Declare an elementwise primitive; without partials its derivative is zero.
 
@@ -323,7 +326,7 @@ def binary(prim: Primitive, x: Any, y: Any) -> Array:
     return prim.bind(x, y)
 
 
-def unary(prim: Primitive, x: ArrayLike, accuracy: Any = None) -> Array:
+def unary(prim: Primitive, x: ArrayLike, accuracy: AccuracyLike = None) -> Array:
     """Bind a one-operand primitive; `accuracy` is a param only where it is asked for."""
     if accuracy is None:
         return prim.bind(x)
@@ -353,11 +356,12 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     return binary(add_p, x, y)
 
 
-def product_rule(prim: Primitive, primals: Sequence[ArrayLike], tangents: Sequence[Any],
-                 **params: Any) -> Any:
+def product_rule(prim: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
+                 **params: Hashable) -> tuple[Array, Tangent]:
     """The rule `jvp` of a primitive that is linear in each of two operands."""
     (x, y), (tx, ty) = primals, tangents
-    out, total = prim.bind(x, y, **params), None
+    out = prim.bind(x, y, **params)
+    total: Any = None
     for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
         if type(t) is not Zero:
             term = prim.bind(*pair, **params)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -51,7 +51,8 @@ class FftType(enum.IntEnum):
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
 
-    def spread(self, operands: Any, outs: Any, params: Params) -> list[Any]:
+    def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
+               ) -> list[tags.Entries]:
         if all(a.shape == operands[0].shape for a in outs):     # which XLA may cut
             return tags.same(operands, outs, params)
         return tags.matrix(operands, outs, [len(params["fft_lengths"])])
@@ -148,7 +149,7 @@ def _irfft_transposed(ct: Array, lengths: Dims) -> Array:
     return conj(_weighted(spectrum, lengths[-1], 2.0, 1.0 / prod(lengths)))
 
 
-def _fft_type(value: Any) -> FftType:
+def _fft_type(value: FftType | str) -> FftType:
     """The member of `FftType` that a member or a name, in any case, stands for."""
     if isinstance(value, FftType):
         return value

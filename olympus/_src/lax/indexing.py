@@ -11,15 +11,15 @@ operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -117,7 +117,7 @@ class GatherScatterMode(enum.Enum):
     __hash__ = object.__hash__      # in C: modes are in the keys of eager calls
 
     @staticmethod
-    def from_any(mode: Any) -> GatherScatterMode:
+    def from_any(mode: GatherScatterMode | str | None) -> GatherScatterMode:
         """A mode from itself, None, or "clip", "fill", "drop", "promise_in_bounds", "one_hot"."""
         if isinstance(mode, GatherScatterMode):
             return mode
@@ -250,7 +250,7 @@ class Gather(Physical):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
-             indices_are_sorted: bool, **params: Any) -> tuple[Array, int]:
+             indices_are_sorted: bool, **params: Hashable) -> tuple[Array, int]:
         (x, indices), (dx, di), dn = args, dims, dimension_numbers
         x = x if dx is None else move_axis(x, dx, 0)
         indices = indices if di is None else move_axis(indices, di, 0)
@@ -335,7 +335,7 @@ def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, numbers: dic
     _check_axes(name, mapped, numbers[mapped], x.ndim, False)
 
 
-def _default_fill(dtype: Any) -> float:
+def _default_fill(dtype: DType) -> float:
     """NaN, the lowest signed integer, the highest unsigned one, or True; for keys, of words."""
     dtype = dtype.physical_dtype if dtypes.is_extended(dtype) else dtype
     kind = dtypes.scalar_kind(dtype)
@@ -363,7 +363,8 @@ def _fill_outside(b: Builder, out: IrValue, indices: IrValue, x: ShapedArray,
     b.region(op, 0, [b.type(flag)] * 2, lambda p, q: [b.op("stablehlo.and", [p, q], None, flag)])
     batch_dims = [d for d in range(result.ndim) if d not in dn.offset_dims]
     mask = b.broadcast(op.result, result.update(dtype=BOOL), batch_dims)
-    value = _default_fill(x.dtype) if fill_value is None else getattr(fill_value, "val", fill_value)
+    value: Any = (_default_fill(x.dtype) if fill_value is None else
+                  getattr(fill_value, "val", fill_value))
     return b.op("stablehlo.select", [mask, out, b.full(result, value)])
 
 
@@ -416,7 +417,7 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
                          fill_value=fill_value)
 
 
-def take_along(x: ArrayLike, indices: Any, axis: int) -> Array:
+def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     """out[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; indices in bounds."""
     ndim = typeof(x).ndim
     others = tuple([d for d in range(ndim) if d != axis])
@@ -443,8 +444,8 @@ class Scatter(Physical):
 
     def infer(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
               dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
-              unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
-              update_consts: tuple) -> ShapedArray:
+              unique_indices: bool, mode: GatherScatterMode,
+              update_olympuspr: Olympuspr | None, update_consts: tuple) -> ShapedArray:
         dn = dimension_numbers
         if not isinstance(dn, ScatterDimensionNumbers):
             raise TypeError(f"{self.name}: dimension_numbers {dn!r} given; ScatterDimensionNumbers "
@@ -499,7 +500,7 @@ class Scatter(Physical):
                             indices_are_sorted, unique_indices, mode)[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unique_indices: bool,
-            **params: Any) -> Any:
+            **params: Hashable) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         params["unique_indices"] = unique_indices
         if unique_indices or type(tu) is Zero:
@@ -518,7 +519,7 @@ class Scatter(Physical):
         return chosen(x, updates), chosen(instantiate(tx), instantiate(tu))
 
     def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Linear, *,
-                  unique_indices: bool, **params: Any) -> Sequence[Cotangent]:
+                  unique_indices: bool, **params: Hashable) -> Sequence[Cotangent]:
         params["unique_indices"] = unique_indices
         x_ct = u_ct = None
         if type(x) is Linear:
@@ -553,7 +554,8 @@ def mapped_scatter(dn: ScatterDimensionNumbers, indices_mapped: bool) -> Scatter
 
 
 def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
-                 avals: Sequence[ShapedArray], combine: Any, dn: ScatterDimensionNumbers,
+                 avals: Sequence[ShapedArray], combine: Callable[..., Sequence[IrValue]],
+                 dn: ScatterDimensionNumbers,
                  indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode
                  ) -> list[IrValue]:
     """Emit stablehlo.scatter into several arrays of one shape.
@@ -571,7 +573,7 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         index = index.update(dtype=_I32)
         indices = b.convert(indices, index)
     if mode is CLIP:
-        window = _window_sizes(operand.ndim, update, dn)
+        window: Any = _window_sizes(operand.ndim, update, dn)
         last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims, index.dtype)
         indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
                                            _per_component(b, last, index)], None, index)
@@ -596,7 +598,8 @@ class ScatterAdd(Scatter):
     additive = True
     sign = 1
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
         if type(tu) is Zero:
@@ -647,14 +650,14 @@ scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: arithmetic.min(x, y)
 scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: arithmetic.max(x, y))
 
 
-def where(mask: Array, x: ArrayLike, y: ArrayLike) -> Any:
+def where(mask: Array, x: ArrayLike, y: ArrayLike) -> Array:
     """x where the mask is set, else y; either may be a literal."""
     shape = typeof(mask).shape
     x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
     return select_n(mask, y, x)
 
 
-def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Any:
+def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Dims | None:
     """The window's size along each operand axis; None if the axes do not match."""
     dropped = {*dn.inserted_window_dims, *dn.operand_batching_dims}
     if (len(dn.update_window_dims) + len(dropped) != ndim or not dropped <= set(range(ndim))
@@ -684,7 +687,7 @@ def bind_scatter(prim: Scatter, x: ArrayLike, indices: ArrayLike, updates: Array
         update_olympuspr=_update_body(prim, typeof(x).dtype), update_consts=())
 
 
-def add_params(x: ArrayLike, params: Params) -> dict[str, Any]:
+def add_params(x: ArrayLike, params: Params) -> Params:
     """A scatter's params, for scatter_add on operands of x's dtype."""
     return {**params, "update_olympuspr": _update_body(scatter_add_p, typeof(x).dtype)}
 
@@ -700,7 +703,7 @@ def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Param
     return kept, ne(written, literal(0, _U32))
 
 
-def read_back(x: Any, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
+def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
     """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, T
+from ..base.typing import Array, ArrayLike, IrValue, PyTree, T
 from ..base.util import wraps
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..types.avals import ShapedArray
 from ..types.layout import Layout

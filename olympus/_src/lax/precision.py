@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import config
-from ..base.typing import Builder, DTypeLike
+from ..base.typing import DTypeLike, IrAttribute
+from ..core.primitive import Builder
 from ..types import dtypes
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
@@ -53,9 +54,9 @@ class DotAlgorithm(NamedTuple):
     3.0
     """
 
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
+    lhs_precision_type: DTypeLike
+    rhs_precision_type: DTypeLike
+    accumulation_type: DTypeLike
     lhs_component_count: int = 1
     rhs_component_count: int = 1
     num_primitive_operations: int = 1
@@ -94,6 +95,7 @@ class DotAlgorithmPreset(enum.Enum):
 
 PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision]
                  | DotAlgorithm | DotAlgorithmPreset)
+CanonicalPrecision = None | tuple[Precision, ...] | DotAlgorithm | DotAlgorithmPreset
 
 _SPELLINGS = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
@@ -103,7 +105,7 @@ _MLIR_TYPES = {"F16": "f16", "BF16": "bf16", "TF32": "tf32", "F32": "f32", "F64"
 _PASSES = {"X3": 3, "X6": 6, "X9": 9}
 
 
-def _one(value: Any) -> Any:
+def _one(value: object) -> Precision | DotAlgorithm | DotAlgorithmPreset | None:
     if value is None or isinstance(value, (Precision, DotAlgorithm, DotAlgorithmPreset)):
         return value
     if isinstance(value, str):
@@ -115,7 +117,7 @@ def _one(value: Any) -> Any:
                      f"of {', '.join(_SPELLINGS)} is required.")
 
 
-def canonical_precision(precision: Any) -> Any:
+def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
     """None, a pair of `Precision`, or a dot algorithm; None takes the configured default."""
     if precision is None:
         precision = config.default_matmul_precision.value
@@ -125,7 +127,7 @@ def canonical_precision(precision: Any) -> Any:
         if len(precision) != 2:
             raise ValueError(f"precision: {precision!r} given; one value, or a pair for lhs and "
                              "rhs, is required.")
-        pair = tuple(map(_one, precision))
+        pair: tuple[Any, ...] = tuple(map(_one, precision))
         if any(isinstance(p, (DotAlgorithm, DotAlgorithmPreset)) for p in pair):
             raise ValueError(f"precision: {precision!r} given; an algorithm is of both operands: "
                              "pass it alone, not in a pair.")
@@ -157,7 +159,7 @@ def _mlir_name(b: Builder, dtype: DTypeLike) -> str:
     return str(b.element_type(np.dtype(dtypes.as_dtype(dtype))))
 
 
-def precision_attributes(b: Any, precision: Any) -> dict[str, Any]:
+def precision_attributes(b: Builder, precision: CanonicalPrecision) -> dict[str, IrAttribute]:
     """The StableHLO attributes of a canonical precision."""
     if precision is None:
         return {}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DuckTypedArray, IrValue, Params, PyTree, Shape
+from ..base.typing import Array, ArrayLike, DuckTypedArray, IrValue, Params, PyTree, Shape
 from ..core.effects import Effect
-from ..core.primitive import Axis, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -39,13 +38,13 @@ class DceSink(Primitive):
     multiple_results = True
     transpose = None
 
-    def infer(self, *avals: ShapedArray, prevent_mlir_dce: bool) -> list[Any]:
+    def infer(self, *avals: ShapedArray, prevent_mlir_dce: bool) -> list[ShapedArray]:
         return []
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         return KEEP
 
-    def lower(self, b: Builder, *xs: IrValue, prevent_mlir_dce: bool) -> list[Any]:
+    def lower(self, b: Builder, *xs: IrValue, prevent_mlir_dce: bool) -> list[IrValue]:
         if not prevent_mlir_dce:
             return []
         manual = b.module.manual

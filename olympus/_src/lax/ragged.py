@@ -8,7 +8,6 @@ it has no kernel for it. Derivatives and vmap are those of its parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
@@ -58,7 +57,7 @@ class RaggedDotDimensionNumbers:
         self.lhs_ragged_dimensions: Dims = tuple(map(int, lhs_ragged_dimensions))
         self.rhs_group_dimensions: Dims = tuple(map(int, rhs_group_dimensions))
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return tuple([getattr(self, name) for name in self.__slots__])
 
     def __eq__(self, other: object) -> bool:

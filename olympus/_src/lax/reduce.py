@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
@@ -22,7 +22,7 @@ from .arithmetic import div, mul
 from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from .comparison import eq, gt, lt, ne, select, select_n
 from .convert import convert_element_type_p
-from .families import add
+from .families import Combine, Identity, add
 from .shape import Dims, broadcast_in_dim, reduce_sum, reshape, shifted, transpose, zeros_of
 from .sharding import constrain
 from .slicing import pad, slice_in_dim
@@ -72,8 +72,7 @@ class Reduction(Primitive, abstract=True):
     spread = staticmethod(tags.reduce)
     transpose = None
 
-    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 identity: Callable[[Any], Any], kinds: str) -> None:
+    def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds
 
@@ -104,12 +103,12 @@ class Bitwise(Reduction):
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
-    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 identity: Callable[[Any], Any], before: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
         super().__init__(name, combine, identity, "biufc")
         self.before = before    # whether a real number is passed over for another
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
+            ) -> tuple[Array, Tangent]:
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
         kept = tuple([d for d in range(aval.ndim) if d not in axes])
@@ -130,7 +129,8 @@ class Extremum(Reduction):
 class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
+            ) -> tuple[Array, Tangent]:
         # The product rule along a binary tree: the sum of t_i times the product of the others,
         # without division.
         x, t = [_reduced_first(v, axes) for v in (primals[0], tangents[0])]
@@ -139,11 +139,11 @@ class Product(Reduction):
             (x, x2), (t, t2) = [_halves(v, half, fill) for v, fill in ((x, 1), (t, 0))]
             x, t = mul(x, x2), add(mul(t, x2), mul(x, t2))
         out = self.bind(primals[0], axes=axes)
-        tangent = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
+        tangent: Any = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
         return out, tangent
 
 
-def _reduced_first(x: Any, axes: Dims) -> Array:
+def _reduced_first(x: Array, axes: Dims) -> Array:
     """The reduced axes as one, at the front."""
     shape = typeof(x).shape
     kept = tuple([d for d in range(len(shape)) if d not in axes])
@@ -181,7 +181,7 @@ class ArgExtremum(Primitive):
     spread = staticmethod(tags.reduce)
     transpose = None
 
-    def __init__(self, name: str, better: Callable[[Any, Any], Any], identity: Any) -> None:
+    def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)
         self.better, self.identity = better, identity
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Shape
-from ..core.primitive import Axis, Primitive
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Shape
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -49,14 +48,14 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def _looped(b: Builder, batch: Dims, xs: Sequence[IrValue], avals: Sequence[ShapedArray],
-            outs: Sequence[ShapedArray], emit: Callable[[Sequence[Any]], Sequence[Any]]
+            outs: Sequence[ShapedArray], emit: Callable[[Sequence[IrValue]], Sequence[IrValue]]
             ) -> list[IrValue]:
     """`emit` for each row of operands with leading axes `batch`; directly if there are none."""
     if not batch:
         return list(emit(xs))
     n = prod(batch)
 
-    def flat(x: IrValue, aval: ShapedArray, lead: Dims) -> Any:
+    def flat(x: IrValue, aval: ShapedArray, lead: Dims) -> IrValue:
         return b.op("stablehlo.reshape", [x], None,
                     aval.update(shape=(*lead, *aval.shape[len(batch):])))
 
@@ -76,7 +75,7 @@ class RngBitGenerator(Primitive):
     multiple_results = True
     jvp = transpose = None      # integers have no derivative
 
-    def infer(self, key: ShapedArray, *, shape: Dims, dtype: Any, algorithm: RandomAlgorithm,
+    def infer(self, key: ShapedArray, *, shape: Dims, dtype: DType, algorithm: RandomAlgorithm,
               out_sharding: ShardingLike) -> list[ShapedArray]:
         words = {U32: 4, U64: 2}.get(key.dtype)
         if words is None or key.shape[-1:] != (words,):
@@ -186,7 +185,7 @@ def rng_bit_generator(key: ArrayLike, shape: int | Shape, dtype: DTypeLike | Non
     return new, constrain("rng_bit_generator", bits, out_sharding)
 
 
-def _algorithm(value: Any) -> RandomAlgorithm:
+def _algorithm(value: object) -> RandomAlgorithm:
     if isinstance(value, str):
         name = value.upper()
         name = name if name.startswith("RNG_") else f"RNG_{name}"

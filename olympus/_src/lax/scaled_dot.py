@@ -7,7 +7,6 @@ are multiplied with their scales in bfloat16, where 8-bit floats and powers of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
@@ -33,7 +32,7 @@ def _default_numbers(lhs: ShapedArray, rhs: ShapedArray) -> DotDimensionNumbers:
     return ((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)
 
 
-def _scaled(x: ArrayLike, scale: Any, contracting: Sequence[int | None]) -> Array:
+def _scaled(x: ArrayLike, scale: ArrayLike | None, contracting: Sequence[int | None]) -> Array:
     """`x` times its scales, in bfloat16; None is 1."""
     aval = typeof(x)
     x = convert_element_type(x, BFLOAT16)

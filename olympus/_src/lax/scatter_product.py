@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, Params
-from ..core.primitive import Cotangent, Linear, Zero, not_linear
+from ..core.primitive import Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.shape import prod
@@ -46,10 +46,11 @@ class ScatterMul(Scatter):
     """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
     """
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
-        tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
+        tangent: Any = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
         if type(tu) is Zero:
             return out, tangent
         others = read_back(x, indices, typeof(updates), params)
@@ -58,7 +59,8 @@ class ScatterMul(Scatter):
         base = zeros_of(typeof(x)) if tangent is None else tangent
         return out, scatter_add_p.bind(base, indices, mul(tu, others), **add_params(x, params))
 
-    def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Any, **params: Hashable
+    def transpose(self, ct: Array, x: Linear, indices: ArrayLike, updates: Transposed,
+                  **params: Hashable
                   ) -> list[Cotangent]:
         if type(updates) is not Linear:
             return [self.bind(ct, indices, updates, **params), None, None]
@@ -98,13 +100,13 @@ def _sorted(keys: Array, values: Array) -> list[Array]:
     return sort_p.bind(keys, values, dimension=0, is_stable=True, num_keys=1)
 
 
-def _segment_products(factors: ArrayLike, starts: ArrayLike) -> Array:
+def _segment_products(factors: Array, starts: Array) -> Array:
     """The product of the factors before each one since the last start (1, else 0) at or before."""
     n, one = typeof(factors).shape[0], literal(1, typeof(factors).dtype)
     first = broadcast_in_dim(one, (1,), ())
     shifted = concatenate([first, slice_in_dim(factors, 0, n - 1)], 0)
 
-    def combine(p: tuple[ArrayLike, ...], q: tuple[ArrayLike, ...]) -> tuple[Array, ...]:
+    def combine(p: tuple[Array, ...], q: tuple[Array, ...]) -> tuple[Array, ...]:
         (begun, x), (begins, y) = p, q
         fresh = ne(begins, literal(0, UINT32))
         return bitwise_or(begun, begins), select_n(fresh, mul(x, y), y)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..base.config import allow_f16_reductions
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, IrValue, Params, Shape
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, Zero
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval
@@ -599,7 +599,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     return constrain("reduce_sum", out, out_sharding)
 
 
-def broadcast_scalar(x: Any, shape: tuple[int, ...], space: Space) -> Array:
+def broadcast_scalar(x: ArrayLike, shape: tuple[int, ...], space: Space) -> Array:
     """A scalar repeated, in the memory of what it meets."""
     out = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
     return out if space is Space.Device else move(out, space)
@@ -623,7 +623,7 @@ def move_axis(x: ArrayLike, src: Any, dst: int) -> Any:
 
 
 def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst: int | None = None
-          ) -> tuple[list[Any], int]:
+          ) -> tuple[list[Array], int]:
     """Every operand with the mapped axis at `dst` (else where the first mapped one has it)."""
     dim = next(d for d in dims if d is not None) if dst is None else dst
     return [broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)

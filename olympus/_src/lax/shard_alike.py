@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..base.typing import Array, Builder, IrValue, T
+from ..base.typing import Array, IrValue, T
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal
@@ -49,7 +48,7 @@ class ShardAlike(Primitive):
             for x, d in zip(args, dims, strict=True)]), [dim, dim]
 
 
-def _grouped(values: Sequence[Any]) -> list[Any]:
+def _grouped(values: Sequence[Tangent]) -> list[Tangent]:
     return list(values) if Zero in map(type, values) else shard_alike_p.bind(*values)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..base import lib
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, PyTree, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, T
 from ..base.util import quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
@@ -30,6 +30,7 @@ from ..types.mesh import (
 from ..types.sharding import (
     NamedSharding,
     PartitionSpec,
+    Sharding,
     ShardingLike,
     axes_of,
     entry_of,
@@ -51,11 +52,11 @@ class ShardingConstraint(Primitive):
 
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         demanded = sharding_in_types(params["sharding"], avals[0].ndim)
         return avals[0] if demanded is None else avals[0].update(sharding=demanded)
 
-    def infer(self, x: ShapedArray, *, sharding: object) -> Any:
+    def infer(self, x: ShapedArray, *, sharding: object) -> ShapedArray:
         return x
 
     def lower(self, b: Builder, x: IrValue, *, sharding: Any) -> IrValue:
@@ -141,10 +142,10 @@ class Reshard(Primitive):
 
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(sharding=params["sharding"])
 
-    def infer(self, x: ShapedArray, *, sharding: NamedSharding) -> Any:
+    def infer(self, x: ShapedArray, *, sharding: NamedSharding) -> ShapedArray:
         return x
 
     def lower(self, b: Builder, x: IrValue, *, sharding: NamedSharding) -> IrValue:
@@ -191,7 +192,7 @@ class DevicePut(Primitive):
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return super().inferred(avals, params).update(memory_space=params["target"])
 
     def infer(self, x: ShapedArray, *, target: Space) -> ShapedArray:
@@ -215,7 +216,7 @@ class DevicePut(Primitive):
 device_put_p = DevicePut("device_put")
 
 
-def move(x: Any, target: Space) -> Array:
+def move(x: T, target: Space) -> T:
     """`x`, in the memory space `target`."""
     return x if typeof(x).memory_space is target else device_put_p.bind(x, target=target)
 
@@ -286,7 +287,7 @@ def _cut_further(what: str, x: Array, aval: ShapedArray, sharding: NamedSharding
         spec=sharding.spec.update(partitions=merged)))
 
 
-def _axes(spec: PartitionSpec) -> set[Any]:
+def _axes(spec: PartitionSpec) -> set[str]:
     """The axes of a mesh that a specification names."""
     return {name for entry in spec for name in axes_of(entry)} | spec.unreduced | spec.reduced
 
@@ -336,7 +337,7 @@ def _resharded(x: Array, given: ShardingLike) -> Array:
         reshard_p.bind(x, sharding=sharding))
 
 
-def undecided(x: Any) -> Any:
+def undecided(x: T) -> T:
     """`x` spread as XLA likes: an operand of what says itself where its result is."""
     mesh = typeof(x).sharding.mesh
     return _retyped(x, _left_to_xla(mesh)) if mesh.explicit_axes else x
@@ -346,7 +347,7 @@ def _left_to_xla(mesh: Any) -> AbstractMesh:
     return _with_types(mesh, mesh.explicit_axes, AxisType.Auto)
 
 
-def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: ArrayLike) -> Array:
+def settled(what: str, f: Callable[..., Array], out_sharding: Any, *operands: ArrayLike) -> Array:
     """`f(*operands)`, cut as demanded where types alone would leave it open.
 
     Operands that are cut are left to XLA within `f`: its operations are not asked.
@@ -382,7 +383,7 @@ def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: Arra
     return constrain(what, out, out_sharding)
 
 
-def as_typed(x: ArrayLike, aval: Any) -> Any:
+def as_typed(x: T, aval: ShapedArray) -> T:
     """`x`, where a type says, and cut so: a cotangent as its value."""
     if not aval.tagged:
         return x
@@ -395,7 +396,7 @@ def as_typed(x: ArrayLike, aval: Any) -> Any:
     return reshard_p.bind(x, sharding=aval.sharding)
 
 
-def _retyped(x: ArrayLike, mesh: AbstractMesh) -> Any:
+def _retyped(x: T, mesh: AbstractMesh) -> T:
     """`x` over a mesh of other axis types; cut as before along the axes that are explicit there."""
     aval = typeof(x)
     if not isinstance(aval, ShapedArray) or not aval.sharded or aval.sharding.mesh == mesh:
@@ -405,7 +406,8 @@ def _retyped(x: ArrayLike, mesh: AbstractMesh) -> Any:
     return reshard_p.bind(x, sharding=NamedSharding(mesh, spec))
 
 
-def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
+def _with_types(mesh: AbstractMesh, axes: str | Sequence[str] | None, kind: AxisType
+                ) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
     if manual := set(names) & set(mesh.manual_axes):
         raise NotImplementedError(f"{kind!r} axes: {quoted(manual)} of {mesh} given. "
@@ -414,7 +416,7 @@ def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[Any] | None = None,
+def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[str] | None = None,
               out_sharding: ShardingLike = None) -> Any:
     """Let XLA decide shardings within `f`, as if axes of the ambient mesh were Auto.
 
@@ -458,7 +460,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: str | Sequence[An
 
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *,
-                  axes: str | Sequence[Any] | None = None, in_sharding: Any = None) -> Any:
+                  axes: str | Sequence[str] | None = None, in_sharding: PyTree = None) -> Any:
     """Make types say how values are cut within `f`, along Auto axes of the ambient mesh.
 
     Args:
@@ -528,7 +530,7 @@ def constrain(what: str, x: Any, sharding: ShardingLike, *, padded: bool = False
     return move(x, space_of(sharding))
 
 
-def _over_devices(what: str, x: Any, sharding: ShardingLike) -> Any:
+def _over_devices(what: str, x: Any, sharding: ShardingLike) -> ShardingLike:
     """A sharding of a mesh without devices over the devices of an array's, unless one is around.
     """
     if not (type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)) or (
@@ -549,7 +551,7 @@ def _over_devices(what: str, x: Any, sharding: ShardingLike) -> Any:
     return sharding.update(mesh=x._sharding.mesh)
 
 
-def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
+def _check_shape(what: str, x: ArrayLike, sharding: Sharding, padded: bool) -> None:
     """ValueError unless a sharding fits, or what does not fit is padded."""
     padded = padded and type(sharding) is NamedSharding and (
         ctx.trace is not ThreadState.trace and not sharding.mesh.explicit_axes)
@@ -560,7 +562,7 @@ def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
                          f"{error}") from None
 
 
-def _within_manual(what: str, given: object) -> Any:
+def _within_manual(what: str, given: object) -> NamedSharding:
     """A demand on a device's part, over the ambient mesh: along axes that are not manual."""
     mesh = get_abstract_mesh()
     spec = given.spec if type(given) is NamedSharding else given
@@ -576,7 +578,7 @@ def _within_manual(what: str, given: object) -> Any:
     return NamedSharding(mesh, spec)
 
 
-def sharding_like(x: Any) -> Any:
+def sharding_like(x: Any) -> Sharding | None:
     """Where what is made in the likeness of `x` belongs: with `x` if that is bound to devices."""
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
@@ -593,7 +595,7 @@ def sharding_like(x: Any) -> Any:
     return x._sharding if kind is NamedSharding or kind is lib.SingleDeviceSharding else None
 
 
-def resolve_sharding(what: str, sharding: ShardingLike) -> Any:
+def resolve_sharding(what: str, sharding: ShardingLike) -> Sharding:
     """A sharding of devices: specifications are of the ambient mesh."""
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()

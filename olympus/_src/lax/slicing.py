@@ -7,9 +7,9 @@ from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.errors import InconclusiveDimensionOperation
-from ..base.typing import Array, ArrayLike, Builder, IrValue, Params, Shape
+from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -257,8 +257,8 @@ class Pad(Primitive):
         inside = zeros_of(make_aval(shape, dtypes.as_dtype(bool)))
         return self.bind(inside, literal(True, dtypes.as_dtype(bool)), padding_config=config)
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], *,
-             padding_config: PaddingConfig) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
+             padding_config: PaddingConfig) -> tuple[Array, int | None]:
         (x, value), (dx, dv) = args, dims
         if dv is None:
             config = inserted(padding_config, dx, (0, 0, 0))
@@ -358,7 +358,7 @@ class Concatenate(Physical):
         xs, dim = align(axis, args, dims)
         return self.bind(*xs, dimension=dimension + (dimension >= dim)), dim
 
-    def by_groups(self, groups: Sequence[Sequence[Any]], *, dimension: int) -> Array:
+    def by_groups(self, groups: Sequence[Sequence[Array]], *, dimension: int) -> Array:
         return self.bind(*[self.bind(*xs, dimension=dimension) for xs in groups],
                          dimension=dimension)
 
@@ -489,8 +489,8 @@ class DynamicSlice(Physical):
         return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], *,
-             slice_sizes: Dims) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
+             slice_sizes: Dims) -> tuple[Array, int | None]:
         (x, *starts), (dx, *ds) = args, dims
         if all(d is None for d in ds):
             out = self.bind(x, *inserted(starts, dx, _zero_like(starts)),
@@ -616,7 +616,7 @@ def _starts(name: str, operand: ArrayLike, indices: Any, negative: bool | Sequen
     return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives, strict=True)]
 
 
-def _start(index: ArrayLike, size: int, dtype: Any, wrap: bool) -> Any:
+def _start(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
     if is_literal(index):
         given: Any = getattr(index, "val", index)
         limits = dtypes.iinfo(dtype)

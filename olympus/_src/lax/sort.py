@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import reuse, tags
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -105,7 +105,7 @@ class Sort(Primitive):
         return list(op.results)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, dimension: int,
-            is_stable: bool, num_keys: int) -> Any:
+            is_stable: bool, num_keys: int) -> tuple[list[Array], list[Tangent]]:
         places = broadcasted_iota(UINT32, typeof(primals[0]).shape, dimension)
         *outs, order = self.bind(*primals, places, dimension=dimension, is_stable=is_stable,
                                  num_keys=num_keys)
@@ -121,7 +121,8 @@ class Sort(Primitive):
         return outs, [dim] * len(outs)
 
 
-def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[Any, Any, str]]:
+def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
+           ) -> list[tuple[IrValue, IrValue, str]]:
     """The real pairs to compare for one pair of keys, with the comparison's kind."""
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "c":
@@ -133,7 +134,7 @@ def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray) -> list[tuple[
     return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
 
 
-def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
+def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
     """One zero and one NaN, so that the total order of floats has them where they belong."""
     flag = make_aval((), BOOL)
     zero, nan = b.scalar(0.0, aval.dtype), b.scalar(float("nan"), aval.dtype)
@@ -141,10 +142,10 @@ def _canonical(b: Builder, x: IrValue, aval: ShapedArray) -> list[IrValue]:
     return b.op("stablehlo.select", [b.compare("NE", x, x, "FLOAT", flag), nan, x], None, aval)
 
 
-def _lexicographic(b: Builder, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+def _lexicographic(b: Builder, pairs: Sequence[tuple[IrValue, IrValue, str]]) -> IrValue:
     """x1 < y1, or equal and x2 < y2, or …"""
     flag = make_aval((), BOOL)
-    result = None
+    result: Any = None
     for x, y, kind in reversed(pairs):
         less = b.compare("LT", x, y, kind, flag)
         if result is not None:
@@ -179,7 +180,8 @@ def _key_bits(dtype: np.dtype) -> int:
 def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     """The operands in the order of the keys, sorted word by word from the lowest on."""
     shape = typeof(xs[0]).shape
-    below, order = bit_length(shape[dimension]), None
+    below = bit_length(shape[dimension])
+    order: Any = None
     places = _converted(broadcasted_iota(UINT32, shape, dimension), UINT64)
     for word in _words([key for x in xs[:num_keys] for key in _keys(x)], _WORD - below):
         if order is not None:
@@ -191,7 +193,7 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     return [take_along(x, order, dimension) for x in xs]
 
 
-def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Array]:
+def _words(keys: Sequence[tuple[Array, int]], room: int) -> list[Array]:
     """The bits of all keys as words of `room` bits, the lowest first."""
     words: list[Any] = []
     used = room
@@ -205,7 +207,7 @@ def _words(keys: Sequence[tuple[Any, int]], room: int) -> list[Array]:
     return words
 
 
-def _keys(x: ArrayLike) -> list[tuple[Any, int]]:
+def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
     """Unsigned integers that are in the order of the elements, with their numbers of bits."""
     dtype = typeof(x).dtype
     kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
@@ -236,19 +238,19 @@ def _float_key(x: ArrayLike) -> Array:
 _MANY = 1 << 15
 
 
-def _has_several_of_a_key(x: Any) -> Any:
+def _has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
     bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
     again = bitcast_convert_type_p.bind(_float_of_key(_float_key(x)), new_dtype=UINT64)
     return _converted(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
-def _by_key(x: Any, *, dimension: int) -> Any:
+def _by_key(x: Array, *, dimension: int) -> Array:
     (keys,) = sort_p.bind(_float_key(x), dimension=dimension, is_stable=True, num_keys=1)
     return _float_of_key(keys)
 
 
-def _float_of_key(key: Any) -> Any:
+def _float_of_key(key: Array) -> Array:
     """A float64 array of such keys."""
     sign = 1 << 63
     u = select(lt(key, sign), neg(key), bitwise_xor(key, sign))
@@ -311,7 +313,7 @@ class TopK(Primitive):
         return self.bind(move_axis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
 
 
-def _by_rank(x: ArrayLike, *, k: int, axis: int) -> Sequence[Array]:
+def _by_rank(x: Array, *, k: int, axis: int) -> Sequence[Array]:
     """`top_k` of what float32 holds as float32, and of the rest by sorting."""
     rank, shape = _rank(x), typeof(x).shape
     if dtypes.itemsize_bits(typeof(x).dtype) < 32:
@@ -323,7 +325,7 @@ def _by_rank(x: ArrayLike, *, k: int, axis: int) -> Sequence[Array]:
     return [take_along(x, order, axis), order]
 
 
-def _rank(x: ArrayLike) -> Any:
+def _rank(x: Array) -> Array:
     """Numbers in the total order of the elements: those themselves, or the bits of floats."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)
@@ -335,6 +337,16 @@ def _rank(x: ArrayLike) -> Any:
 
 sort_p = Sort("sort")
 top_k_p = TopK("top_k")
+
+
+@overload
+def sort(operand: ArrayLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+         ) -> Array: ...
+
+
+@overload
+def sort(operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> tuple[Array, ...]: ...
 
 
 def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,

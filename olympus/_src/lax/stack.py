@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
@@ -48,7 +47,7 @@ class Stack(Primitive):
         xs, _ = align(axis_, args, dims, 0)
         return self.bind(*xs, axis=axis + 1), 0
 
-    def by_groups(self, groups: Sequence[Sequence[Any]], *, axis: int) -> Array:
+    def by_groups(self, groups: Sequence[Sequence[Array]], *, axis: int) -> Array:
         return concatenate([self.bind(*xs, axis=axis) for xs in groups], axis)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from typing import Any
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -45,6 +45,7 @@ from .families import (
     FLOATING,
     INEXACT,
     Elementwise,
+    Partial,
     add,
     binary,
     check_dtypes,
@@ -197,8 +198,8 @@ class Log2(Elementwise):
 class Log1p(MendedElementwise):
     """log(1 + x), and what is made of it; XLA's on CPU errs by 126 ULP in float64."""
 
-    def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Any], Any],
-                 *partials: Any) -> None:
+    def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Array], Array],
+                 *partials: Partial) -> None:
         super().__init__(name, op, mend, *partials)
         self.double = double
 

@@ -12,9 +12,9 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, Builder, DType, IrValue, Params
+from ..base.typing import Array, ArrayLike, DType, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Cotangent, Linear, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes
@@ -91,7 +91,8 @@ class Selection(Primitive, abstract=True):
     flat_in = (1,)
     spread = staticmethod(tags.elementwise)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         (x, operand), (t, _) = primals, tangents
         out = self.bind(x, operand, **params)
         if type(t) is Zero:
@@ -143,14 +144,15 @@ class SelectAndScatterAdd(Selection):
         return [select_and_gather_add_p.bind(ct, operand, **params), None]
 
 
-def _untyped(b: Builder, fun: Callable[..., Any], xs: Sequence[IrValue], params: Params) -> IrValue:
+def _untyped(b: Builder, fun: Callable[..., ArrayLike], xs: Sequence[IrValue], params: Params
+             ) -> IrValue:
     """The equation by a function of arrays, within which XLA chooses how they are cut."""
     with use_abstract_mesh(NO_MESH):
         return b.by_rule(functools.partial(fun, **params), xs,
                          [a.update(sharding=None) for a in b.avals_in])[0]
 
 
-def _read_places(tangents: Array, operand: Array, **params: Hashable) -> Any:
+def _read_places(tangents: Array, operand: Array, **params: Hashable) -> ArrayLike:
     places = window_place_p.bind(operand, **params)
     aval = typeof(tangents)
     if not prod(aval.shape):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import index
 from typing import Any
 
-from ..base.typing import Array, Builder, IrValue
+from ..base.typing import Array, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Tangent
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -26,7 +26,7 @@ from ..types.shape import (
     sequence,
     strided_size,
 )
-from .families import add
+from .families import Combine, Identity, add
 from .reduce import check_kind
 from .shape import inserted
 
@@ -86,7 +86,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
 
 
 def window_params(name: str, shape: Dims, window_dimensions: Sequence[int],
-                  window_strides: Sequence[int] | None, padding: Any,
+                  window_strides: Sequence[int] | None, padding: str | Sequence[Sequence[int]],
                   base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None
                   ) -> Params:
     """The canonical params of windows on an array of `shape`; errors named after `name`."""
@@ -144,10 +144,10 @@ def windows_on_axis(dim: int, params: Params) -> Params:
     return {name: inserted(values, dim, fill[name]) for name, values in params.items()}
 
 
-def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[ShapedArray],
-                 combine: Callable[..., Sequence[Any]], *, window_dimensions: Dims,
-                 window_strides: Dims, padding: Pairs, base_dilation: Dims, window_dilation: Dims
-                 ) -> list[IrValue]:
+def emit_windows(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
+                 avals: Sequence[ShapedArray], combine: Callable[..., Sequence[IrValue]], *,
+                 window_dimensions: Dims, window_strides: Dims, padding: Pairs, base_dilation: Dims,
+                 window_dilation: Dims) -> list[IrValue]:
     """Emit stablehlo.reduce_window of several operands.
 
     Args:
@@ -190,7 +190,7 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
 
 def _padded(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
             avals: Sequence[ShapedArray], padding: Pairs, dilation: Dims
-            ) -> tuple[list[Any], ShapedArray]:
+            ) -> tuple[list[IrValue], ShapedArray]:
     """Operands with their padding and what dilation puts between elements; the aval of one."""
     sizes = tuple([dilated(n, base) + low + high for n, base, (low, high) in zip(
         avals[0].shape, dilation, padding, strict=True)])
@@ -222,8 +222,7 @@ class WindowReduction(Primitive, abstract=True):
     spread = staticmethod(tags.as_first)
     transpose: Any = None
 
-    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 identity: Callable[[Any], Any], kinds: str) -> None:
+    def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds
 

@@ -6,11 +6,10 @@ are filled in (Blelloch, "Prefix sums and their applications", 1990).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, ArrayLike, PyTree
 from ..control.bodies import (
     aval_error,
     check_callable,
@@ -60,7 +59,7 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
         raise ValueError("associative_scan: Array inputs to associative_scan must have the same "
                          f"first dimension: sizes along axis {axis} differ ({shown}).")
 
-    def combine(xs: list[Array], ys: list[Array]) -> list[Array]:
+    def combine(xs: Sequence[ArrayLike], ys: Sequence[ArrayLike]) -> list[Array]:
         out, found = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
         if found != tree:
             raise structure_error("associative_scan", tree, found,
@@ -79,13 +78,14 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
     return tree_unflatten(tree, out)
 
 
-def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Array], axes: list[int]
-              ) -> list[Array]:
+def _prefixes(combine: Callable[[Sequence[ArrayLike], Sequence[ArrayLike]], list[Array]],
+              xs: Sequence[ArrayLike], axes: list[int]) -> Sequence[ArrayLike]:
     n = scanned_size(typeof(xs[0]).shape[axes[0]])
     if n < 2:
         return xs
 
-    def cut(values: list[Array], start: int, stop: int | None = None, step: int = 1) -> list[Array]:
+    def cut(values: Sequence[ArrayLike], start: int, stop: int | None = None, step: int = 1
+            ) -> list[Array]:
         return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes, strict=True)]
 
     #   xs      x0   x1   x2   x3   x4

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
 from ..control.cond import cond
 from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Cotangent, Higher, Linear, Tangent
+from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import literal
 from ..interpreters.batching import batch_flat
@@ -43,6 +43,7 @@ __all__ = ["checkpointed_while_p", "counted_while_p"]
 
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
+Values = Sequence[Array]
 
 
 def _int(value: int) -> Array:
@@ -66,7 +67,7 @@ class CheckpointedWhile(While):
             "checkpoints": params["checkpoints"]})
         return merged(uk, compress(whole, uk), out)
 
-    def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
             "while_loop: transposed with a condition that reads what it is linear in; a number of "
@@ -81,7 +82,7 @@ class CheckpointedWhile(While):
         def cond_body(*xs: Array) -> list[Array]:
             return eval_closed(cond_olympuspr, *xs[:nc], *xs[nc + 1:])
 
-        def step(*xs: Array) -> list[Any]:
+        def step(*xs: Array) -> list[Array]:
             return [add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
 
         c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
@@ -108,7 +109,7 @@ class CountedWhile(Loop):
         test = olympuspr.derived(("below", num_consts), lambda: stage(
             lambda n, i, *carry: [lt(i, n)], [INDEX, *avals]))
 
-        def step(*xs: Array) -> list[Any]:
+        def step(*xs: Array) -> list[Array]:
             consts, (i,), carry = cut(xs, num_consts, 1)
             return [add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
 
@@ -117,7 +118,7 @@ class CountedWhile(Loop):
         return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
                             cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
 
-    def step_through(self, run: Callable[..., list[Any]], n: Any, *args: PyTree,
+    def step_through(self, run: Callable[..., list[Array]], n: Array, *args: Array,
                      olympuspr: ClosedOlympuspr, num_consts: int, **params: Hashable) -> None:
         consts, carry = cut(args, num_consts)
         for _ in range(int(n)):
@@ -192,8 +193,9 @@ checkpointed_while_p = CheckpointedWhile("checkpointed_while")
 counted_while_p = CountedWhile("counted_while")
 
 
-def walk_back(n: ArrayLike, start: Sequence[Array], acc: Any, ct: Sequence[Array],
-              advance: Callable[[Any], Any], take_back: Callable[[Any, Any, Any], Any],
+def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct: Values,
+              advance: Callable[[Values], Values],
+              take_back: Callable[[Values, Values, Values], tuple[Values, Values]],
               checkpoints: int) -> tuple[list[Array], list[Array]]:
     """Undo iterations n - 1, …, 0 with `take_back(state before it, acc, ct) -> acc, ct`.
 
@@ -205,7 +207,7 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Any, ct: Sequence[Array
         checkpointed_while_p.bind, checkpoints=checkpoints))
     # No known state: an iteration is undone without knowing where it was.
     if not start:
-        def undo(loop: Any) -> object:
+        def undo(loop: tuple[Array, Values, Values]) -> object:
             t, acc, ct = loop
             return (sub(t, _int(1)), *take_back([], acc, ct))
 
@@ -218,7 +220,7 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Any, ct: Sequence[Array
     # A state is the one before its iteration. Each round runs forward from the topmost. It gets to
     # `last`, which is then undone, or part of the way, where it leaves another state. A state that
     # was at `last` already is used up: it is popped. The state before iteration 0 stays to the end.
-    def round_(loop: Any) -> Any:
+    def round_(loop: PyTree) -> PyTree:
         last, top, where, stored, acc, ct = loop
         begin = dynamic_index_in_dim(where, top, keepdims=False)
         state = [dynamic_index_in_dim(x, top, keepdims=False) for x in stored]
@@ -230,12 +232,12 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Any, ct: Sequence[Array
                               lambda loop: (add(loop[0], _int(1)), advance(loop[1])),
                               (_int(0), state))
 
-        def arrived() -> Any:
+        def arrived() -> PyTree:
             used_up = convert_element_type(eq(steps, _int(0)), INT)
             return (sub(last, _int(1)), sub(top, used_up), where, stored,
                     *take_back(state, acc, ct))
 
-        def store() -> Any:
+        def store() -> PyTree:
             up = add(top, _int(1))
             return (last, up, dynamic_update_index_in_dim(where, add(begin, steps), up, 0),
                     [dynamic_update_index_in_dim(x, s, up, 0)
@@ -260,7 +262,7 @@ def stride(distance: Array, free: Array) -> Array:
     # keeps it between one step and the whole distance: all that correctness asks for.
     real = np.dtype(np.float32)
 
-    def number(x: float) -> Any:
+    def number(x: float) -> Array:
         return literal(x, real, False)
 
     c = convert_element_type(add(free, _int(1)), real)

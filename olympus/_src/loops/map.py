@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree
+from ..base.typing import PyTree
 from ..base.util import Noted
 from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
@@ -76,7 +75,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     return tree_map(lambda a, b: concatenate([a, b], 0), *parts)
 
 
-def _batched(f: Callable[[Any], Any], xs: Array) -> Array:
+def _batched(f: Callable[[PyTree], PyTree], xs: PyTree) -> PyTree:
     """`vmap(f)(xs)` along axis 0."""
     leaves, tree = tree_flatten(xs)
     flat = Noted(lambda *slices: tree_flatten(f(tree_unflatten(tree, slices))))

@@ -7,19 +7,19 @@ windows; derivatives gather the elements of each window along a new axis and red
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -32,6 +32,7 @@ from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, reshape, transpose
 from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
 from ..lax.windows import (
+    Pairs,
     dilated,
     emit_windows,
     reduce_window_sum_p,
@@ -78,7 +79,7 @@ class ReduceWindow(Primitive):
         return emit_windows(b, args[:n], args[n:], b.avals_in[:n],
                             lambda *pq: b.call_inline(olympuspr, pq), **params)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Any
             ) -> tuple[list[Array], list[Tangent]]:
         return jvp_flat(lambda *xs: _by_gathering(xs, **params), primals, tangents)
 
@@ -178,7 +179,7 @@ class SelectAndScatter(Primitive):
 
     def infer(self, operand: ShapedArray, source: ShapedArray, init: ShapedArray, *,
               select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
-              window_dimensions: Dims, window_strides: Dims, padding: Any) -> ShapedArray:
+              window_dimensions: Dims, window_strides: Dims, padding: Pairs) -> ShapedArray:
         ones = (1,) * operand.ndim
         wanted = windowed_shape(
             operand.shape, window_dimensions=window_dimensions, window_strides=window_strides,
@@ -202,7 +203,8 @@ class SelectAndScatter(Primitive):
             b.region(op, k, [scalar] * 2, lambda *pq, p=program: b.call_inline(p, pq))
         return op.result
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Any
+            ) -> tuple[Array, Tangent]:
         (operand, *values), out = primals, self.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents[1:]):
             return out, Zero(typeof(out).to_tangent_aval())
@@ -212,7 +214,7 @@ class SelectAndScatter(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              window_dimensions: Dims, window_strides: Dims, padding: Sequence[Sequence[int]],
-             **programs: Any) -> tuple[Array, int]:
+             **programs: Hashable) -> tuple[Array, int]:
         params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
                   "padding": padding}
         moved = [to_axis(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True)]

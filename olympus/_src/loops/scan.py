@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import cut
 from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
 from ..control.remat import checkpoint_p
@@ -99,7 +99,7 @@ def _stretch(checkpoint: int | str, length: int) -> int:
     return max(-(-length // kept.__index__()), 1)
 
 
-def _in_stretches(args: Sequence[Array], length: int, stretch: int, label: str, *,
+def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: str, *,
                   olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, reverse: bool,
                   unroll: int) -> list[Array]:
     """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.
@@ -109,7 +109,7 @@ def _in_stretches(args: Sequence[Array], length: int, stretch: int, label: str, 
     params = {"num_consts": num_consts, "num_carry": num_carry, "reverse": reverse}
     consts, carry, xs = cut(args, num_consts, num_carry)
 
-    def stretched(size: int) -> Callable[..., list[Any]]:
+    def stretched(size: int) -> Callable[..., list[Array]]:
         def run(*args: Array) -> list[Array]:
             return scan_p.bind(*args, olympuspr=olympuspr, length=size,
                                unroll=min(unroll, bound_or(size, unroll)), **params)
@@ -204,8 +204,8 @@ def _carry_of(body: Body) -> PyTreeDef:
     return tree_flatten(out[0])[1]
 
 
-def _loop(f: Callable[..., Any], carry: PyTree, x_leaves: Sequence[Any], x_tree: Any, length: int,
-          reverse: bool) -> tuple[Any, Any]:
+def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[ArrayLike],
+          x_tree: PyTreeDef, length: int, reverse: bool) -> tuple[PyTree, PyTree]:
     """The scan as a Python loop, for `disable_jit`."""
     ys = []     # of one slice at least: without any, the caller stages the loop
     for i in reversed(range(length)) if reverse else range(length):

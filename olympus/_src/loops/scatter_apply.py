@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, Builder, IrValue, PyTree, Shape
+from ..base.typing import Array, ArrayLike, IrValue, PyTree, Shape
 from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.jvp import jvp_program
@@ -58,7 +58,7 @@ class ScatterApply(Primitive):
     result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, indices: ShapedArray, *xs: ShapedArray, olympuspr: ClosedOlympuspr,
-              update_shape: tuple[int, ...], **params: Hashable) -> list[ShapedArray]:
+              update_shape: tuple[int, ...], **params: Any) -> list[ShapedArray]:
         updates = make_aval(update_shape, xs[0].dtype)
         return [scatter_p.infer(x.strong(), indices, updates, update_olympuspr=None,
                                 update_consts=(), **params) for x in xs]
@@ -76,8 +76,8 @@ class ScatterApply(Primitive):
             b, xs, indices, [b.full(updates, 0)], (x, index, updates),
             lambda old, new: b.call_inline(olympuspr, [old]), dimension_numbers, **params)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
-            olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+            olympuspr: ClosedOlympuspr, **params: Any) -> tuple[list[Array], list[Tangent]]:
         (indices, *xs), (_, *ts), n = primals, tangents, len(primals) - 1
         given = [(k, unit, t) for k, tangent in enumerate(ts) if type(tangent) is not Zero
                  for unit, t in _real_parts(tangent)]
@@ -119,7 +119,7 @@ def _by_counting(indices: ArrayLike, *xs: ArrayLike, olympuspr: ClosedOlympuspr,
                    for n, s in ((0, shape), (1, update_shape))]
     counts = scatter_add(zeros, indices, ones, dimension_numbers, **params)
 
-    def step(done: Array, xs: Sequence[ArrayLike]) -> list[Any]:
+    def step(done: Array, xs: Sequence[ArrayLike]) -> list[Array]:
         wanted = gt(counts, broadcast_in_dim(done, shape, ()))
         return [select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs), strict=True)]
 
@@ -131,7 +131,7 @@ def _by_counting(indices: ArrayLike, *xs: ArrayLike, olympuspr: ClosedOlympuspr,
                       (full((), 0, UINT32), [*xs]))[1]
 
 
-def _real_parts(t: Array) -> list[tuple[Any, Any]]:
+def _real_parts(t: Array) -> list[tuple[complex, Array]]:
     """Units and coefficients: a derivative need not be linear over the complex numbers."""
     dtype = typeof(t).dtype
     if not dtypes.is_complex(dtype):
@@ -140,7 +140,7 @@ def _real_parts(t: Array) -> list[tuple[Any, Any]]:
             for unit, part in ((1, real), (1j, imag))]
 
 
-def _constant(value: int, x: Array) -> Array:
+def _constant(value: complex, x: Array) -> Array:
     aval = typeof(x)
     return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
 

@@ -79,7 +79,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     return loop(bind, cond_fun, body_fun, init_val)
 
 
-def _truth(cond_fun: Callable[[Any], Any], val: object) -> bool:
+def _truth(cond_fun: Callable[[PyTree], PyTree], val: object) -> bool:
     """What the condition says of a concrete value."""
     going = cond_fun(val)
     if not isinstance(going, (bool, np.bool_)) and getattr(going, "shape", None) != ():
@@ -128,7 +128,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
         if dtypes.is_inexact(aval.dtype):   # one concrete under `grad` has its derivative
             count, first = math.ceil(count), lower
 
-        def step(carry: tuple[Array, Array | Sequence[Array]], _: object) -> Any:
+        def step(carry: tuple[Array, Array | Sequence[Array]], _: object) -> tuple[PyTree, None]:
             i, val = carry
             return (add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
@@ -146,7 +146,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     def below(state: PyTree) -> Array:
         return lt(state[0], state[1])
 
-    def advance(state: PyTree) -> Any:
+    def advance(state: PyTree) -> PyTree:
         return add(state[0], one), state[1], body_fun(state[0], state[2])
 
     return while_loop(Derived(below, body_fun, ("below", aval), "fori_loop"),
@@ -154,7 +154,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
                       (_index(lower, aval), _index(upper, aval), init_val))[2]
 
 
-def _index_aval(lower: Any, upper: Any) -> Any:
+def _index_aval(lower: Any, upper: Any) -> ShapedArray:
     a, b = typeof(lower), typeof(upper)
     kinds = [dtypes.scalar_kind(x.dtype).replace("u", "i") for x in (a, b)]
     for name, x, kind in (("lower", a, kinds[0]), ("upper", b, kinds[1])):
@@ -185,7 +185,7 @@ def _index(x: Any, aval: ShapedArray) -> Any:
     return np.asarray(x).astype(aval.dtype)[()]
 
 
-def _concrete(x: Any) -> Any:
+def _concrete(x: Any) -> float | SymbolicDim | None:
     """A bound as a Python number or a dimension, None if it is traced."""
     if dtypes.is_inexact(typeof(x).dtype):
         try:

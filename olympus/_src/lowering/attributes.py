@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import source
 from ..base.lib import mlir
-from ..base.typing import ArrayLike, IrAttribute, IrType
+from ..base.typing import DimSize, DType, IrAttribute, IrType, StaticScalar
 from ..base.util import Memo, known_cache, lazy_module
 from ..types import dtypes
-from ..types.avals import AbstractToken, physical_aval
+from ..types.avals import AbstractToken, Aval, physical_aval
 from ..types.shape import SymbolicDim, static_int
+
+if TYPE_CHECKING:
+    from ..core.builder_type import DotNumbers
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "context_bytes",
            "dot_numbers", "element_type", "i64s", "keep_recipe", "known_location", "known_recipe",
@@ -103,7 +106,7 @@ _ELEMENTS = {
 }
 
 
-def element_type(dtype: Any) -> IrType:
+def element_type(dtype: DType) -> IrType:
     """The MLIR element type of a dtype."""
     found = _types.get(dtype)
     if found is None:
@@ -115,7 +118,7 @@ def element_type(dtype: Any) -> IrType:
     return found
 
 
-def tensor_type(aval: Any) -> IrType:
+def tensor_type(aval: Aval) -> IrType:
     """The MLIR type of an aval; of a typed key or other extended dtype, its physical type."""
     found = _types.get(aval)
     if found is None:
@@ -138,7 +141,7 @@ def tensor_type(aval: Any) -> IrType:
     return found
 
 
-def quoted_name(name: str) -> str:
+def quoted_name(name: object) -> str:
     """The name of an axis of a mesh, as MLIR text has it."""
     return _json.dumps(str(name))
 
@@ -156,7 +159,7 @@ def attr(text: str) -> IrAttribute:
     return found
 
 
-def dot_numbers(numbers: Any) -> IrAttribute:
+def dot_numbers(numbers: DotNumbers) -> IrAttribute:
     """The attribute of `dot_general`'s dimension numbers, as lax writes them."""
     found = _attrs.get(numbers)
     if found is None:
@@ -168,7 +171,7 @@ def dot_numbers(numbers: Any) -> IrAttribute:
     return found
 
 
-def i64s(values: Any) -> Any:
+def i64s(values: Iterable[DimSize]) -> Any:
     """An array attribute of 64-bit integers; the tuple of them where one is symbolic.
 
     What takes it as an operand then is in `dims.DYNAMIC`.
@@ -187,10 +190,11 @@ def i64s(values: Any) -> Any:
     return found
 
 
-def pairs(values: Sequence[Sequence[Any]]) -> Any:
+def pairs(values: Sequence[Sequence[DimSize]]) -> Any:
     """An array attribute of pairs of integers; the tuple of them where one is symbolic."""
     if any(isinstance(v, SymbolicDim) for pair in values for v in pair):
         return tuple([tuple(pair) for pair in values])
+    # Without elements it is `dense<>`: MLIR takes no empty list for a tensor of rank 2.
     shown = [list(map(int, pair)) for pair in values]
     return attr(f"dense<{shown or ''}> : tensor<{len(shown)}x2xi64>")
 
@@ -215,7 +219,7 @@ def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
         for i, out in enumerate(aliases) if out is not None]) + "]")
 
 
-def call_config(config: dict[str, Any]) -> IrAttribute:
+def call_config(config: Mapping[str, str | int]) -> IrAttribute:
     """The parameters of a custom call: characters are unsigned bytes, ints have 32 bits."""
     def spell(value: int | str) -> str:
         if isinstance(value, str):
@@ -228,7 +232,7 @@ def call_config(config: dict[str, Any]) -> IrAttribute:
     return attr("{" + ", ".join(f"{k} = {spell(v)}" for k, v in config.items()) + "}")
 
 
-def constant_attr(array: Any) -> Any:
+def constant_attr(array: Any) -> IrAttribute:
     """A dense elements attribute with the array's values; a splat where all are the same bits."""
     ir = mlir.ir
     if dtypes.is_float0(array.dtype):
@@ -244,14 +248,16 @@ def constant_attr(array: Any) -> Any:
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
             array = array.view(np.uint8)  # i1 is read from a whole byte each
         if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+            # ml_dtypes keeps a byte for each of these, which MLIR reads as one of `kind`.
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
+        # Python's buffers have no letter for bfloat16 and 8-bit floats: their bits are handed over.
         if dtype.kind not in "biufc":
             array = array.view(f"u{dtype.itemsize}")
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
 
 
-def number_attr(key: tuple[type, Any, Any], value: ArrayLike) -> IrAttribute:
+def number_attr(key: tuple[type, object, DType], value: StaticScalar) -> IrAttribute:
     """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
     # It tells all numbers of Python apart but those that are NaN; those of NumPy by their bits.
     exact = isinstance(value, np.generic) or (
@@ -266,7 +272,7 @@ def number_attr(key: tuple[type, Any, Any], value: ArrayLike) -> IrAttribute:
     return found
 
 
-def location(name: str, line: Any) -> Any:
+def location(name: str, line: source.Source | None) -> mlir.ir.Location:
     """A named location, at the user's line if `line` (code, offset) is given."""
     # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
     key = (name, None) if line is None else (name, id(line[0]), line[1])

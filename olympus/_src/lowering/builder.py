@@ -7,22 +7,32 @@ called is a function of the module, or written out.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import ArrayLike, IrAttribute, IrOperation, IrType, IrValue
+from ..base.source import Source
+from ..base.typing import (
+    ArrayLike,
+    AxisIndexGroups,
+    DimSize,
+    IrAttribute,
+    IrOperation,
+    IrType,
+    IrValue,
+)
 from ..base.util import cut
 from ..core.ir import ClosedOlympuspr, Literal
 from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.dim_equations import Solution
+from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import SymbolicDim, is_static, prod
-from ..types.sharding import PartitionSpec
+from ..types.sharding import PartitionSpec, Sharding
 from . import dimensions
 from .attributes import (
     attr,
@@ -44,6 +54,9 @@ from .platforms import Mark, PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, rule_program, staged
 from .tokens import TokenSet
+
+if TYPE_CHECKING:
+    from ..core.builder_type import Attributes, Body, Number, OfArrays
 
 INT32 = dtypes.as_dtype("int32")
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
@@ -75,13 +88,14 @@ class Builder(Emitter):
 
     # Regions
 
-    def region(self, op: IrOperation, index: int, types: Sequence[Any],
-               body: Callable[..., Sequence[Any]], end: str = "stablehlo.return") -> None:
+    def region(self, op: IrOperation, index: int, types: Sequence[IrType], body: Body,
+               end: str = "stablehlo.return") -> None:
         """Fill a region of `op`: `body(*block arguments)` returns what it yields, by `end`."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
         self.module.nest.enter(self.eqn)
+        # MLIR isolates the region of a manual computation: it sees no value of the outer block.
         self.block = Block(ir.InsertionPoint(block), outer.sizes and (
             outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
         try:
@@ -91,12 +105,14 @@ class Builder(Emitter):
             self.block = outer
             self.module.nest.leave()
 
-    def symbolic_windows(self, xs: Sequence[Any], inits: Sequence[Any], outs: Sequence[ShapedArray],
-                         combine: Callable[..., Sequence[Any]], params: Sequence[Sequence[Any]],
-                         padding: Sequence[tuple[Any, Any]]) -> list[IrValue]:
+    def symbolic_windows(self, xs: Sequence[IrValue], inits: Sequence[IrValue],
+                         outs: Sequence[ShapedArray], combine: Body,
+                         params: Sequence[Sequence[DimSize]],
+                         padding: Sequence[tuple[DimSize, DimSize]]) -> list[IrValue]:
         """stablehlo.reduce_window whose params (window, strides, dilations) may be symbolic."""
         ir, module = mlir.ir, self.module
         types = [x.type for x in inits]
+        # A custom call has no region: it names a function that combines.
         with self.loc:
             fn = mlir.func.FuncOp(module.symbol("reducer"), ir.FunctionType.get(types * 2, types),
                                   ip=ir.InsertionPoint(module.module.body))
@@ -110,19 +126,20 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: IrValue, init: int, axes: Sequence[int]) -> IrValue:
+    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int]) -> IrValue:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
         aval = make_aval((), self.avals_out[0].dtype)
         return self.reduce_by(combiner, x, init, axes, aval,
                               lambda p, q: [self.op(combiner, [p, q], None, aval)])
 
-    def reduce_by(self, combiner: object, x: IrValue, init: float, axes: Sequence[int],
-                  aval: ShapedArray, body: Callable[..., Sequence[Any]]) -> IrValue:
+    def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
+                  aval: ShapedArray, body: Body) -> IrValue:
         """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
 
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
         module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
         key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
         op = module.reductions.get(key)
@@ -130,6 +147,7 @@ class Builder(Emitter):
             op = op.clone(block.ip)
             op.location, operands = self.loc, op.operands
             operands[0], operands[1] = x, start
+            # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
         op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
@@ -150,6 +168,7 @@ class Builder(Emitter):
     def tokens_in(self) -> TokenSet:
         """For a rule of an outsider: the token of each ordered effect of the equation."""
         effects = [e for e in self.eqn.effects if e.ordered]
+        # One for all: a block keeps one order, of all ordered effects together.
         return TokenSet(dict.fromkeys(effects, self.take_token()) if effects else None)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
@@ -157,7 +176,7 @@ class Builder(Emitter):
         if len(tokens_out):
             self.join_tokens([token for _, token in tokens_out.items()])
 
-    def take_token(self) -> Any:
+    def take_token(self) -> IrValue:
         """The token of the last ordered effect in this block, which is made if there is none."""
         token = self.block.token
         if token is None:
@@ -165,23 +184,23 @@ class Builder(Emitter):
             token = self.ops("stablehlo.create_token", [], None, [kind]).result
         return token
 
-    def join_tokens(self, tokens: Sequence[object]) -> None:
+    def join_tokens(self, tokens: Sequence[IrValue]) -> None:
         """Let the next ordered effect in this block come after those of all tokens."""
         self.block.token = tokens[0] if len(tokens) == 1 else self.ops(
             "stablehlo.after_all", tokens, None, [tensor_type(abstract_token)]).result
 
-    def threaded(self, body: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+    def threaded(self, body: Body) -> Callable[..., list[IrValue]]:
         """A region's body whose first argument and first result are the block's token."""
-        def run(token: object, *values: object) -> list[Any]:
+        def run(token: IrValue, *values: IrValue) -> list[IrValue]:
             self.block.token = token
             outs = body(*values)
             return [self.block.token, *outs]
 
         return run
 
-    def while_loop(self, init: Sequence[IrValue], cond: Callable[..., Any],
-                   body: Callable[..., Sequence[Any]], consts: Sequence[IrValue] = (),
-                   const_avals: Sequence[Aval] = ()) -> list[Any]:
+    def while_loop(self, init: Sequence[IrValue], cond: Callable[..., IrValue], body: Body,
+                   consts: Sequence[IrValue] = (), const_avals: Sequence[Aval] = ()
+                   ) -> list[IrValue]:
         """stablehlo.while: `cond(*values, *consts) -> i1`, `body(*values, *consts) -> values`.
 
         The token of ordered effects in the body is one value more, in front.
@@ -192,7 +211,7 @@ class Builder(Emitter):
         terms = [i for i, a in enumerate(const_avals) if self.module.is_unreduced(a)]
         count = len(init)
 
-        def read(held: Sequence[object]) -> list[Any]:
+        def read(held: Sequence[IrValue]) -> list[IrValue]:
             given = list(consts)
             for i, x in zip(terms, held, strict=True):
                 given[i] = self.spread(x, const_avals[i])
@@ -201,7 +220,7 @@ class Builder(Emitter):
         def test(*values: IrValue) -> IrValue:
             return cond(*values[:count], *read(values[count:]))
 
-        def step(*values: IrValue) -> list[Any]:
+        def step(*values: IrValue) -> list[IrValue]:
             given = read(values[count:])
             return [*body(*values[:count], *given), *[given[i] for i in terms]]
 
@@ -217,7 +236,7 @@ class Builder(Emitter):
             self.region(op, 1, types, step)
         return self._outputs(op, ordered)[:count]
 
-    def case(self, index: IrValue, branches: Sequence[Callable[[], Sequence[Any]]],
+    def case(self, index: IrValue, branches: Sequence[Callable[[], Sequence[IrValue]]],
              types: Sequence[IrType]) -> Sequence[IrValue]:
         """stablehlo.case on an i32 index: one function of no arguments per branch."""
         ordered = self.ordered
@@ -231,19 +250,19 @@ class Builder(Emitter):
                 self.region(op, i, [], branch)
         return self._outputs(op, ordered)
 
-    def _outputs(self, op: IrOperation, ordered: bool) -> list[Any]:
+    def _outputs(self, op: IrOperation, ordered: bool) -> list[IrValue]:
         """The results of an operation, less the token, which becomes the block's."""
-        outs = list(op.results)
+        outs: list[IrValue] = list(op.results)
         if ordered:
             self.block.token = outs.pop(0)
         return outs
 
-    def per_platform(self, ins: Sequence[Any]) -> Any:
+    def per_platform(self, ins: Sequence[IrValue]) -> Sequence[IrValue] | IrValue:
         """The equation as a choice between what each platform has for it."""
         module, eqn, prim = self.module, self.eqn, self.eqn.primitive
         avals_in, avals_out = self.avals_in, self.avals_out
 
-        def emit(platform: str) -> list[Any]:
+        def emit(platform: str) -> list[IrValue]:
             module.platform = platform
             self.eqn, self.avals_in, self.avals_out = eqn, avals_in, avals_out
             try:
@@ -259,22 +278,22 @@ class Builder(Emitter):
                          [tensor_type(a) for a in avals_out])
         return outs if prim.multiple_results else outs[0]
 
-    def counted_loop(self, length: int, init: Sequence[Any], body: Callable[..., Sequence[Any]],
-                     unroll: int = 1, consts: Sequence[Any] = (), const_avals: Sequence[Aval] = ()
-                     ) -> list[Any]:
+    def counted_loop(self, length: DimSize, init: Sequence[IrValue], body: Body, unroll: int = 1,
+                     consts: Sequence[IrValue] = (), const_avals: Sequence[Aval] = ()
+                     ) -> list[IrValue]:
         """Run `body(index, values, *consts)` for index 0 … length-1 (i32)."""
         i32 = dtypes.as_dtype("int32")
         index_aval, flag = make_aval((), i32), make_aval((), BOOL)
         if isinstance(length, SymbolicDim):
-            unroll = 1
+            unroll = 1      # how many iterations would be left over is not known
         elif length <= max(unroll, 1):
-            values: Sequence[Any] = init
+            values = init
             for i in range(length):
                 values = body(self.scalar(i, i32), values, *consts)
             return list(values)
         whole = length if unroll == 1 else length - length % unroll
 
-        def step(index: Any, *read: Any) -> list[Any]:
+        def step(index: IrValue, *read: IrValue) -> list[IrValue]:
             values, given = cut(read, len(init))
             for k in range(unroll):
                 at = index if k == 0 else self.op("stablehlo.add", [index, self.scalar(k, i32)],
@@ -292,13 +311,13 @@ class Builder(Emitter):
                 out = list(body(self.scalar(i, i32), out, *consts))
         return out
 
-    def reverse_index(self, index: Any, length: int) -> Any:
+    def reverse_index(self, index: IrValue, length: DimSize) -> IrValue:
         """length - 1 - index."""
         i32 = dtypes.as_dtype("int32")
         return self.op("stablehlo.subtract", [self.scalar(length - 1, i32), index], None,
                        make_aval((), i32))
 
-    def slice_at(self, x: Any, index: IrValue, aval: Any = None) -> IrValue:
+    def slice_at(self, x: IrValue, index: IrValue, aval: Aval | None = None) -> IrValue:
         """x[index] along axis 0, cut as `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
@@ -316,7 +335,7 @@ class Builder(Emitter):
             out = dimensions.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
-    def spread_row(self, x: IrValue, aval: Any, rows: int = 1) -> IrValue:
+    def spread_row(self, x: IrValue, aval: Aval | None, rows: DimSize = 1) -> IrValue:
         """An array of rows, each of which is cut as `aval` says if it is given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
@@ -339,7 +358,7 @@ class Builder(Emitter):
             self.block.ip).result
         return self.spread_row(out, aval, kind.shape[0])
 
-    def resized(self, x: object, aval: ShapedArray, old: Any, new: Any) -> IrValue:
+    def resized(self, x: IrValue, aval: ShapedArray, old: DimSize, new: DimSize) -> IrValue:
         """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
         aval = physical_aval(aval)
         aval, none = aval.update(shape=(new, *aval.shape[1:])), i64s([0] * aval.ndim)
@@ -348,11 +367,11 @@ class Builder(Emitter):
             "edge_padding_high": i64s([new - old] + [0] * (aval.ndim - 1))}, aval)
 
     def custom_call(self, target: str, operands: Sequence[IrValue], types: Sequence[IrType],
-                    attributes: dict[str, IrAttribute] | None = None, *,
-                    config: dict[str, Any] | None = None,
+                    attributes: Attributes | None = None, *,
+                    config: Mapping[str, str | int] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
                     aliases: Sequence[int | None] | None = None, on_host: bool = False,
-                    shapes: Sequence[Sequence[int]] = ()) -> list[IrValue]:
+                    shapes: Sequence[Sequence[DimSize]] = ()) -> list[IrValue]:
         """stablehlo.custom_call of an FFI target (api_version 4 unless given).
 
         Args:
@@ -396,7 +415,7 @@ class Builder(Emitter):
 
     # Axes of a mesh
 
-    def manual_axes(self, names: Sequence[object]) -> ManualAxes:
+    def manual_axes(self, names: Sequence[Hashable]) -> ManualAxes:
         """What is known of these axes; NameError unless each is manual here."""
         manual = self.module.manual
         if manual is None or not set(names) <= set(manual.names):
@@ -406,7 +425,7 @@ class Builder(Emitter):
                             "vmap(..., axis_name=...) or shard_map.")
         return manual
 
-    def replica_groups(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None = None
+    def replica_groups(self, names: Sequence[Hashable], groups: AxisIndexGroups = None
                        ) -> list[list[int]]:
         """Lists of the devices (partitions) that communicate along these axes of a mesh.
 
@@ -415,30 +434,30 @@ class Builder(Emitter):
         """
         return self.manual_axes(names).groups(names, groups)
 
-    def channel(self) -> dict[str, Any]:
+    def channel(self) -> Attributes:
         """The attribute by which a collective is one of partitions."""
         return {"channel_handle": attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
 
-    def group_attributes(self, names: Sequence[object],
-                         groups: Sequence[Sequence[int]] | None = None) -> dict[str, Any]:
+    def group_attributes(self, names: Sequence[Hashable], groups: AxisIndexGroups = None
+                         ) -> Attributes:
         """`replica_groups` and `channel` as attributes of a collective."""
         return {"replica_groups": groups_attr(self.replica_groups(names, groups)),
                 **self.channel()}
 
-    def groups_config(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None) -> Any:
+    def groups_config(self, names: Sequence[Hashable], groups: AxisIndexGroups) -> IrAttribute:
         """The same as the configuration of a collective that is a custom call."""
         return mlir.ir.DictAttr.get({
             "channel_id": attr("1 : i64"),
             "replica_groups": groups_attr(self.replica_groups(names, groups))})
 
-    def permutation_attributes(self, names: Sequence[object], perm: Sequence[tuple[int, int]]
-                               ) -> dict[str, Any]:
+    def permutation_attributes(self, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
+                               ) -> Attributes:
         """Pairs (source, destination) of positions along these axes, as those of a collective."""
         pairs = [(row[src], row[dst]) for row in self.replica_groups(names) for src, dst in perm]
         return {"source_target_pairs": groups_attr(pairs), **self.channel()}
 
-    def all_reduce(self, combiner: str, x: Any, aval: ShapedArray, names: Sequence[object],
-                   groups: Sequence[Sequence[int]] | None = None) -> IrValue:
+    def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
+                   groups: AxisIndexGroups = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
@@ -448,7 +467,7 @@ class Builder(Emitter):
         self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, scalar)])
         return op.result
 
-    def position(self, name: object) -> Any:
+    def position(self, name: Hashable) -> IrValue:
         """This device's position along an axis of a mesh, i32."""
         manual = self.manual_axes([name])
         if manual.all_manual:
@@ -459,7 +478,7 @@ class Builder(Emitter):
         return self.manual_computation(manual.mesh, rest, [], [], [PartitionSpec()], [], [kind],
                                        lambda: [self._position(manual, name)])[0]
 
-    def _position(self, manual: ManualAxes, name: object) -> IrValue:
+    def _position(self, manual: ManualAxes, name: Hashable) -> IrValue:
         """`position` where all axes are manual."""
         table = manual.positions(name)
         number = self.op("stablehlo.partition_id", [], None,
@@ -467,10 +486,10 @@ class Builder(Emitter):
         return self.slice_at(self.constant(table, make_aval(table.shape, table.dtype)),
                              self.convert(number, make_aval((), table.dtype)))
 
-    def manual_computation(self, mesh: Any, names: Sequence[Any], args: Sequence[Any],
-                           in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec],
-                           parts: Sequence[Any], types: Sequence[Any],
-                           body: Callable[..., Sequence[Any]]) -> list[Any]:
+    def manual_computation(self, mesh: Mesh | AbstractMesh, names: Sequence[Hashable],
+                           args: Sequence[IrValue], in_specs: Sequence[PartitionSpec],
+                           out_specs: Sequence[PartitionSpec], parts: Sequence[IrType],
+                           types: Sequence[IrType], body: Body) -> list[IrValue]:
         """sdy.manual_computation: `body(*parts)`, the program of one device along further axes.
 
         Args:
@@ -485,7 +504,7 @@ class Builder(Emitter):
         module.manual = manual = module.manual_over(mesh, names)
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
-                return list(body(*args))
+                return list(body(*args))    # the part of the one device is the whole
             args, parts, in_specs, body = dimensions.into_region(
                 self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
@@ -513,7 +532,7 @@ class Builder(Emitter):
             "sdy.sharding_group", [], [x], {"group_id": number}, None, 0, self.loc, self.block.ip)
             for x in values])
 
-    def inspect(self, x: IrValue, callback: Callable[[Any], None]) -> None:
+    def inspect(self, x: IrValue, callback: Callable[[Sharding], None]) -> None:
         """Let `callback` have the sharding of a value, once XLA has chosen it."""
         op = self.raw("stablehlo.custom_call", [x], {
             "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
@@ -528,7 +547,7 @@ class Builder(Emitter):
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str,
                     marks: dict[str, str]) -> list[IrValue]:
         """Call a program of which XLA is told more than of the rest."""
-        self.marks = dictionary(marks)
+        self.marks = dictionary(marks)      # for this equation: the walk sets it for each
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
@@ -542,7 +561,7 @@ class Builder(Emitter):
         return self.spread(out, aval) if aval.tagged else out
 
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
-                 line: object = OWN) -> tuple[str, list[Any]]:
+                 line: Source | None = OWN) -> tuple[str, list[IrType]]:
         """The private function of a program that the equation calls, emitted once for equal ones.
 
         Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
@@ -560,6 +579,7 @@ class Builder(Emitter):
             convolutions = module.convolutions
             symbol = module.symbol(name)
             module.depth += 1
+            # Its own levels are kept with it: each further call adds them to those around it.
             nest, outer = module.nest, module.nest.deepest
             nest.enter(self.eqn)
             nest.deepest = level = len(nest.eqns)
@@ -571,13 +591,14 @@ class Builder(Emitter):
             module.depth -= 1
             # The program stays, so that no other one gets its id.
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
+            # With convolutions in it, it is lowered otherwise in the bodies of loops and branches.
             module.functions[key if convolutions == module.convolutions else (
                 key, module.is_aside)] = found
         else:
             module.nest.reach(self.eqn, found[3])
         return found[:2]
 
-    def call(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str) -> list[Any]:
+    def call(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str) -> list[IrValue]:
         """Call a program as a private function of the module: one function per program.
 
         One with ordered effects is written out, so that they stay in one block; one that is nested
@@ -609,18 +630,19 @@ class Builder(Emitter):
             return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
     @property
-    def dimension_args(self) -> list[Any]:
+    def dimension_args(self) -> list[IrValue]:
         """What private functions get besides: the values of the dimension variables."""
         sizes = self.block.sizes
         return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
 
-    def spread(self, x: Any, aval: Aval) -> Any:
+    def spread(self, x: IrValue, aval: Aval) -> IrValue:
         """A result, cut as its type says."""
         attributes = self.module.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
                        [x.type]).result
+        # `module` looks up the layout of what main returns, which is the constraint now.
         if x in self.module.laid_out:
             self.module.laid_out[out] = self.module.laid_out[x]
         return out
@@ -636,7 +658,7 @@ class Builder(Emitter):
             **({"composite_attributes": mlir.ir.DictAttr.get(given)} if given else {})}, types)
         return list(op.results)
 
-    def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str = ""
+    def call_inline(self, closed: ClosedOlympuspr, args: Sequence[IrValue], part: str = ""
                     ) -> list[IrValue]:
         """Emit a program's equations here, inside the scopes of the equation being lowered.
 
@@ -647,13 +669,13 @@ class Builder(Emitter):
         inner.marks = self.marks
         return lower_equations(inner, closed, args)
 
-    def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[ShapedArray]
-               ) -> Sequence[IrValue]:
+    def traced(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
+               ) -> list[IrValue]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
         with self.module.holding("off"):
             return self._written_out(staged(fun, avals), xs)
 
-    def by_rule(self, fun: Callable[..., Any], xs: Sequence[IrValue], avals: Sequence[ShapedArray]
+    def by_rule(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                 ) -> list[IrValue]:
         """`traced`, where the primitive, the params and the operands' avals say what `fun` does.
 
@@ -662,6 +684,7 @@ class Builder(Emitter):
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
         with module.holding("off"):
+            # A function serves all of its calls: the operations in it can have no marks.
             if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
             symbol, types = self.function(closed, eqn.primitive.name, line=None)
@@ -676,21 +699,21 @@ class Builder(Emitter):
         finally:
             self.line = outer
 
-    def inline(self, fun: Callable[..., Any], *xs: IrValue, **params: Hashable) -> Any:
+    def inline(self, fun: OfArrays, *xs: IrValue, **params: Hashable) -> Any:
         """The equation, by `fun(*xs, **params)`, a function of lax operations, as `by_rule`."""
         outs = self.by_rule(functools.partial(fun, **params), xs, self.avals_in)
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
-def _storage(aval: Aval) -> Any:
+def _storage(aval: Any) -> ShapedArray:
     """The aval of what stands for a value in arguments and results of a whole program."""
     return physical_aval(aval) if aval is abstract_token else aval
 
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = (), line: object = OWN
-                  ) -> tuple[Any, list[Any]]:
+                  wrapped: bool = False, held: Sequence[int] = (), line: Source | None = OWN
+                  ) -> tuple[IrOperation, list[IrValue]]:
     """Emit a program as a function of the module; return the `func.func` and what it returns.
 
     Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
@@ -717,7 +740,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc, line)
     sizes, given_tokens, args = cut(list(block.arguments), len(sized), ordered)
     if module.dimension_names:
-        given = dict(zip(sized, sizes, strict=True))
+        given: dict[Hashable, IrValue] = dict(zip(sized, sizes, strict=True))
         b.block.sizes = (dimensions.Sizes(given) if solution is None or wrapped else
                          dimensions.emit_solution(b, solution, args))
         b.block.sizes.values.update(given)
@@ -775,6 +798,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
+        # None: the first of its kind; False: its rule emitted something else than one operation.
         recipe: Any = known_recipe(key)
         if recipe:
             operation, types, attributes, wide, order = recipe
@@ -787,6 +811,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
             hold: Any = outvars[0] in held
         else:
+            # For the rule: what is emitted by a recipe reads none of these.
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
             b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
             b.held = tuple([i for i, v in enumerate(outvars) if v in held]) if held else ()

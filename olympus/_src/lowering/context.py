@@ -12,15 +12,15 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
-from ..base.typing import IrType
+from ..base.typing import Array, Device, IrAttribute, IrBlock, IrOperation, IrType, R
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
-from ..core.primitive import subolympusprs
+from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
 from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
 from .hold_report import HoldReport, hold_report
 from .holds import holds_of, kept_of, read_apart
@@ -42,7 +42,7 @@ class Interface(NamedTuple):
     out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
     donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
 
-    def over(self, devices: tuple[Any, ...]) -> Interface:
+    def over(self, devices: tuple[Device, ...]) -> Interface:
         """With meshes of these devices, of a program that was lowered without."""
         return self._replace(meshes=tuple([mesh_of(m, devices) for m in self.meshes]),
                              out_shardings=concrete(self.out_shardings, devices))
@@ -58,7 +58,8 @@ class Interface(NamedTuple):
         return placement._replace(devices=self.devices, committed=True)
 
 
-def concrete(shardings: Sequence[Any], devices: tuple[Any, ...]) -> tuple[Any, ...]:
+def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, ...]
+             ) -> tuple[NamedSharding | None, ...]:
     return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
 
 
@@ -75,8 +76,8 @@ class ModuleContext:
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
                  "distinct")
 
-    def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
-                 ) -> None:
+    def __init__(self, platform: str | None, name: str,
+                 rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
         # Of several platforms None, but where an equation is lowered for each in turn.
         self.platform, self.name = platform, name
         self.platforms: Sequence[str] = ()
@@ -188,7 +189,8 @@ class ModuleContext:
                                 ir.InsertionPoint(block))
         return found
 
-    def combiner(self, combine: Callable[[Any, Any], Any], aval: ShapedArray) -> ClosedOlympuspr:
+    def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
+                 ) -> ClosedOlympuspr:
         """The program that combines two values of an aval, traced once for the module."""
         found, key = self.combiners, (combine, aval)
         if key not in found:
@@ -209,14 +211,14 @@ class ModuleContext:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
 
-    def use_devices(self, devices: tuple[Any, ...]) -> None:
+    def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
         if self.devices and self.devices != devices and not (
                 self.reordered and set(self.devices) == set(devices)):
             raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
         self.devices = self.devices or devices
 
-    def _use_mesh(self, mesh: Any) -> str:
+    def _use_mesh(self, mesh: Mesh | AbstractMesh) -> str:
         """Take note of a mesh, and its devices if it has any; its name in the module."""
         if isinstance(mesh, Mesh):
             self.use_devices(mesh.device_tuple)
@@ -224,7 +226,7 @@ class ModuleContext:
             self.parts = mesh.size
         return self.declare_mesh(mesh)
 
-    def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval) -> dict[str, Any]:
+    def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval) -> dict[str, IrAttribute]:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
         if sharding is None:
             return {}
@@ -238,7 +240,7 @@ class ModuleContext:
         cut = _cut(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
         return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
 
-    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Any:
+    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Mesh | AbstractMesh:
         """A mesh with devices for one without: that of an argument, of a type, or around."""
         if isinstance(mesh, Mesh):
             return mesh
@@ -275,7 +277,7 @@ class ModuleContext:
                           ids.reshape(mesh.axis_sizes))
 
     def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
-                       types: Sequence[object]) -> Any:
+                       types: Sequence[IrType]) -> IrAttribute:
         """How the operands or results of a manual computation are made of parts.
 
         Along axes that are not manual XLA may cut them further.
@@ -293,8 +295,9 @@ class ModuleContext:
             return None
         return of_mesh(aval.sharding, self.mesh_of(aval.sharding.mesh))
 
-    def alias_attrs(self, alias: int, laid_out: tuple[Any, Any], shardings: tuple[Any, Any],
-                    ndim: int) -> dict[str, Any]:
+    def alias_attrs(self, alias: int, laid_out: tuple[str | None, str | None],
+                    shardings: tuple[NamedSharding | None, NamedSharding | None], ndim: int
+                    ) -> dict[str, IrAttribute]:
         """What XLA is told of an argument whose buffer the result `alias` may take over.
 
         `laid_out` and `shardings` are those of both.
@@ -305,7 +308,7 @@ class ModuleContext:
             return {"jax.buffer_donor": attr("true")}
         return {"tf.aliasing_output": attr(f"{alias} : i32")}
 
-    def type_attrs(self, aval: Aval) -> dict[str, Any]:
+    def type_attrs(self, aval: Aval) -> dict[str, IrAttribute]:
         """What Shardy is told of a value by its type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
@@ -314,7 +317,7 @@ class ModuleContext:
         sharding = self.sharding_of(aval)
         return sharding is not None and bool(sharding.spec.unreduced)
 
-    def declare_mesh(self, mesh: Mesh) -> str:
+    def declare_mesh(self, mesh: Mesh | AbstractMesh) -> str:
         """Have a mesh in the module; the name under which it is declared."""
         symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
             (symbol for known, symbol in self.meshes.items()
@@ -360,9 +363,9 @@ class ModuleContext:
             else:
                 op.erase()
 
-    def hook(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def hook(self, call: Callable[..., R]) -> Callable[..., R]:
         """What XLA may call while it compiles the module; `call`'s exception is kept."""
-        def called(*args: object) -> Any:
+        def called(*args: object) -> R:
             try:
                 return call(*args)
             except BaseException as error:
@@ -372,11 +375,12 @@ class ModuleContext:
         self.hooks.append(called)
         return called
 
-    def _inspector(self, callback: Callable[[Any], None], ndim: int) -> Callable[[Any], None]:
+    def _inspector(self, callback: Callable[[Sharding], None], ndim: int
+                   ) -> Callable[[object], None]:
         return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
                                              ndim))
 
-    def _copy_to_every_device(self, op: Any, mesh: str) -> None:
+    def _copy_to_every_device(self, op: IrOperation, mesh: str) -> None:
         """Else a result of the program may be whole on one device and undefined on the others."""
         ir = mlir.ir
         for x in op.results:
@@ -428,7 +432,7 @@ def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> b
                       and a.is_equivalent_to(b, ndim))
 
 
-def _devices(mesh: Mesh | AbstractMesh) -> tuple[Any, ...] | None:
+def _devices(mesh: Mesh | AbstractMesh) -> tuple[Device, ...] | None:
     return mesh.device_tuple if isinstance(mesh, Mesh) else None
 
 
@@ -472,7 +476,8 @@ def names_devices(pr: Olympuspr) -> bool:
 
 
 def emit_header(symbol: str, visibility: str, ins: Sequence[IrType], outs: Sequence[IrType],
-                locs: Sequence[object], loc: Any, ip: object) -> tuple[Any, Any]:
+                locs: Sequence[mlir.ir.Location], loc: mlir.ir.Location, ip: mlir.ir.InsertionPoint
+                ) -> tuple[IrOperation, IrBlock]:
     """A `func.func` of these types, and its block; arguments are at `locs`."""
     ir = mlir.ir
     fn = ir.Operation.create("func.func", [], [], {

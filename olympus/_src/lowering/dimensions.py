@@ -9,19 +9,27 @@ StableHLO's refinement turns all of it into constants once the arguments' sizes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import Builder, DimSize, IrValue
+from ..base.typing import DimSize, DType, IrAttribute, IrOperation, IrType, IrValue, R
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static
+from ..types.sharding import PartitionSpec
 from ..types.symbolic import Dimension, Factor, is_symbolic_dim
 from .attributes import attr, constant_attr, tensor_type
+
+if TYPE_CHECKING:
+    from ..core.builder_type import Attributes, Body, Builder, Emitter
+
+    # Of an operation, the one of dynamic shape; None where nothing of it is symbolic.
+    Dynamic: TypeAlias = Callable[[Emitter, Sequence[IrValue], Any, Sequence[ShapedArray]],
+                                  IrOperation | None]
 
 __all__ = ["DYNAMIC", "PLATFORM_INDEX", "Sizes", "as_row", "emit_solution", "into_region",
            "is_dynamic", "operand",
@@ -37,7 +45,8 @@ class Sizes:
 
     __slots__ = ("values", "vectors")
 
-    def __init__(self, values: dict[Any, Any], vectors: dict[Any, Any] | None = None) -> None:
+    def __init__(self, values: dict[Hashable, IrValue],
+                 vectors: dict[tuple[object, ...], IrValue] | None = None) -> None:
         self.values, self.vectors = values, {} if vectors is None else vectors
 
     def inner(self) -> Sizes:
@@ -50,10 +59,10 @@ class Sizes:
         return Sizes(_Unseen(self.values))
 
 
-class _Unseen(dict[Any, Any]):
+class _Unseen(dict[Hashable, IrValue]):
     """Values that are known of, and not to be had."""
 
-    def __getitem__(self, name: object) -> Any:
+    def __getitem__(self, name: Hashable) -> IrValue:
         if name == PLATFORM_INDEX:
             return super().__getitem__(name)
         raise NotImplementedError(
@@ -61,39 +70,40 @@ class _Unseen(dict[Any, Any]):
             "computes with it: StableHLO's refinement does not go into regions of manual axes; "
             "give this size as a number, or use lax.with_sharding_constraint.")
 
-    def get(self, name: object, default: object = None) -> Any:
+    def get(self, name: Hashable, default: R | None = None) -> R | None:
         return default      # it is made of those that are asked for
 
     def copy(self) -> _Unseen:
         return _Unseen(self)
 
 
-def into_region(b: Any, args: Sequence[object], types: Sequence[object], specs: Sequence[object],
-                whole: object, body: Callable[..., Any]) -> tuple[Any, ...]:
+def into_region(b: Emitter, args: Sequence[IrValue], types: Sequence[IrType],
+                specs: Sequence[PartitionSpec], whole: PartitionSpec, body: Body
+                ) -> tuple[Sequence[IrValue], Sequence[IrType], Sequence[PartitionSpec], Body]:
     """Operands, their types and specifications, and the body, of a region that sees nothing of what
     is around it: the number of the platform goes in, if there are several."""
     if b.block.sizes is None or PLATFORM_INDEX not in b.block.sizes.values:
         return args, types, specs, body
     number = b.block.sizes.values[PLATFORM_INDEX]
 
-    def inner(own: object, *xs: object) -> Any:
+    def inner(own: IrValue, *xs: IrValue) -> Sequence[IrValue]:
         b.block.sizes.values[PLATFORM_INDEX] = own
         return body(*xs)
 
     return [number, *args], [number.type, *types], [whole, *specs], inner
 
 
-def is_dynamic(x: Any) -> bool:
+def is_dynamic(x: IrValue) -> bool:
     """Whether a size of an MLIR value is not known."""
     kind = x.type
     return isinstance(kind, mlir.ir.RankedTensorType) and not kind.has_static_shape
 
 
-def _scalar(b: Any, name: str, xs: Sequence[Any]) -> Any:
+def _scalar(b: Emitter, name: str, xs: Sequence[IrValue]) -> IrValue:
     return b.op(f"stablehlo.{name}", xs, None, b.module.dimension_aval)
 
 
-def size(b: Any, d: Any) -> Any:
+def size(b: Emitter, d: DimSize | SymbolicDim) -> IrValue:
     """The value of a dimension, of the dtype of ints; computed once per block."""
     dtype = b.module.dimension_aval.dtype
     if not isinstance(d, SymbolicDim):
@@ -107,8 +117,9 @@ def size(b: Any, d: Any) -> Any:
     return found
 
 
-def _sum(b: Any, d: Dimension) -> Any:
-    dtype, total = b.module.dimension_aval.dtype, None
+def _sum(b: Emitter, d: Dimension) -> IrValue:
+    dtype = b.module.dimension_aval.dtype
+    total: Any = None
     for term, k in d.terms:
         factors = [_factor(b, f, d) for f, power in term.powers for _ in range(power)]
         if k != 1 or not factors:
@@ -120,7 +131,7 @@ def _sum(b: Any, d: Dimension) -> Any:
     return total
 
 
-def _factor(b: Any, factor: Factor, of: Dimension) -> Any:
+def _factor(b: Emitter, factor: Factor, of: Dimension) -> IrValue:
     if not factor.operands:
         sizes = b.block.sizes
         if sizes is None or factor.name not in sizes.values:
@@ -141,7 +152,7 @@ def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
         f"function arguments: {known}; export or trace a function of an array of that size.")
 
 
-def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
+def _floor(b: Emitter, factor: Factor, x: IrValue, y: IrValue, of: Dimension) -> IrValue:
     """Quotient or remainder as of Python, from those that round to zero."""
     kind = b.module.dimension_aval
     quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
@@ -160,7 +171,7 @@ def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
                 kind)
 
 
-def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> IrValue:
+def vector(b: Emitter, values: Sequence[DimSize], dtype: DType | None = None) -> IrValue:
     """A tensor of rank 1 of ints and dimensions."""
     dtype = b.module.dimension_aval.dtype if dtype is None else dtype
     if is_static(values):
@@ -170,23 +181,23 @@ def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> IrValue:
     return _stacked(b, [b.scalar(d, dtype) for d in values], dtype)
 
 
-def _stacked(b: Any, scalars: Sequence[object], dtype: Any) -> Any:
+def _stacked(b: Emitter, scalars: Sequence[IrValue], dtype: DType) -> IrValue:
     one = make_aval((1,), dtype)
     parts = [b.op("stablehlo.reshape", [x], None, one) for x in scalars]
     return b.op("stablehlo.concatenate", parts, {"dimension": attr("0 : i64")},
                 make_aval((len(parts),), dtype))
 
 
-def sizes_of(b: Any, shape: Sequence[object]) -> Any:
+def sizes_of(b: Emitter, shape: Sequence[DimSize]) -> IrValue:
     """The tensor of a shape, made once per block."""
     key = tuple(shape)
-    vectors = b.block.sizes.vectors
+    vectors = b.block.sizes.vectors     # as with `size`, seen in this block and within it only
     if key not in vectors:
         vectors[key] = vector(b, key)
     return vectors[key]
 
 
-def _own_sizes(b: Any, x: Any) -> list[Any]:
+def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
     """The sizes of an MLIR value as scalars of the dtype of ints."""
     kind = b.module.dimension_aval
     found = []
@@ -201,10 +212,12 @@ def _own_sizes(b: Any, x: Any) -> list[Any]:
     return found
 
 
-def emit_solution(b: Any, solution: Solution, args: Sequence[Any]) -> Sizes:
+def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Sizes:
     """The variables, from the sizes of arguments, with assertions of what they must satisfy."""
+    # Variables and conditions are written in sizes of arguments, which have names of their own
+    # ("args[0].shape[1]"); nothing else is known while they are computed.
     measured = {name: _own_sizes(b, args[arg])[axis] for name, arg, axis in solution.sizes}
-    b.block.sizes = Sizes(dict(measured))
+    b.block.sizes = Sizes({**measured})
     flag = make_aval((), BOOL)
     values: dict[Any, Any] = {name: size(b, d) for name, d in solution.variables.items()}
     for condition in solution.conditions:
@@ -219,8 +232,8 @@ def emit_solution(b: Any, solution: Solution, args: Sequence[Any]) -> Sizes:
     return Sizes(values)
 
 
-def shape_operands(b: Any, count: int, shapes: Sequence[Sequence[Any]]
-                   ) -> tuple[list[Any], dict[str, Any]]:
+def shape_operands(b: Emitter, count: int, shapes: Sequence[Sequence[DimSize]]
+                   ) -> tuple[list[IrValue], dict[str, IrAttribute]]:
     """What a custom call of `count` operands gets besides where results are of symbolic shapes."""
     if b.block.sizes is None or all(map(is_static, shapes)):
         return [], {}
@@ -232,9 +245,10 @@ def shape_operands(b: Any, count: int, shapes: Sequence[Sequence[Any]]
 # Operations by the names of those of static shape: (builder, operands, attributes, avals) -> op
 
 
-def _renamed(name: str) -> Callable[..., Any]:
+def _renamed(name: str) -> Dynamic:
     """An operation whose dynamic form takes the result's shape as its last operand."""
-    def emit(b: Builder, xs: Sequence[Any], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
+    def emit(b: Emitter, xs: Sequence[IrValue], attributes: Attributes | None,
+             avals: Sequence[ShapedArray]) -> IrOperation | None:
         shape = avals[0].shape
         if is_static(shape) and not any(map(is_dynamic, xs)):
             return None
@@ -244,8 +258,8 @@ def _renamed(name: str) -> Callable[..., Any]:
     return emit
 
 
-def _broadcast(b: Any, xs: Sequence[object], attributes: object, avals: Sequence[ShapedArray]
-               ) -> Any:
+def _broadcast(b: Emitter, xs: Sequence[IrValue], attributes: Attributes | None,
+               avals: Sequence[ShapedArray]) -> IrOperation | None:
     shape = avals[0].shape
     if is_static(shape):
         return None
@@ -253,20 +267,21 @@ def _broadcast(b: Any, xs: Sequence[object], attributes: object, avals: Sequence
                  [tensor_type(avals[0])])
 
 
-def _by_operands(name: str, taken: Sequence[str]) -> Callable[..., Any]:
+def _by_operands(name: str, taken: Sequence[str]) -> Dynamic:
     """An operation whose dynamic form takes the attributes `taken` as its last operands."""
-    def emit(b: Builder, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]
-             ) -> Any:
+    def emit(b: Emitter, xs: Sequence[IrValue], attributes: Attributes,
+             avals: Sequence[ShapedArray]) -> IrOperation | None:
         if not any(isinstance(attributes[key], tuple) for key in taken):
             return None
         values = [operand(b, attributes[key]) for key in taken]
         rest = {key: value for key, value in attributes.items() if key not in taken}
+        # All that were taken go as operands, static ones too: the dynamic operation asks for each.
         return b.raw(f"stablehlo.{name}", [*xs, *values], rest, [tensor_type(avals[0])])
 
     return emit
 
 
-def operand(b: Any, attribute: Any) -> Any:
+def operand(b: Emitter, attribute: Any) -> IrValue:
     """The operand that stands for an attribute: ints, ints and dimensions, or pairs of them."""
     if not isinstance(attribute, tuple):
         if isinstance(attribute, mlir.ir.DenseI64ArrayAttr):
@@ -280,7 +295,8 @@ def operand(b: Any, attribute: Any) -> Any:
                 make_aval((len(attribute), 2), b.module.dimension_aval.dtype))
 
 
-def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Aval]) -> Any:
+def _dynamic_slice(b: Emitter, xs: Sequence[IrValue], attributes: Attributes,
+                   avals: Sequence[ShapedArray]) -> IrOperation | None:
     sizes = attributes["slice_sizes"]
     if not isinstance(sizes, tuple):
         return None
@@ -297,7 +313,8 @@ def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[A
     return _sliced(b, x, at, lengths, avals)
 
 
-def _sliced(b: Any, x: Any, at: object, lengths: object, avals: Sequence[Aval]) -> Any:
+def _sliced(b: Emitter, x: IrValue, at: IrValue, lengths: IrValue, avals: Sequence[ShapedArray]
+            ) -> IrOperation:
     """`lengths` elements from `at`; written as start + length, which refinement looks for."""
     rank = len(x.type.shape)
     aval = make_aval((rank,), b.module.dimension_aval.dtype)
@@ -306,9 +323,11 @@ def _sliced(b: Any, x: Any, at: object, lengths: object, avals: Sequence[Aval]) 
                  [tensor_type(avals[0])])
 
 
-def slice_at(b: Any, x: DimSize, index: Any, row: object, flat: object, aval: ShapedArray) -> Any:
+def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType, aval: Aval | None
+             ) -> IrValue:
     """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
     kind = b.module.dimension_aval
+    # Nothing clamps the index, as `dynamic_slice` would: it is a loop's, and within.
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
     index = index if index.type == tensor_type(kind) else b.convert(index, kind)
     zero = b.scalar(0, kind.dtype)
@@ -321,34 +340,36 @@ def slice_at(b: Any, x: DimSize, index: Any, row: object, flat: object, aval: Sh
                  [b.spread_row(cut, aval), _stacked(b, lengths[1:], kind.dtype)], {}, [flat]).result
 
 
-def as_row(b: Any, x: Any, row: object) -> Any:
+def as_row(b: Emitter, x: IrValue, row: IrType) -> IrValue:
     """x with an axis of size 1 in front; its type."""
     kind = b.module.dimension_aval
     lengths = _stacked(b, [b.scalar(1, kind.dtype), *_own_sizes(b, x)], kind.dtype)
     return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result
 
 
-def _bits(b: Any, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
+def _bits(b: Emitter, xs: Sequence[IrValue], attributes: Attributes, avals: Sequence[ShapedArray]
+          ) -> IrOperation | None:
     if is_static(avals[1].shape):
         return None
     return _custom(b, "stablehlo.dynamic_rng_bit_generator", [*xs, sizes_of(b, avals[1].shape)],
                    attributes, avals)
 
 
-def _top(b: Any, xs: Sequence[object], attributes: Any, avals: Sequence[ShapedArray]) -> Any:
+def _top(b: Emitter, xs: Sequence[IrValue], attributes: Attributes, avals: Sequence[ShapedArray]
+         ) -> IrOperation | None:
     if not isinstance(attributes["k"], SymbolicDim):
         return None
     return _custom(b, "stablehlo.dynamic_top_k", [*xs, size(b, attributes["k"])], {}, avals)
 
 
-def _custom(b: Any, target: str, xs: Sequence[object], attributes: dict[str, Any],
-            avals: Sequence[ShapedArray]) -> Any:
+def _custom(b: Emitter, target: str, xs: Sequence[IrValue], attributes: Attributes,
+            avals: Sequence[ShapedArray]) -> IrOperation:
     return b.raw("stablehlo.custom_call", xs, {
         **attributes, "call_target_name": mlir.ir.StringAttr.get(target),
         "api_version": attr("1 : i32")}, [tensor_type(a) for a in avals])
 
 
-DYNAMIC: dict[str, Callable[..., Any]] = {
+DYNAMIC: dict[str, Dynamic] = {
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.reshape": _renamed("dynamic_reshape"),
     "stablehlo.iota": _renamed("dynamic_iota"),

@@ -7,12 +7,13 @@ Types, attributes and locations are cached per process; operations are made with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import IrAttribute, IrOperation, IrType, IrValue
+from ..base.source import Source
+from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
@@ -32,6 +33,9 @@ from .context import ModuleContext
 from .marks import FRONTEND
 from .platforms import PlatformOpen
 
+if TYPE_CHECKING:
+    from ..core.builder_type import Attributes, DotNumbers, Number
+
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
 
@@ -47,7 +51,7 @@ class Block:
 
     __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
 
-    def __init__(self, ip: Any, sizes: dimensions.Sizes | None = None) -> None:
+    def __init__(self, ip: mlir.ir.InsertionPoint, sizes: dimensions.Sizes | None = None) -> None:
         self.ip, self.sizes = ip, sizes
         self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
         # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
@@ -65,12 +69,12 @@ class Emitter:
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
                  "marks", "held", "line", "emitted")
 
-    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any,
-                 line: Any = OWN) -> None:
+    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: mlir.ir.Location,
+                 line: Source | None = OWN) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
         self.line = line    # the source of all equations, None for none, or OWN: each one's
-        self.avals_in: Sequence[Any] = ()
-        self.avals_out: Sequence[Any] = ()
+        self.avals_in: Sequence[ShapedArray] = ()
+        self.avals_out: Sequence[ShapedArray] = ()
         self.eqn: Any = None
         self.marks: Any = None      # what XLA is told of where operations run; None: as others
         self.held: tuple[int, ...] = ()     # which results of the equation are to be held
@@ -85,12 +89,13 @@ class Emitter:
         return platform
 
     @property
-    def source(self) -> Any:
+    def source(self) -> Source | None:
         """The user's line that the equation is from."""
         return self.eqn.source if self.line is OWN else self.line
 
     def physical(self) -> Self:
         """For the same equation, on the arrays that its keys are made of."""
+        # It shares the block, so that scalars, broadcasts and the token are in common.
         b = type(self)(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
@@ -99,7 +104,7 @@ class Emitter:
 
     # Types and attributes
 
-    def type(self, aval: Aval) -> Any:
+    def type(self, aval: Aval) -> IrType:
         """The MLIR type of an aval."""
         return tensor_type(aval)
 
@@ -110,8 +115,8 @@ class Emitter:
 
     # Operations
 
-    def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
-            types: Sequence[Any] | None = None, regions: int = 0,
+    def ops(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None = None,
+            types: Sequence[IrType] | None = None, regions: int = 0,
             avals: Sequence[ShapedArray] | None = None) -> IrOperation:
         """Emit an operation and return it; results default to the equation's.
 
@@ -127,17 +132,17 @@ class Emitter:
             types = [tensor_type(a) for a in avals]
         return self.raw(name, operands, attributes, types, regions)
 
-    def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
+    def raw(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None,
             types: Sequence[IrType], regions: int = 0) -> IrOperation:
         """Emit an operation as it is."""
+        # What an operation says itself in frontend attributes stays, in place of the marks.
         if self.marks is not None:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
-    def op(self, name: str, operands: Sequence[Any],
-           attributes: dict[str, IrAttribute] | None = None, aval: ShapedArray | None = None
-           ) -> Any:
+    def op(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None = None,
+           aval: ShapedArray | None = None) -> IrValue:
         """Emit an operation of one result and return that; its aval defaults to the equation's."""
         if self.block.sizes is not None and name in dimensions.DYNAMIC:
             return self.ops(name, operands, attributes,
@@ -149,17 +154,18 @@ class Emitter:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                        self.block.ip).result
+        # For `recipes`, which keep operations of one result only: `raw` notes nothing.
         self.emitted = out, name, operands, attributes, kind
         return out
 
-    def constant(self, value: Any, aval: ShapedArray) -> IrValue:
+    def constant(self, value: np.ndarray | StaticScalar, aval: ShapedArray) -> IrValue:
         """A dense constant of the aval's dtype."""
         array = np.asarray(value, BOOL if dtypes.is_float0(aval.dtype) else aval.dtype)
         self.module.written += array.nbytes
         attribute = constant_attr(array)
         return self.op("stablehlo.constant", [], {"value": attribute}, aval)
 
-    def scalar(self, value: Any, dtype: np.dtype) -> Any:
+    def scalar(self, value: Number, dtype: DType) -> IrValue:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
         # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
         kind, scalars = type(value), self.block.scalars
@@ -171,19 +177,21 @@ class Emitter:
             found = scalars[key] = self._scalar(key, value, make_aval((), dtype))
         return found
 
-    def _scalar(self, key: Any, value: Any, aval: ShapedArray) -> Any:
+    def _scalar(self, key: tuple[type, object, DType], value: Number, aval: ShapedArray
+                ) -> IrValue:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
+            # A dimension's value is of one dtype in the whole module, whatever is asked for here.
             size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
         return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
 
-    def vector(self, values: Sequence[int], dtype: np.dtype) -> IrValue:
+    def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
         """A rank-1 array of ints, which may be dimensions."""
         return dimensions.vector(self, values, dtype)
 
-    def full(self, aval: ShapedArray, value: Any) -> IrValue:
+    def full(self, aval: ShapedArray, value: Number) -> IrValue:
         """An array with every element equal to `value`."""
         aval = physical_aval(aval)
         scalar = self.scalar(value, aval.dtype)
@@ -207,6 +215,7 @@ class Emitter:
         shape, found = self.avals_out[0].shape, list(xs)
         if not shape:
             return found
+        # Looked up here, without the frame of `broadcast`: a scalar is spread once per block.
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))
@@ -214,7 +223,7 @@ class Emitter:
                             self.broadcast(xs[i], a.update(shape=shape), ()))
         return found
 
-    def convert(self, x: Any, aval: ShapedArray) -> IrValue:
+    def convert(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""
         return self.op("stablehlo.convert", [x], None, aval)
 
@@ -225,8 +234,8 @@ class Emitter:
             "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
             "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
 
-    def dot_general(self, lhs: IrValue, rhs: IrValue, numbers: object,
-                    attributes: dict[str, IrAttribute], aval: ShapedArray) -> Any:
+    def dot_general(self, lhs: IrValue, rhs: IrValue, numbers: DotNumbers, attributes: Attributes,
+                    aval: ShapedArray) -> IrValue:
         """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
         dims = dot_numbers(numbers)
         return self.op("stablehlo.dot_general", [lhs, rhs],

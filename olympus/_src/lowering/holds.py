@@ -25,11 +25,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Higher, Primitive, subolympusprs
 from ..types.avals import ShapedArray, physical_aval
+from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod
-from ..types.sharding import NamedSharding, axes_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 
 __all__ = ["cut_sizes", "holds_of", "kept_of", "read_apart"]
 
@@ -136,7 +137,8 @@ def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
         _apart(eqn) for eqn in pr.eqns if eqn.primitive in calls]))
 
 
-def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[Any, Any]]) -> frozenset[int]:
+def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | None, ShapedArray]]
+              ) -> frozenset[int]:
     """The sizes of axes that several devices share: of arguments and results, given as (sharding or
     None, aval), and where types or constraints within the program say so.
     """
@@ -170,7 +172,7 @@ def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
     return [n for spec, atom in given for n in _cut(mesh, spec, atom.aval)]
 
 
-def _cut(mesh: Any, spec: Any, aval: ShapedArray) -> list[int]:
+def _cut(mesh: Mesh | AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> list[int]:
     """The sizes of the axes that are cut in more than one part along those of the mesh."""
     parts = dict(mesh.shape_tuple)
     return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
@@ -230,10 +232,10 @@ def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
     return eqn.primitive.bodies(eqn.params)[0]
 
 
-class _Long(dict[tuple[Any, Sequence[int]], bool]):
+class _Long(dict[tuple[ShapedArray, Sequence[int]], bool]):
     """By aval and axes, whether a reduction goes over more elements than one window."""
 
-    def __missing__(self, key: tuple[Any, Sequence[int]]) -> bool:
+    def __missing__(self, key: tuple[ShapedArray, Sequence[int]]) -> bool:
         shape, axes = _shape(key[0]), key[1]
         found = self[key] = True in [less(_WINDOW, shape[axis]) for axis in axes]
         return found
@@ -420,7 +422,7 @@ class _Fusion:
             if self.homes[n] >= 0:
                 self.leaves.setdefault(self.homes[n], []).append(v)
 
-    def _is_kept(self, operands: Sequence[Any], v: Var, readers: Sequence[int]) -> bool:
+    def _is_kept(self, operands: Sequence[Var | Literal], v: Var, readers: Sequence[int]) -> bool:
         """Whether XLA computes a value once although it is cheap, as what reads it is in memory or
         leads through memory to what reads it, too.
 
@@ -634,7 +636,7 @@ def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
     return found
 
 
-def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Any]
+def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Var | Literal]
                    ) -> dict[Var, int]:
     """What computes operands of equation `n`, whose results these compute."""
     found: dict[Var, int] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..base.lib import mlir
-from ..base.typing import IrOperation
+from ..base.typing import IrModule, IrOperation, IrType
 
 __all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
 
@@ -17,8 +17,8 @@ class Linked(NamedTuple):
     """A module's main function in the module that it was taken into."""
 
     symbol: str
-    inputs: Sequence[Any]
-    results: Sequence[Any]
+    inputs: Sequence[IrType]
+    results: Sequence[IrType]
 
 
 def internal(platform: str) -> str:
@@ -31,7 +31,7 @@ def external(platform: str) -> str:
     return "cuda" if platform == "gpu" else platform
 
 
-def operations(module: Any) -> Iterator[Any]:
+def operations(module: IrModule) -> Iterator[IrOperation]:
     """Every operation of a module, in those that carry regions too."""
     pending = [module.operation]
     while pending:
@@ -46,9 +46,10 @@ _NESTING = frozenset(("stablehlo.case", "stablehlo.if", "stablehlo.while"))
 _ENDLESS = 1 << 20      # more levels than any module may have
 
 
-def levels(module: Any) -> int:
+def levels(module: IrModule) -> int:
     """How many loops, branches and calls are within one another in a module's main function."""
     functions = {_symbol_of(op): _levels_of(op.operation) for op in module.body.operations}
+    # A stack of its own: an artifact may be nested deeper than Python recurses.
     found: dict[str, int | None] = {}       # None: begun
     pending = ["main"]
     while pending:
@@ -84,7 +85,7 @@ def _levels_of(function: IrOperation) -> tuple[int, list[tuple[str, int]]]:
     return deepest, calls
 
 
-def _symbol_of(op: Any) -> str:
+def _symbol_of(op: IrOperation) -> str:
     """The symbol of a function or mesh of a module."""
     name: str = mlir.ir.StringAttr(op.attributes["sym_name"]).value
     return name
@@ -101,7 +102,7 @@ def fresh_symbols() -> Callable[[str], str]:
     return symbol
 
 
-def link(target: Any, symbol: Callable[[str], str], module: Any, name: str) -> Linked:
+def link(target: IrModule, symbol: Callable[[str], str], module: IrModule, name: str) -> Linked:
     """Move the functions and meshes of a module into another.
 
     Args:
@@ -111,7 +112,7 @@ def link(target: Any, symbol: Callable[[str], str], module: Any, name: str) -> L
       name: for what is its main function.
     """
     ir = mlir.ir
-    moved = list(module.body.operations)
+    moved = list(module.body.operations)    # a copy: they leave the module one by one
     names = list(map(_symbol_of, moved))
     renamed = {old: symbol(name if old == "main" else old) for old in names}
     changed = [old for old, new in renamed.items() if old != new]

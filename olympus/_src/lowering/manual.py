@@ -9,12 +9,13 @@ another order. Collectives name partitions:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.lib import mlir
+from ..base.typing import AxisIndexGroups, IrAttribute
 from ..types.mesh import AbstractMesh, Mesh
 
 __all__ = ["ManualAxes", "groups_attr"]
@@ -24,7 +25,7 @@ class ManualAxes(NamedTuple):
     """The axes of a mesh that are manual where operations are emitted, and its partitions."""
 
     mesh: Mesh | AbstractMesh       # the latter of a program that is not compiled here
-    names: tuple[Any, ...]          # in the order of the mesh
+    names: tuple[Hashable, ...]     # in the order of the mesh
     partitions: np.ndarray          # in the shape of the mesh
 
     @property
@@ -32,7 +33,7 @@ class ManualAxes(NamedTuple):
         """Whether nothing is left to XLA."""
         return len(self.names) == len(self.mesh.axis_names)
 
-    def groups(self, names: Sequence[object], groups: Sequence[Sequence[int]] | None
+    def groups(self, names: Sequence[object], groups: AxisIndexGroups
                ) -> list[list[int]]:
         """The partitions that work together along the named axes, row-major over these.
 
@@ -51,7 +52,7 @@ class ManualAxes(NamedTuple):
         return places.reshape(-1)[np.argsort(self.partitions, None)]
 
 
-def groups_attr(groups: Sequence[Sequence[int]]) -> Any:
+def groups_attr(groups: Sequence[Sequence[int]]) -> IrAttribute:
     """Lists of partitions as an attribute; -1 fills up shorter ones."""
     table = np.full((len(groups), max(map(len, groups))), -1, np.int64)
     for row, group in zip(table, groups, strict=True):

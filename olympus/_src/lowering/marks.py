@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base.lib import mlir
@@ -24,9 +25,10 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     return found if options is None else {**found, "backend_config": options}
 
 
-def marks_of(scope: Scope, around: Any) -> IrAttribute:
+def marks_of(scope: Scope, around: Iterable[mlir.ir.NamedAttribute] | None) -> IrAttribute | None:
     """What XLA is told of the operations of a scope, within a program of which it is told `around`.
     """
+    # Metadata of a scope replace those around it, but not where its operations run (`_xla…`).
     given = {} if around is None else {
         a.name: a.attr.value for a in around
         if scope.metadata is None or a.name.startswith("_xla")}
@@ -35,6 +37,6 @@ def marks_of(scope: Scope, around: Any) -> IrAttribute:
     return dictionary({**given, **dict(scope.metadata or ())})
 
 
-def dictionary(marks: dict[str, Any]) -> Any:
+def dictionary(marks: Mapping[str, Any]) -> Any:
     ir = mlir.ir
     return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None

@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import config
 from ..base.lib import mlir
-from ..base.typing import IrAttribute, IrValue
+from ..base.typing import Device, IrAttribute, IrModule, IrOperation, IrValue
 from ..base.util import cut, module_name
 from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
 from ..devices.devices import device_count
-from ..types.avals import memory_kind
+from ..types.avals import Aval, memory_kind
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AxisType, Mesh
+from ..types.sharding import NamedSharding
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context
 from .builder import Builder, emit_function
@@ -68,15 +70,15 @@ class Lowering(NamedTuple):
     donated: Sequence[bool] = ()
     aliases: Sequence[int | None] = ()
     result_paths: Sequence[str] = ()
-    devices: tuple[Any, ...] = ()
-    shardings: Sequence[Any] = ()
-    out_shardings: Sequence[Any] = ()
+    devices: tuple[Device, ...] = ()
+    shardings: Sequence[NamedSharding | None] = ()
+    out_shardings: Sequence[NamedSharding | None] = ()
     memories: Sequence[str | None] = ()
     out_memories: Sequence[str | None] = ()
     layouts: Sequence[str | None] = ()
     out_layouts: Sequence[str | None] = ()
     mesh: Mesh | None = None
-    rules: dict[Any, Any] | None = None
+    rules: dict[Primitive, Callable[..., Any]] | None = None
     arg_names: Sequence[str] = ()
     deviceless: Collection[AxisType] = ()
     platforms: Sequence[str] = ()
@@ -85,7 +87,8 @@ class Lowering(NamedTuple):
 
 
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
-               solution: Solution | None, ordered: int | None) -> tuple[Any, Any, list[Any]]:
+               solution: Solution | None, ordered: int | None
+               ) -> tuple[IrOperation, IrOperation | None, list[IrValue]]:
     """Emit main, the function that it wraps, if there is one, and what the program returns.
 
     That of an export wraps a program with dimensions, whose values it computes, or with tokens.
@@ -136,7 +139,9 @@ def _check_donation(name: str, donated: Sequence[bool], platforms: Sequence[str]
             "leave donation out, or lower for each platform.")
 
 
-def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) -> list[IrAttribute]:
+def _result_attrs(context: ModuleContext,
+                  results: Iterable[tuple[str, NamedSharding | None, Aval, str | None]]
+                  ) -> list[IrAttribute]:
     """What is said of each result (path, sharding, aval, layout)."""
     ir, found = mlir.ir, []
     for (path, sharding, aval, layout), kind in zip(results, context.result_memories, strict=True):
@@ -157,7 +162,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    exported = AxisType.Explicit in context.deviceless
+    exported = AxisType.Explicit in context.deviceless      # for a platform, not for devices
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed
     context.hold = hold
@@ -186,6 +191,7 @@ def _context_of(program: Lowering) -> ModuleContext:
     if platforms:
         _check_donation(name, program.donated, platforms)
         context.platforms, context.refined = platforms, True
+        # Its number reaches every function as the values of dimensions do.
         context.dimension_names = [PLATFORM_INDEX]
     context.deviceless = program.deviceless
     context.given = [s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
@@ -206,7 +212,7 @@ def _take_places(context: ModuleContext, program: Lowering) -> None:
 
 
 def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValue]
-             ) -> tuple[list[Any], list[Any]]:
+             ) -> tuple[list[NamedSharding | None], list[str | None]]:
     """Of each result its sharding and its layout, where they are demanded."""
     avals, none = program.closed.out_avals, [None] * len(results)
     # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
@@ -219,8 +225,8 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValu
         program.out_layouts or none, results, strict=True)]
 
 
-def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[object],
-               laid_out: Sequence[object]) -> list[IrAttribute]:
+def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[NamedSharding | None],
+               laid_out: Sequence[str | None]) -> list[IrAttribute]:
     """What is said of each argument; of donated ones by what is demanded of results."""
     ir, found = mlir.ir, []
     memories, aliases, donated = program.memories, program.aliases, program.donated
@@ -235,7 +241,7 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[obj
         if layout is not None:
             attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
         spread = program.shardings[i] if program.shardings else None
-        if program.deviceless:
+        if program.deviceless:      # nothing is placed: only types say how arguments are cut
             spread = spread or context.sharding_of(aval)
         if alias is not None:
             if given == context.result_memories[alias]:
@@ -251,7 +257,7 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[obj
     return found
 
 
-def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
+def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
     ir, closed, context = mlir.ir, program.closed, _context_of(program)
     with module_context():
@@ -283,12 +289,12 @@ def lower_program(program: Lowering) -> tuple[Any, ModuleContext]:
 
 
 def lower_part(closed: ClosedOlympuspr, name: str, platform: str, mesh: Mesh,
-               devices: tuple[object, ...]) -> bytes:
+               devices: tuple[Device, ...]) -> bytes:
     """The bytecode of the program of one device, along all axes of a mesh of these devices."""
     context = ModuleContext(platform, name)
     with module_context():
         context.module = mlir.ir.Module.create()
-        context.devices = devices
+        context.devices = devices       # first: by them the partitions are numbered
         context.manual = context.manual_over(mesh, mesh.axis_names)
         emit_function(context, closed, "main", "public", f"{name}/")
         return mlir.bytecode(context.module)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .context import ModuleContext
+
+if TYPE_CHECKING:
+    from ..core.builder_type import Block
 
 __all__ = ["Mark", "PlatformOpen", "rule_of"]
 
@@ -18,10 +21,11 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
     """How equations of a primitive are lowered here."""
     if prim.platform_rules and module.platform is None:
         return _still_open
+    # Rules that one lowering is given come before those that all have.
     return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
 
 
-def _still_open(*args: object, **params: Hashable) -> Any:
+def _still_open(*args: object, **params: Hashable) -> NoReturn:
     raise PlatformOpen
 
 
@@ -30,7 +34,7 @@ class Mark:
 
     __slots__ = ("block", "last", "counts")
 
-    def __init__(self, block: Any) -> None:
+    def __init__(self, block: Block) -> None:
         self.block, ops = block, block.ip.block.operations
         self.last = len(ops)
         assert block.sizes is not None
@@ -38,8 +42,10 @@ class Mark:
         self.counts = [(table, len(table)) for table in tables]
 
     def restore(self) -> None:
+        # The last first: an operation that is erased must have no readers left.
         for op in list(self.block.ip.block.operations)[self.last:][::-1]:
             op.operation.erase()
+        # Else these only grow, and dicts keep their order: what is new is last.
         for table, count in self.counts:
             for key in list(table)[count:]:
                 del table[key]

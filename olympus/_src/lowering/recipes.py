@@ -30,6 +30,7 @@ class Recipe(NamedTuple):
 
 def has_recipes(module: ModuleContext, prim: Primitive) -> bool:
     """Whether the primitive's own rule, and no other, lowers its equations in a module."""
+    # A rule that somebody put in place of the class's own is an attribute of the instance.
     return prim.single and not (module.platform is None or module.rules or prim.platform_rules
                                 or "lower" in vars(prim))
 
@@ -54,6 +55,7 @@ def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | b
     if b.emitted is None or b.emitted[0] is not out:
         return False
     _, name, taken, attributes, kind = b.emitted
+    # By identity: a rule that converts an operand or makes one, as a constant, leaves no recipe.
     places = {id(x): i for i, x in enumerate(operands)}
     places.update({id(x): i for i, x in spread.items()})
     order = [places.get(id(x), -1) for x in taken]

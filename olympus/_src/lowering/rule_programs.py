@@ -7,9 +7,9 @@ emitting it, so what is recorded serves every equation of the same primitive, pa
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.typing import Array
 from ..base.util import Memo
@@ -17,6 +17,9 @@ from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.staging import stage
 from ..types.avals import ShapedArray
+
+if TYPE_CHECKING:
+    from ..core.builder_type import OfArrays
 
 __all__ = ["LONG", "rule_program", "staged"]
 
@@ -27,9 +30,9 @@ LONG = 12
 _programs: Memo = Memo(512)
 
 
-def staged(fun: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
+def staged(fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """The program of a function that returns one value or a sequence of them."""
-    def flat(*args: Array) -> list[Any]:
+    def flat(*args: Array) -> list[Array]:
         out = fun(*args)
         return list(out) if isinstance(out, (list, tuple)) else [out]
 
@@ -37,7 +40,7 @@ def staged(fun: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedOlymp
 
 
 def rule_program(eqn: OlympusprEqn, avals_in: Sequence[ShapedArray], platform: str | None,
-                 fun: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
+                 fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """The program of `fun` on values of `avals`, by which an equation on `avals_in` is emitted."""
     code = _code(fun)
     # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.

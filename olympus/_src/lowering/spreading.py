@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.typing import Device
 from ..types.mesh import Mesh
-from ..types.sharding import NamedSharding, PartitionSpec, entry_of
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, entry_of
 
 __all__ = ["named"]
 
 
-def named(meshes: Iterable[Mesh], devices: tuple[object, ...], tiling: object, ndim: int,
-          memory_kind: str | None = None) -> Any:
+def named(meshes: Iterable[Mesh], devices: tuple[Device, ...], tiling: object, ndim: int,
+          memory_kind: str | None = None) -> Sharding:
     """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one.
 
     Linear in the number of devices.

@@ -19,6 +19,7 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
     """The sizes of axes that a program, and those within it, cut out of axes of the sizes `cut`, or
     put together to such, and that so many devices (0: not known yet) cannot have in equal parts.
     """
+    # By size alone: an axis of such a size that is not cut counts too, and less is held for it.
     found = {*cut}
     pending, seen = [closed.olympuspr], {closed.olympuspr}
     while pending and cut:

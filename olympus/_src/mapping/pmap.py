@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..base.typing import Device, P, PyTree, R
+from ..base.typing import Array, Device, P, PyTree, R
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
@@ -34,6 +34,8 @@ __all__ = ["pmap"]
 
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 _MOST_AXES = 1 << 16    # more than any array has
+# Positional and keyword arguments, given the leaves of those that are not static.
+Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]
 UNNAMED = "pmap axis"      # the name of an axis that the user has no name for
 R_co = TypeVar("R_co", covariant=True)
 
@@ -123,16 +125,16 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
 class _Mapped:
     """What `pmap` was given."""
 
-    def __init__(self, fun: Callable[..., Any], name: Hashable, in_axes: Any, out_axes: Any,
-                 static: tuple[int, ...], devices: tuple[Device, ...] | None, backend: str | None,
-                 axis_size: int | None) -> None:
+    def __init__(self, fun: Callable[..., PyTree], name: Hashable, in_axes: PyTree,
+                 out_axes: PyTree, static: tuple[int, ...], devices: tuple[Device, ...] | None,
+                 backend: str | None, axis_size: int | None) -> None:
         self.fun, self.name, self.in_axes, self.out_axes = fun, name, in_axes, out_axes
         self.static, self.devices, self.backend = static, devices, backend
         self.axis_size = axis_size
         self.out_specs = tree_map(self._spec, out_axes, is_leaf=lambda x: x is None)
 
     @property
-    def traced(self) -> Callable[..., Any]:
+    def traced(self) -> Callable[..., PyTree]:
         """The function of whole arrays, over all devices."""
         def mapped(*args: PyTree, **kwargs: PyTree) -> object:
             if outer := get_abstract_mesh().manual_axes:
@@ -143,7 +145,7 @@ class _Mapped:
             leaves, dims, size, rebuilt = self._arguments(args, kwargs, self.axis_size)
 
             # A device's part has size 1 along the mapped axis, which the function must not see.
-            def run(*xs: Any) -> Any:
+            def run(*xs: Array) -> PyTree:
                 full, named = rebuilt([x if d is None else squeeze(x, (d,))
                                        for x, d in zip(xs, dims, strict=True)])
                 return self._stacked(self.fun(*full, **named))
@@ -155,7 +157,7 @@ class _Mapped:
 
         return mapped
 
-    def of_process(self, jitted: Callable[..., Any], args: tuple, kwargs: dict[str, PyTree]
+    def of_process(self, jitted: Callable[..., PyTree], args: tuple, kwargs: dict[str, PyTree]
                    ) -> object:
         """A call on this process's examples, one for each of its devices."""
         # axis_size counts the examples of all processes, each of which has as many.
@@ -173,7 +175,7 @@ class _Mapped:
                                                            self.out_specs)
 
     def _arguments(self, args: tuple, kwargs: dict[str, PyTree], size: int | None
-                   ) -> tuple[list[Any], list[int | None], int, Callable[[Any], Any]]:
+                   ) -> tuple[list[Any], list[int | None], int, Rebuild]:
         """The leaves of dynamic arguments, the mapped axis of each, how many examples there are,
         and what makes arguments of such leaves again."""
         static, count, axes = self.static, len(args), self.in_axes
@@ -190,7 +192,7 @@ class _Mapped:
         leaves, in_tree, dims, size = mapped_arguments(
             "pmap", self.fun, tuple([args[i] for i in dynamic]), kwargs, axes, size, dynamic)
 
-        def rebuilt(xs: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
+        def rebuilt(xs: Sequence[object]) -> tuple[list[PyTree], dict[str, PyTree]]:
             full, (given, named) = list(args), in_tree.unflatten(xs)
             for i, x in zip(dynamic, given, strict=True):
                 full[i] = x

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..autodiff.derivatives import vjp as vjp_
-from ..base.typing import PyTree
+from ..base.typing import DuckTypedArray, PyTree
 from ..base.util import wraps
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, variables
-from ..core.primitive import programs_in
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
+from ..core.primitive import Primitive
 from ..jit.arguments import check_callable
 from ..jit.cost_table import operation_cost
 from ..jit.tracing import make_olympuspr
@@ -104,7 +104,7 @@ class RooflineShape:
     dtype: ValidRooflineDtype
 
     @classmethod
-    def from_aval(cls, aval: Any) -> RooflineShape:
+    def from_aval(cls, aval: DuckTypedArray) -> RooflineShape:
         """Of a type, or a struct."""
         return cls(shape=tuple(aval.shape), dtype=aval.dtype)
 
@@ -116,6 +116,7 @@ class RooflineShape:
     @property
     def bytes(self) -> int:
         """The bytes that they take."""
+        # A key has two words of 32 bits (threefry's). Parts of a byte, of int4, count as a whole.
         bits = dtypes.itemsize_bits(self.dtype) if isinstance(self.dtype, np.dtype) else 64
         return -(-self.size * bits // 8)
 
@@ -149,7 +150,7 @@ Rule: TypeAlias = Callable[..., RooflineResult]
 _rules: dict[Any, Rule] = {}
 
 
-def register_roofline(prim: Any) -> Callable[[Rule], Rule]:
+def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
     """Decorator: a rule that says what an operation asks of a machine.
 
     Args:
@@ -173,7 +174,7 @@ def register_roofline(prim: Any) -> Callable[[Rule], Rule]:
     return register
 
 
-def register_standard_roofline(prim: Any) -> None:
+def register_standard_roofline(prim: Primitive) -> None:
     """Let an operation ask for what XLA estimates, as all do that have no rule.
 
     Args:
@@ -186,10 +187,10 @@ def register_standard_roofline(prim: Any) -> None:
     _rules.pop(prim, None)
 
 
-def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_specs: Any = None,
-             out_specs: Any = None, *, pin_lhs_in_vmem: bool = False,
+def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
+             in_specs: PyTree = None, out_specs: PyTree = None, *, pin_lhs_in_vmem: bool = False,
              pin_rhs_in_vmem: bool = False, vjp: bool = False, print_olympuspr: bool = False
-             ) -> Callable[..., tuple[Any, RooflineResult]]:
+             ) -> Callable[..., tuple[PyTree, RooflineResult]]:
     """What a function asks of a machine; nothing is computed.
 
     Args:
@@ -219,7 +220,7 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
     traced = _with_pullback(run) if vjp else run
 
     @wraps(f)
-    def judged(*args: PyTree) -> tuple[Any, RooflineResult]:
+    def judged(*args: PyTree) -> tuple[PyTree, RooflineResult]:
         closed, out = make_olympuspr(traced, return_shape=True)(*args)
         if print_olympuspr:
             print(closed)
@@ -228,10 +229,10 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
     return judged
 
 
-def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, in_specs: Any,
-                      out_specs: Any, *, pin_lhs_in_vmem: bool = False,
+def roofline_and_grad(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None, in_specs: PyTree,
+                      out_specs: PyTree, *, pin_lhs_in_vmem: bool = False,
                       pin_rhs_in_vmem: bool = False, print_olympuspr: bool = False
-                      ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
+                      ) -> Callable[..., tuple[PyTree, RooflineResult, RooflineResult]]:
     """What a function asks of a machine, and what it asks with its pullback.
 
     Args:
@@ -253,7 +254,7 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
                "print_olympuspr": print_olympuspr}
 
     @wraps(f)
-    def judged(*args: PyTree) -> tuple[Any, RooflineResult, RooflineResult]:
+    def judged(*args: PyTree) -> tuple[PyTree, RooflineResult, RooflineResult]:
         out, alone = roofline(f, mesh, in_specs, out_specs, **options)(*args)
         _, both = roofline(f, mesh, in_specs, out_specs, vjp=True, **options)(*args)
         return out, alone, both
@@ -261,7 +262,7 @@ def roofline_and_grad(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None, i
     return judged
 
 
-def _with_pullback(f: Callable[..., Any]) -> Callable[..., Any]:
+def _with_pullback(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
     def both(*args: PyTree) -> object:
         out, pullback = vjp_(f, *args)
         return out, pullback(out)       # the result has the types that a cotangent must have
@@ -279,7 +280,7 @@ _PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scale
 class _Judge:
     """Walks through programs and adds up what their equations ask for."""
 
-    def __init__(self, mesh: Any, pin_lhs: bool, pin_rhs: bool) -> None:
+    def __init__(self, mesh: Mesh | AbstractMesh | None, pin_lhs: bool, pin_rhs: bool) -> None:
         self.mesh, self.pinned = mesh, (pin_lhs, pin_rhs)
 
     def program(self, closed: ClosedOlympuspr | Olympuspr) -> RooflineResult:
@@ -304,10 +305,10 @@ class _Judge:
                                 **params)
         if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
             return self._collective(eqn)
-        bodies = [self.program(p) for name in prim.programs or ()
-                  if prim.lowered is None or name in prim.lowered
-                  for p in programs_in(getattr(params[name], "solve", params[name]))]
-        if not bodies or prim.name.startswith("reduce"):
+        # Of a linear solve the solver runs, and not the programs that its derivatives need. The
+        # body of a reduction or scatter runs for each element: XLA's estimate says that.
+        bodies = [self.program(body) for _, body, _ in prim.applied(params, eqn.invars)]
+        if not bodies:
             return self._operation(eqn)
         if prim.name == "cond":     # any of them may run
             return max(bodies, key=lambda found: found.unfused_flops)
@@ -315,10 +316,12 @@ class _Judge:
         return sum(bodies, RooflineResult()) * (params["length"] if prim.name == "scan" else 1)
 
     def _operation(self, eqn: OlympusprEqn) -> RooflineResult:
+        # XLA counts exp, sin and their like apart; here each is one operation.
         cost = operation_cost(eqn)
         flops, size = int(cost.flops + cost.transcendentals), int(cost.bytes)
         if eqn.primitive.name not in _PRODUCTS:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
+        # Operands behind the first two (sizes of groups, scales) are small, and left out.
         kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
         moved = RooflineShape.total_bytes([*kept, *[v.aval for v in eqn.outvars]])
         return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
@@ -337,6 +340,8 @@ class _Judge:
             moved = rounds * (size * (count - 1) if part else size * (count - 1) // count)
             steps = rounds * count
         else:
+            # Parts that all devices exchange go the shorter way round the ring: count / 4 steps on
+            # average, count / 2 for the farthest.
             rounds = 1
             moved, steps = (size, 1) if name == "ppermute" else (size * count // 4, count // 2)
         return RooflineResult(ici_bytes=dict.fromkeys(axes, moved),
@@ -350,7 +355,7 @@ def _peak(pr: Olympuspr) -> int:
         last.update(dict.fromkeys(variables(eqn.invars), at))
     last.update(dict.fromkeys(variables(pr.outvars), len(pr.eqns)))
 
-    def size(v: Any) -> int:
+    def size(v: Var) -> int:
         return RooflineShape.total_bytes([v.aval])
 
     alive = peak = sum(map(size, {*pr.invars, *pr.constvars}))

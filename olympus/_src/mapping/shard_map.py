@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn, overload
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, P, PyTree, R
+from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
@@ -20,8 +20,9 @@ from ..jit.arguments import check_callable, leaf_name, structure_path
 from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
+from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["Infer", "shard_map", "smap"]
 
@@ -153,9 +154,10 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
     return _mapped("smap", f, None, specs(in_axes), specs(out_axes), {axis_name}, True)
 
 
-def _mapped(what: str, fun: Callable[..., Any], mesh: object, in_specs: object, out_specs: object,
-            axis_names: object, check: bool) -> Callable[..., Any]:
+def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: object,
+            out_specs: object, axis_names: object, check: bool) -> Callable[..., PyTree]:
     check_callable(what, fun)
+    # As a pytree a list would be a prefix of no tuple of arguments.
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
@@ -172,7 +174,7 @@ def _mapped(what: str, fun: Callable[..., Any], mesh: object, in_specs: object, 
     return mapped
 
 
-def _mapped_axes(args: tuple) -> set[Any]:
+def _mapped_axes(args: tuple) -> set[Hashable]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
     found: set[Any] = set()
     for x in tree_flatten(args)[0]:
@@ -185,7 +187,7 @@ def _mapped_axes(args: tuple) -> set[Any]:
     return found
 
 
-def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Any]
+def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Hashable]
                  ) -> Manual:
     """The mesh of a call, and the axes of it that become manual: not those of vmaps around."""
     around = get_abstract_mesh()
@@ -223,12 +225,12 @@ def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mappe
 class _Application:
     """A mapped function and what it is applied to: what messages speak of."""
 
-    def __init__(self, what: str, fun: Callable[..., Any], manual: Manual, args: tuple,
-                 in_specs: Any, out_specs: Any) -> None:
+    def __init__(self, what: str, fun: Callable[..., PyTree], manual: Manual, args: tuple,
+                 in_specs: PyTree, out_specs: PyTree) -> None:
         self.what, self.fun, self.manual, self.args = what, fun, manual, args
         self.in_specs, self.out_specs = in_specs, out_specs
 
-    def run(self) -> Any:
+    def run(self) -> PyTree:
         manual, args = self.manual, self.args
         # Specifications before arguments: what is wrong with them is wrong for every call.
         self._check_specs("in_specs", self.in_specs)
@@ -262,8 +264,8 @@ class _Application:
             newly_manual_axes=manual.names, check_vma=manual.check)
         return body.out_tree.unflatten(out)
 
-    def _run_eagerly(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool],
-                     arrays: Sequence[Array], ins: Sequence[PartitionSpec]) -> object:
+    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool],
+                     arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
         outer = enter(trace)
@@ -294,7 +296,7 @@ class _Application:
             trace = parent
         return True
 
-    def _mesh_of(self, arrays: Sequence[Array]) -> Mesh:
+    def _mesh_of(self, arrays: Sequence[ArrayLike]) -> Mesh:
         """The devices of an eager call."""
         mesh = self.manual.mesh
         if isinstance(mesh, Mesh):
@@ -316,22 +318,24 @@ class _Application:
                 "`AbstractMesh` to the mesh argument.")
         return found[-1]
 
-    def _body(self, leaves: Sequence[object], tree: PyTree, given: Sequence[bool]
-              ) -> tuple[Any, Any]:
+    def _body(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool]
+              ) -> tuple[Derived, PyTreeDef]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
 
-        def cast(out: object) -> Any:
+        def cast(out: PyTree) -> PyTree:
             outs, out_tree = tree_flatten(out)
             specs = flatten_axes(f"{what} out_specs", out_tree, out_specs)
             return out_tree.unflatten([
                 self.manual.cast(x, s) if isinstance(s, PartitionSpec) else x
                 for x, s in zip(outs, specs, strict=True)])
 
-        def body(*xs: object) -> Any:
+        def body(*xs: object) -> PyTree:
             out = fun(*xs)
             return cast(out) if self.manual.check else out
 
+        # The body reads the function and the specifications, which are the key, and the manual
+        # axes, which are part of the Context. Arguments that are part of it may have no hash.
         if all(given):
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
@@ -348,6 +352,7 @@ class _Application:
     def _check_specs(self, which: str, specs: object) -> None:
         """TypeError for what is no specification, ValueError for axes that are not manual."""
         manual = self.manual
+        # Types of arguments say how they are cut along explicit axes, and nothing of others.
         if specs is Infer:
             kinds = dict(zip(manual.mesh.axis_names, manual.mesh.axis_types, strict=True))
             auto = [n for n in manual.ordered(manual.names) if kinds[n] is not AxisType.Explicit]
@@ -413,6 +418,7 @@ class _Application:
                 f"{self._applied()}: its {self._argument(index)} is {aval}, which has rank "
                 f"{aval.ndim}, and the entry of in_specs for it is {spec}, which has length "
                 f"{len(spec)}; no more entries than axes are required; {remedy}.")
+        # Axes behind the last entry are whole.
         for i, (n, entry) in enumerate(zip(aval.shape, spec, strict=False)):
             count = manual.count(entry)
             if mod(n, count):
@@ -430,7 +436,7 @@ class _Application:
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
                 "leave in_specs out, or use olympus.reshard on the argument.")
 
-    def _result_specs(self, tree: PyTree, avals: Sequence[ShapedArray]
+    def _result_specs(self, tree: PyTreeDef, avals: Sequence[ShapedArray]
                       ) -> tuple[PartitionSpec, ...]:
         """Of each result; ValueError unless it can be put together so."""
         manual, fun = self.manual, name_of(self.fun)
@@ -448,6 +454,7 @@ class _Application:
                     f"rank {aval.ndim}, and the entry of out_specs for it is {spec}, which has "
                     f"length {len(spec)}; no more entries than axes are required; {remedy}.")
         if manual.check:
+            # A token has no `vma` and no `sums`: it says nothing of devices.
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
                 if more := manual.ordered(getattr(aval, "vma", frozenset()) - named_axes(spec)):
                     self._refuse_varying(structure_path(tree, i), spec, aval, more)
@@ -475,7 +482,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Array]:
+def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
     """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

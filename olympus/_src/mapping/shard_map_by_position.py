@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..base.typing import PyTree
 from ..types.mesh import AbstractMesh, Mesh
@@ -12,8 +11,8 @@ from . import shard_map as current
 __all__ = ["shard_map"]
 
 
-def shard_map(f: Callable[..., Any], mesh: Mesh | AbstractMesh, in_specs: PyTree,
-              out_specs: PyTree, check_rep: bool = True) -> Callable[..., Any]:
+def shard_map(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh, in_specs: PyTree,
+              out_specs: PyTree, check_rep: bool = True) -> Callable[..., PyTree]:
     """`olympus.shard_map` along all axes of a mesh, with other names of parameters.
 
     Args:

@@ -20,6 +20,7 @@ from ..types.avals import ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
+from ..types.tree_registry import PyTreeDef
 
 __all__ = ["check_axes", "is_axis", "mapped_arguments", "vmap"]
 
@@ -92,7 +93,7 @@ def is_axis(x: Any) -> bool:
         return False
 
 
-def check_axes(what: str, option: str, axes: Any) -> None:
+def check_axes(what: str, option: str, axes: PyTree) -> None:
     """TypeError unless the leaves of an option are axes."""
     for entry in tree_flatten(axes)[0]:
         if not is_axis(entry):
@@ -101,15 +102,15 @@ def check_axes(what: str, option: str, axes: Any) -> None:
                             f"{entry!r} of type {type(entry).__name__}.")
 
 
-def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_axes: Any,
-         axis: Axis, sum_match: bool) -> Any:
+def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree, out_axes: PyTree,
+         axis: Axis, sum_match: bool) -> PyTree:
     # All axes and sizes are checked before the function runs, so that messages name arguments.
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
 
-    def flat(*xs: Array) -> tuple[list[Any], Any]:
+    def flat(*xs: Array) -> tuple[list[Array], PyTreeDef]:
         full, named = in_tree.unflatten(xs)
         out = fun(*full, **named)
         outs, out_tree = tree_flatten(out)
@@ -133,7 +134,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
 def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, PyTree],
                      in_axes: int | Sequence[int | None], size: int | None,
                      positions: Sequence[int] | None = None
-                     ) -> tuple[list[Any], Any, list[int | None], int]:
+                     ) -> tuple[list[Any], PyTreeDef, list[int | None], int]:
     """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
 
     `positions`: those of `args` among the arguments, if there are others.
@@ -163,7 +164,7 @@ class _Names:
 
     __slots__ = ("what", "fun", "positions", "trees")
 
-    def __init__(self, what: str, fun: Any, positions: Sequence[int], args: tuple,
+    def __init__(self, what: str, fun: Callable[..., PyTree], positions: Sequence[int], args: tuple,
                  kwargs: dict[str, PyTree]) -> None:
         keywords = sorted(kwargs)       # as the tree flattens a dict: leaves are counted below
         self.what, self.fun, self.positions = what, fun, [*positions, *keywords]
@@ -257,7 +258,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                       "in in_axes for arguments that are not mapped.")
 
 
-def _cut_along(mapped: Sequence[tuple[Any, int]], given: object) -> object | None:
+def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> object | None:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
     # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
     # the axis has one sharding, which all batched results get.
@@ -278,8 +279,8 @@ def _cut_along(mapped: Sequence[tuple[Any, int]], given: object) -> object | Non
     return found.pop() if found else given
 
 
-def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
-           path: Callable[[int], str], fun_name: str, index: int) -> Any:
+def _place(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bool,
+           path: Callable[[int], str], fun_name: str, index: int) -> Array:
     """A result with its mapped axis where out_axes wants it."""
     if src == dst:
         return x

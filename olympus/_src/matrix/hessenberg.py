@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue
 from ..core.evaluate import eval_closed
-from ..core.primitive import Tangent
+from ..core.primitive import Builder, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.jvp import jvp_program
@@ -26,6 +26,7 @@ from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
     MatrixOperation,
+    Results,
     Shape,
     adjoint,
     check_square,
@@ -53,7 +54,7 @@ class Reduction(MatrixOperation, abstract=True):
     transpose = None
     algorithm: Callable[..., list[Any]]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         program = stage(lambda x: self.algorithm(x, **params), [typeof(primals[0])])
         moved, _ = jvp_program(program, [True], True)
@@ -64,7 +65,7 @@ class Reduction(MatrixOperation, abstract=True):
 class Hessenberg(Reduction):
     """h on and above the first subdiagonal, reflectors below; and their taus."""
 
-    def results(self, dtype: DType, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> Results:
         check_square("hessenberg", shape)
         return [(shape, dtype), ((max(shape[0] - 1, 0),), dtype)]
 
@@ -81,7 +82,7 @@ class Hessenberg(Reduction):
 class Tridiagonal(Reduction):
     """The reflectors in one triangle, the diagonal, the one beside it, the taus."""
 
-    def results(self, dtype: DType, shape: Shape, *, lower: bool) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, lower: bool) -> Results:
         check_square("tridiagonal", shape)
         size, less = shape[:1], (max(shape[0] - 1, 0),)
         real = real_dtype(dtype)
@@ -111,7 +112,7 @@ def _subdiagonal(a: Array) -> Array:
     return tril(triu(a, -1), -1)
 
 
-def _reduced(x: ArrayLike) -> list[Any]:
+def _reduced(x: Array) -> list[Array]:
     """LAPACK's unblocked reduction gehd2: x[..., n, n] -> its packed form, taus[..., n-1]."""
     aval = typeof(x)
     n, last = aval.shape[-1], aval.ndim - 1

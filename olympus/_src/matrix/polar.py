@@ -108,8 +108,9 @@ _polar = custom_jvp(_decomposed, nondiff_argnums=(2, 3, 4, 5))
 
 
 @_polar.defjvp
-def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, primals: Any,
-               tangents: Any) -> Any:
+def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float,
+               primals: tuple[Array, Array], tangents: tuple[Array, Array]
+               ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """u̇ = uΩ + (1 - uuᴴ)ẋh⁻¹ with Ωh + hΩ = uᴴẋ - ẋᴴu, and ḣ = uᴴẋ - Ωh (Higham, "Functions of
     matrices", 2008, §8)."""
     (x, beyond), (t, _) = primals, tangents

@@ -6,11 +6,11 @@ derivative solves triangular systems column by column, hence a loop, hence this 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ..core.primitive import Tangent
+from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..core.primitive import Builder, Tangent
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, real, sign, sub
@@ -23,6 +23,7 @@ from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
     MatrixOperation,
+    Results,
     Shape,
     adjoint,
     check_square,
@@ -39,7 +40,7 @@ from ..lax.transcendental import sqrt
 from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import make_aval
-from .schur_order import reordered
+from .schur_order import Select, reordered
 
 __all__ = ["schur", "schur_p"]
 
@@ -51,7 +52,7 @@ class Schur(MatrixOperation):
     transpose = None
 
     def results(self, dtype: DType, shape: Shape, *, compute_schur_vectors: bool, **params: Hashable
-                ) -> list[Any]:
+                ) -> Results:
         check_square("schur", shape)
         return [(shape, dtype)] * (1 + compute_schur_vectors)
 
@@ -67,7 +68,7 @@ class Schur(MatrixOperation):
             t, z = b.traced(lambda t, z: reordered(t, z, select_callable), [t, z], [aval, aval])
         return kernels.nan_unless(b, "EQ", info, n, [t, z][:len(outs)], outs)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             compute_schur_vectors: bool, **params: Hashable
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         """ż = zΩ and ṫ = M + tΩ - Ωt, M = zᴴẋz, for the skew-Hermitian Ω that keeps t triangular.
@@ -107,14 +108,14 @@ def _without_lower(t: ArrayLike, x: ArrayLike) -> Array:
     return select(upper, x, full_like(x, 0))
 
 
-def _turn(t: Array, inner: object) -> Array:
+def _turn(t: Array, inner: Array) -> Array:
     """The skew-Hermitian Ω for a triangular t."""
     starts = full_like(t, False, bool, typeof(t).shape[:-1])
     lower = _below(t, inner, starts)
     return sub(lower, adjoint(lower))
 
 
-def _below(t: ArrayLike, inner: Any, starts: ArrayLike) -> Array:
+def _below(t: ArrayLike, inner: Array, starts: ArrayLike) -> Array:
     """Ω below the blocks of t, where Ωt - tΩ is `inner`: column after column.
 
     Column j of the equation is (t_jj - t) Ω_j = inner_j - Σ Ω_k t_kj, of k < j, in rows below the
@@ -205,7 +206,7 @@ schur_p = Schur("schur")
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable[..., ArrayLike] | None = None) -> tuple[Array, ...]:
+          select_callable: Select | None = None) -> tuple[Array, ...]:
     """Schur decomposition x = z t zᴴ with a unitary z and an upper triangular t.
 
     Args:

@@ -8,7 +8,6 @@ form", 1993.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -43,10 +42,12 @@ from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod
 
-__all__ = ["reordered"]
+__all__ = ["Select", "reordered"]
+
+Select = Callable[..., Array]       # of eigenvalues, or their real and imaginary parts: bool[n]
 
 
-def reordered(t: ArrayLike, z: ArrayLike, select: Callable[..., Any]) -> list[Array]:
+def reordered(t: ArrayLike, z: ArrayLike, select: Select) -> list[Array]:
     """t and z[..., n, n] with the eigenvalues that `select` is true for first, in their order."""
     aval = typeof(t)
     n = aval.shape[-1]
@@ -55,7 +56,7 @@ def reordered(t: ArrayLike, z: ArrayLike, select: Callable[..., Any]) -> list[Ar
     return [reshape(x, aval.shape) for x in outs]
 
 
-def _one(t: Array, z: Array, select: Callable[..., Any]) -> tuple[Array, Array]:
+def _one(t: Array, z: Array, select: Select) -> tuple[Array, ...]:
     """One matrix: passes over its blocks, until one changes nothing."""
     n = typeof(t).shape[0]
     state = (t, z, _chosen(t, select), full((), True))
@@ -71,7 +72,7 @@ def _below(t: Array) -> Array:
     return diagonal(shifted)
 
 
-def _chosen(t: Array, select: Callable[..., Any]) -> Array:
+def _chosen(t: Array, select: Select) -> Array:
     """bool[n]: which rows belong to a chosen eigenvalue; of a pair, either may be chosen."""
     values = diagonal(t)
     if typeof(t).dtype.kind == "c":
@@ -93,7 +94,7 @@ def _flags(found: Array, t: Array) -> Array:
     return convert_element_type(found, dtypes.as_dtype(bool))
 
 
-def _pass(state: tuple[ArrayLike, ...], n: int) -> Any:
+def _pass(state: tuple[Array, ...], n: int) -> tuple[Array, ...]:
     """From top to bottom, exchange each block that is not chosen with a chosen one after it."""
     t, z, chosen, _ = state
     swaps = [lambda t, z, chosen, i: (t, z, chosen)]
@@ -125,7 +126,7 @@ def _at(x: ArrayLike, i: ArrayLike) -> Array:
     return dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 
-def _swap(p: int, q: int, n: int) -> Callable[..., Any]:
+def _swap(p: int, q: int, n: int) -> Callable[[Array, Array, Array, Array], tuple[Array, ...]]:
     """Exchange blocks of p and q rows, the first of which starts at row i."""
     if p + q > n:
         return lambda t, z, chosen, i: (t, z, chosen)

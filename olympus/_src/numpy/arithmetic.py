@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 
-def kind_of(x: Any) -> str:
+def kind_of(x: ArrayLike) -> str:
     """The kind of an operand's dtype, as `dtypes.scalar_kind` names it."""
     return dtypes.scalar_kind(x.dtype)
 
@@ -342,7 +342,7 @@ _any_exponent = eager_binary(_power)
 
 
 @as_ufunc
-def power(x1: ArrayLike, x2: ArrayLike, /, *rest: Any, **options: Any) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> Array:
     """`x1 ** x2`: each base to the power of its exponent.
 
     A Python int as exponent becomes that many multiplications, so it is exact for integers and has
@@ -454,7 +454,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 
 @as_ufunc
-def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
+def positive(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     """`+x`: the operand, as an array.
 
     Args:
@@ -744,7 +744,7 @@ def _conjugate(x: Array) -> Array:
 
 
 @as_ufunc
-def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
+def conjugate(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     """The complex conjugate: the imaginary part with the other sign; real numbers as they are.
 
     Returns:

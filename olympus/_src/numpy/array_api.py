@@ -31,7 +31,7 @@ _NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 class ArrayNamespaceInfo:
     """What `olympus.numpy` can do, as the array API standard asks it."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, bool | int]:
         """Optional features. Both hold outside compiled programs, which need static shapes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
@@ -91,7 +91,7 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     return dtypes.as_dtype(dtype).name in _EXCHANGED
 
 
-def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """The array of another library that has `__dlpack__`, sharing its memory where possible.
 
     Shared is what lies row-major and aligned on the device and keeps its dtype; all else is
@@ -113,7 +113,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     return dlpack_array(x, device, copy)
 
 
-def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | None = None) -> Array:
+def dlpack_array(external_array: object, device: DeviceLike = None, copy: bool | None = None
+                 ) -> Array:
     """An array that shares the memory of another library's, where that is possible.
 
     Args:
@@ -129,7 +130,8 @@ def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | No
     >>> dlpack.from_dlpack(np.arange(3, dtype=np.int32))
     Array([0, 1, 2], dtype=int32)
     """
-    x, target = external_array, _one_device(device)
+    x: Any = external_array
+    target = _one_device(device)
     if isinstance(x, Tracer) or not hasattr(x, "__dlpack__") or not hasattr(
             x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x).__name__} given; an array with the "
@@ -153,7 +155,7 @@ def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | No
     return device_put(out, device)
 
 
-def _one_device(device: DeviceLike) -> Any:
+def _one_device(device: DeviceLike) -> Device | None:
     """The device that `device=` names; None if nothing is asked for."""
     if device is None or isinstance(device, lib.Device):
         return device
@@ -164,7 +166,7 @@ def _one_device(device: DeviceLike) -> Any:
     return next(iter(found))
 
 
-def _from_host(x: Array, target: Any, copy: bool | None) -> Any:
+def _from_host(x: Any, target: Device | None, copy: bool | None) -> object:
     """An array in the host's memory, on a device of its own kind or where it is wanted."""
     where = target or devices.default_device()
     if where.platform != "cpu":
@@ -178,7 +180,7 @@ def _from_host(x: Array, target: Any, copy: bool | None) -> Any:
     return array_from_numpy(value, False, where, copy=bool(copy))
 
 
-def _capsule(x: Array) -> Any:
+def _capsule(x: object) -> object:
     try:
         return x.__dlpack__()
     except BufferError as error:
@@ -186,7 +188,7 @@ def _capsule(x: Array) -> Any:
                           f"exported: {error}") from None
 
 
-def _from_gpu(x: Array, index: int, copy: bool | None) -> Any:
+def _from_gpu(x: Any, index: int, copy: bool | None) -> Array:
     """An array in a GPU's memory, on the device with this number."""
     found = [d for d in devices.local_devices(None, "gpu") if d.local_hardware_id == index]
     if not found:
@@ -196,8 +198,8 @@ def _from_gpu(x: Array, index: int, copy: bool | None) -> Any:
     return _imported(x.__dlpack__(stream=stream), found[0], copy, stream)
 
 
-def _imported(capsule: object, device: DeviceLike, copy: bool | None, stream: int | None = None
-              ) -> Any:
+def _imported(capsule: object, device: Device, copy: bool | None, stream: int | None = None
+              ) -> Array:
     try:
         return lib.from_dlpack(capsule, device, make_aval, stream=stream, copy=copy)
     except BufferError as error:

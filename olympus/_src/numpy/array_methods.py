@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def _meet(kind: type) -> bool:
 
 
 def _binary(fun: Any, public: Any, swapped: bool) -> Any:
-    def method(self: Array, other: ArrayLike) -> Any:
+    def method(self: Array, other: ArrayLike) -> object:
         kind = type(other)
         if kind in _accepted or _meet(kind):
             try:
@@ -111,7 +112,7 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 
 # Methods whose arguments differ from the function's ----------------------------------------------
 
-def _iterate(self: Array) -> Iterator[Any]:
+def _iterate(self: Array) -> Iterator[Array]:
     """The slices along the first axis. TypeError for scalars."""
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
@@ -123,7 +124,7 @@ def _iterate(self: Array) -> Iterator[Any]:
     return (getitem(self, i) for i in range(size))
 
 
-def _reversed(self: Array) -> Iterator[Any]:
+def _reversed(self: Array) -> Iterator[Array]:
     """The slices along the first axis from the last to the first."""
     if not self.aval.shape:
         raise TypeError(f"reversed(): {self.aval} given; an array with an axis is required.")
@@ -142,7 +143,7 @@ def _with_whole_rows(self: Array) -> Array:
     return reshard(self, NamedSharding(mesh, spec))
 
 
-def _contains(self: Array, item: Any) -> bool:
+def _contains(self: Array, item: ArrayLike) -> bool:
     """Whether any element equals the item."""
     return bool(reductions.any(arithmetic.equal(self, item)))
 
@@ -182,8 +183,8 @@ def _astype(self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLik
     return manipulation.astype(self, dtype, copy=copy, device=device)
 
 
-def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None,
-             out_sharding: Any = None) -> Any:
+def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None,
+             out_sharding: ShardingLike = None) -> Array:
     """The same elements in another shape, given as ints or as a tuple; one may be -1.
 
     Args:
@@ -313,7 +314,7 @@ def _deepcopy(self: Array, memo: object) -> Array:
     return copy(self)
 
 
-def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Any:
+def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Array:
     """The array on a device, or cut over several by a sharding (array API standard).
 
     Args:
@@ -359,7 +360,7 @@ def _byteswap(self: Array, inplace: bool = False) -> Array:
     return lax_convert.bitcast_convert_type(manipulation.flip(pieces, -1), self.dtype)
 
 
-def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bits read as another dtype; of another width, the last axis shrinks or grows.
 
     Booleans are bytes of 0 and 1, of which all but 0 are read as True; complex numbers are pairs.
@@ -434,7 +435,7 @@ def _getfield(self: Array, dtype: DTypeLike, offset: int = 0) -> Array:
     return reshape(_view(data[..., offset:offset + new // 8], to), self.shape)
 
 
-def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
+def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     """The module with the functions of the array API standard."""
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
@@ -26,7 +24,7 @@ _BYTE = np.dtype("uint8")
 
 
 def _bytes_of(name: str, a: ArrayLike, axis: int | None, bitorder: str, kinds: str
-              ) -> tuple[Any, int, Any]:
+              ) -> tuple[Array, int, np.ndarray]:
     """The array, the axis that is packed, and the value of each of eight bits there."""
     x = to_array(array_args(name, a)[0])
     if dtypes.scalar_kind(x.dtype) not in kinds or (kinds == "u" and x.dtype != _BYTE):

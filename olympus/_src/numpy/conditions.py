@@ -32,7 +32,7 @@ __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 
 
 @fused(inline=True)
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """`x` where the condition is not zero, `y` elsewhere.
 
     All three broadcast; the dtype is that of `x` and `y` promoted.
@@ -48,14 +48,14 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
 
 
 @fused
-def _broadcast_where(condition: Array, x: ArrayLike, y: ArrayLike) -> Array:
+def _broadcast_where(condition: Array, x: Array, y: Array) -> Array:
     shape = broadcast_shapes(condition.shape, x.shape, y.shape)
     if condition.ndim:
         condition = broadcast_to(condition, shape)
     return choose(condition, *[broadcast_to(z, shape) if z.shape else z for z in (x, y)])
 
 
-def choose_where(condition: Array, x: Any, y: Any) -> Array:
+def choose_where(condition: Array, x: Array, y: Array) -> Array:
     """`where` of operands that have one dtype already; the condition is bool."""
     if condition.shape == x.shape == y.shape:
         return choose(condition, x, y)
@@ -96,8 +96,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 
 
 @named
-def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
-              *args: Any, **kw: Any) -> Array:
+def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike],
+              funclist: Sequence[ArrayLike | Callable[..., ArrayLike]], *args: object, **kw: object
+              ) -> Array:
     """Apply to each element the function of the last condition that holds there.
 
     Args:
@@ -116,13 +117,14 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
     Array([2., 7., 9.], dtype=float32)
     """
     (x,) = array_args("piecewise", x)
-    if hasattr(condlist, "ndim") and condlist.ndim < 2 and condlist.ndim == x.ndim:
-        condlist = [condlist]
-    elif isinstance(condlist, (list, tuple)) and x.shape and condlist and isinstance(
-            condlist[0], (bool, np.bool_)):
-        condlist = [np.asarray(condlist)]
+    masks: object = condlist
+    if hasattr(masks, "ndim") and masks.ndim < 2 and masks.ndim == x.ndim:
+        masks = [masks]
+    elif isinstance(masks, (list, tuple)) and x.shape and masks and isinstance(
+            masks[0], (bool, np.bool_)):
+        masks = [np.asarray(masks)]
     conditions = [as_bool(c) for c in array_args(
-        "piecewise", *sequence(condlist, "piecewise", "condlist"))]
+        "piecewise", *sequence(masks, "piecewise", "condlist"))]
     functions = list(sequence(funclist, "piecewise", "funclist"))
     if len(functions) == len(conditions):
         functions.append(0)
@@ -130,7 +132,7 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
         raise ValueError(f"piecewise: {len(conditions)} conditions and {len(functions)} functions "
                          "given; as many functions as conditions, or one more, are required.")
 
-    def value(f: Callable[..., Any] | Any) -> Any:
+    def value(f: ArrayLike | Callable[..., ArrayLike]) -> Array:
         if callable(f):     # traced once, however often it is called
             f = f(to_array(x), *args, **kw) if args or kw else jit(f)(to_array(x))
         (found,) = array_args("piecewise", f)
@@ -178,7 +180,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     return _clip(arr, min, max)
 
 
-def _saturated(bound: Any, x: Array) -> ArrayLike:
+def _saturated(bound: Any, x: Array) -> ArrayLike | None:
     """A bound of weak integer type that integers `x` can have: 300 is 255 where they are uint8."""
     if not dtypes.is_integer(x.dtype) or not (type(bound) is int or getattr(
             bound, "weak_type", False) and dtypes.is_integer(bound.dtype)):
@@ -192,7 +194,7 @@ def _saturated(bound: Any, x: Array) -> ArrayLike:
 
 
 @fused
-def _clip(x: Any, low: Any, high: Any) -> Array:
+def _clip(x: Any, low: ArrayLike | None, high: ArrayLike | None) -> Array:
     if low is not None:
         x = maximum(low, x)
     if high is not None:
@@ -224,14 +226,15 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
 
 
 @fused
-def _nan_to_num(x: Array, nan: ArrayLike, posinf: object, neginf: object) -> Array:
+def _nan_to_num(x: Array, nan: ArrayLike, posinf: ArrayLike | None, neginf: ArrayLike | None
+                ) -> Array:
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex(_nan_to_num(real(x), nan, posinf, neginf),
                                   _nan_to_num(imag(x), nan, posinf, neginf))
     limits = dtypes.finfo(x.dtype)
     x = broadcast_to(x, x.shape)
 
-    def replacement(value: Any, default: Any) -> Array:
+    def replacement(value: ArrayLike | None, default: ArrayLike) -> Array:
         (value,) = array_args("nan_to_num", default if value is None else value)
         return broadcast_to(convert(value, x.dtype), x.shape)
 

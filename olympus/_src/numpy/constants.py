@@ -11,6 +11,7 @@ from ..base.config import enable_x64
 from ..base.typing import ArrayLike, DTypeLike, DuckTypedArray, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.dtypes import Limit
 from ..types.shape import canonical_axes, prod
 
@@ -116,7 +117,7 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     return dtypes.result_type(*args)
 
 
-def _aval(what: str, a: Any) -> Any:
+def _aval(what: str, a: object) -> ShapedArray | np.ndarray:
     if isinstance(a, np.ndarray):       # of strings and dates, too
         return a
     if a is None:       # one object, to NumPy
@@ -176,7 +177,7 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])
 
 
-def iterable(y: ArrayLike) -> bool:
+def iterable(y: object) -> bool:
     """Whether a value can be iterated over: an array with axes, a list, not a number.
 
     Args:
@@ -188,8 +189,9 @@ def iterable(y: ArrayLike) -> bool:
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)
     """
+    given: Any = y
     try:
-        iter(y)
+        iter(given)
     except TypeError:
         return False
     return True

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused
@@ -41,8 +41,8 @@ def _signals(name: str, a: ArrayLike, v: ArrayLike, scalars: bool) -> list[Array
     return [x if x.shape else lax_shape.expand_dims(x, (0,)) for x in found]
 
 
-def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLike, preferred: Any
-           ) -> Array:
+def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLike,
+           preferred: DTypeLike | None) -> Array:
     """The products of a window with what it covers of `x`, which is no shorter, at each place.
 
     It may be longer where sizes are symbolic: then a part of all products is taken.
@@ -63,7 +63,7 @@ def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLi
     return lax_shape.squeeze(found, (0, 1))
 
 
-def _middle(name: str, n: Any, m: Any, mode: str) -> tuple[Any, Any]:
+def _middle(name: str, n: DimSize, m: DimSize, mode: str) -> tuple[DimSize, DimSize]:
     """Where the sums of a mode begin among all of those of n and m numbers, and how many they are.
 
     Where as many stand on either side but for one, `correlate` drops the last of a longer window.

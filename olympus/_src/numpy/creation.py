@@ -12,7 +12,7 @@ from ..arrays.device import device_put
 from ..base import lib
 from ..base.docstrings import complete_docstrings
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, PyTree, Shape
 from ..core import tags, templates
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
@@ -32,7 +32,7 @@ from ..types.mesh import mesh_around
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
 from .array_api import dlpack_array
-from .promote import BOOL, convert, operand, plain, to_array, warn_complex
+from .promote import BOOL, PYTHON_NUMBERS, convert, operand, plain, to_array, warn_complex
 
 __all__ = [
     "array", "asarray", "copy", "empty", "empty_like", "frombuffer", "full", "full_like",
@@ -47,7 +47,7 @@ _PLAIN = _SINGLE | {list, tuple, np.ndarray}    # without a method that gives an
 
 # From data ---------------------------------------------------------------------------------------
 
-def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
+def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None = True,
           order: str | None = "K", ndmin: int = 0, device: DeviceLike = None,
           out_sharding: ShardingLike = None, subok: bool = False, ndmax: int = 64,
           like: ArrayLike | None = None) -> Array:
@@ -90,7 +90,7 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     return placed("array", x, device, out_sharding)
 
 
-def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
+def asarray(a: object, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
             like: ArrayLike | None = None) -> Array:
     """The same as `array`, but copied only where it has to be: arrays that fit are returned
@@ -149,7 +149,7 @@ def check_layout(name: str, order: str | None, like: object) -> None:
                         "olympus is required; convert the result.")
 
 
-def _to_array(x: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike) -> Array:
+def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: DeviceLike) -> Array:
     kind = type(x)
     if kind in SCALAR_TYPES:
         return _from_scalar(x, dtype, device)
@@ -168,7 +168,7 @@ def _to_array(x: Any, dtype: DTypeLike | None, copy: bool | None, device: Device
         return _from_numpy(np.asarray(x), dtype, device, copy)
     if is_sequence(x):
         return _from_list(x, dtype, device)
-    for base in (bool, int, float, complex):
+    for base in PYTHON_NUMBERS:
         if isinstance(x, base):
             return _from_scalar(base(x), dtype, device)
     if isinstance(x, (str, bytes)) and dtype is not None:
@@ -177,7 +177,7 @@ def _to_array(x: Any, dtype: DTypeLike | None, copy: bool | None, device: Device
                     "lists of them are required; convert it first.")
 
 
-def is_sequence(x: ArrayLike | Sequence[ArrayLike | Sequence[Array]]) -> bool:
+def is_sequence(x: object) -> bool:
     """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
     return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
         x, (str, bytes, Tracer))
@@ -196,7 +196,7 @@ def _is_numpy_data(x: Any) -> bool:
     return True
 
 
-def _parsed(x: Any, dtype: DTypeLike) -> np.ndarray:
+def _parsed(x: object, dtype: DType) -> np.ndarray:
     """Text, or a list with text in it, as numbers of the kind of a dtype. ValueError for others."""
     wide = {"i": np.int64, "u": np.uint64, "f": np.float64, "c": np.complex128}.get(
         dtypes.scalar_kind(dtype))
@@ -209,13 +209,13 @@ def _parsed(x: Any, dtype: DTypeLike) -> np.ndarray:
                          ) from None
 
 
-def _from_scalar(x: complex, dtype: DTypeLike | None, device: DeviceLike) -> Array:
+def _from_scalar(x: complex, dtype: DType | None, device: DeviceLike) -> Array:
     weak = dtype is None and type(x) is not bool
     target = dtypes.python_scalar_dtype(type(x)) if dtype is None else dtype
     return array_from_numpy(_cast(np.asarray(x), x, target), weak, device)
 
 
-def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
+def _cast(value: np.ndarray, original: object, dtype: DType) -> np.ndarray:
     """NumPy data at a dtype. Python numbers that do not fit it are errors."""
     kind = value.dtype.kind
     if dtypes.is_integer(dtype) and value.size and (
@@ -237,7 +237,7 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
     return dtypes.converted(value, dtype)
 
 
-def _drops_imaginary(name: str, given: Any, value: Any, dtype: DTypeLike) -> bool:
+def _drops_imaginary(name: str, given: object, value: object, dtype: DTypeLike) -> bool:
     """Whether complex values become real ones: arrays with a warning; Python's numbers may not."""
     aval = typeof(value)
     if not dtypes.is_complex(aval.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
@@ -249,7 +249,7 @@ def _drops_imaginary(name: str, given: Any, value: Any, dtype: DTypeLike) -> boo
     return True
 
 
-def _from_array(x: Array, dtype: DTypeLike | None, copy: bool | None) -> Array:
+def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
         if copy is False and x.dtype != dtype:
             raise _needs_copy(x.dtype, dtype)
@@ -264,7 +264,7 @@ def _needs_copy(given: object, dtype: DTypeLike) -> ValueError:
                       "leave copy unset.")
 
 
-def _from_numpy(x: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool | None) -> Any:
+def _from_numpy(x: np.ndarray, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Any:
     if copy is False:
         if dtype is not None and x.dtype != dtype:
             raise _needs_copy(x.dtype, dtype)
@@ -276,7 +276,7 @@ def _from_numpy(x: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool 
     return array_from_numpy(_cast(np.asarray(x), x, dtype), False, device)
 
 
-def _nested(x: Any, leaves: list[ArrayLike]) -> Any:
+def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
     if type(x) not in _PLAIN and (given := array_method(x)) is not None:
         x = given()
@@ -290,7 +290,7 @@ def _nested(x: Any, leaves: list[ArrayLike]) -> Any:
     return x
 
 
-def _from_list(x: Any, dtype: Any, device: Any) -> Any:
+def _from_list(x: PyTree, dtype: DType | None, device: DeviceLike) -> Array:
     if (ctx.trace is BASE and x and type(x) in (list, tuple) and _ARRAYS.issuperset(map(type, x))
             and len({a.aval for a in x}) == 1):
         # Arrays of one type: none of them needs to be looked at.
@@ -312,7 +312,7 @@ def finite_lists(name: str) -> Iterator[None]:
                          "required.") from None
 
 
-def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
+def from_sequence(name: str, x: PyTree, dtype: Any = None) -> Array | np.ndarray:
     """A nested sequence of numbers and arrays as one array: NumPy's, unless it holds ours."""
     leaves: list[Any] = []
     with finite_lists(name):
@@ -348,7 +348,7 @@ def _has_wide_ints(leaves: Sequence[float]) -> bool:
     return any(type(leaf) is int and not -2**63 <= leaf < 2**63 for leaf in leaves)
 
 
-def _stacked(x: Sequence[Array | Sequence[Array]], dtype: DTypeLike | None, leaves: Sequence[Array]
+def _stacked(x: Sequence[Array | Sequence[Array]], dtype: DType | None, leaves: Sequence[Array]
              ) -> Array:
     """A nested list with arrays in it, concatenated level by level."""
     if dtype is None:
@@ -378,7 +378,7 @@ def scalar_constructor(x: float, dtype: DType) -> Array:
 dtypes.set_scalar_constructor(scalar_constructor)
 
 
-def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeLike = float,
+def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DTypeLike = float,
                count: int = -1, offset: int = 0, *, like: ArrayLike | None = None) -> Array:
     r"""A vector of the bytes of a buffer read as a dtype; the bytes are copied.
 
@@ -413,7 +413,7 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
 
 # From shapes -------------------------------------------------------------------------------------
 
-def placed(name: str, x: Any, device: DeviceLike, out_sharding: ShardingLike) -> Array:
+def placed(name: str, x: Array, device: DeviceLike, out_sharding: ShardingLike) -> Array:
     """The array where it was asked for: on a device (or cut by a sharding), or as in a program."""
     if device is None and out_sharding is None and ctx.trace is ThreadState.trace:
         mesh = mesh_around()
@@ -487,8 +487,8 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
     return _filled("full", shape, fill_value, dtype, device, out_sharding)
 
 
-def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out_sharding: Any
-            ) -> Any:
+def _filled(name: str, shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None,
+            device: DeviceLike, out_sharding: ShardingLike) -> Array:
     shape = canonical_shape(shape, name)
     if type(dtype) is int and name in ("zeros", "ones", "empty"):
         sizes = (*shape, dtype)
@@ -506,8 +506,8 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     return templates.call(trace, _repeated, args, {}) if trace.recorded else _repeated(*args)
 
 
-def _repeated(name: str, shape: Shape, fill_value: Any, dtype: Any, device: Any, out_sharding: Any
-              ) -> Any:
+def _repeated(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DType | None,
+              device: DeviceLike, out_sharding: ShardingLike) -> Array:
     """The value, converted and broadcast, by operations."""
     if is_sequence(fill_value):
         fill_value = asarray(fill_value)
@@ -531,7 +531,7 @@ def _repeated(name: str, shape: Shape, fill_value: Any, dtype: Any, device: Any,
     return placed(name, found, device, out_sharding)
 
 
-def _broadcast_in_dim(number: Array, shape: Shape, dtype: Any) -> Array:
+def _broadcast_in_dim(number: Array, shape: tuple[int, ...], dtype: DType | None) -> Array:
     value = number if dtype is None else convert(number, dtype)
     return lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(),
                                              sharding=None)
@@ -542,7 +542,7 @@ _constant = make_jit(_broadcast_in_dim, {
     "static_argnums": (1, 2), "static_argnames": ("shape", "dtype")}, library=True)
 
 
-def aval_like(name: str, a: Any) -> ShapedArray:
+def aval_like(name: str, a: object) -> ShapedArray:
     """The aval of what has a shape and a dtype, which need not be an array, or of data."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = getattr(a, "aval", a)
@@ -557,8 +557,8 @@ def aval_like(name: str, a: Any) -> ShapedArray:
     return operand(name, from_sequence(name, a) if is_sequence(a) else a).aval
 
 
-def _like(name: str, a: Any, fill_value: ArrayLike, dtype: DTypeLike | None, shape: object,
-          device: DeviceLike, out_sharding: ShardingLike) -> Array:
+def _like(name: str, a: object, fill_value: ArrayLike, dtype: DTypeLike | None,
+          shape: int | Shape | None, device: DeviceLike, out_sharding: ShardingLike) -> Array:
     like, placed = aval_like(name, a), device is not None or out_sharding is not None
     if shape is None and not placed:
         out_sharding = sharding_like(a)

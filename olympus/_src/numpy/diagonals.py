@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
+from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
 from ..lax import creation as lax_creation
@@ -42,7 +41,7 @@ __all__ = [
 ]
 
 
-def _shifted(name: str, shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
+def _shifted(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Array]:
     """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.
 
     A diagonal outside of the matrix is moved next to it, so that no sum is beyond int32.
@@ -61,11 +60,12 @@ def _shifted(name: str, shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
     return add(rows, literal(k, rows.dtype)), columns
 
 
-def _is_traced(k: int | None) -> bool:
+def _is_traced(k: object) -> bool:
     return isinstance(k, Tracer) and k.concrete() is None
 
 
-def _band(name: str, shape: Any, k: Any, dtype: Any, condition: Callable[[Any, Any], Any]) -> Any:
+def _band(name: str, shape: tuple[int, ...], k: ArrayLike, dtype: DType,
+          condition: Callable[[Array, Array], Array]) -> Array:
     return convert(condition(*_shifted(name, shape, k)), dtype)
 
 
@@ -143,7 +143,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         dtypes.requested_dtype("tri", float if dtype is None else dtype), ge)
 
 
-def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     (x,) = array_args(name, m)
     if len(x.shape) < 2:
         raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
@@ -193,8 +193,9 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Array, ...]:
-    return tuple([asarray(i) for i in pair])
+def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Array, Array]:
+    rows, columns = pair
+    return asarray(rows), asarray(columns)
 
 
 def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | None]:
@@ -206,7 +207,7 @@ def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | No
     return found
 
 
-def _count_above(n: Any, m: Any, k: int) -> Any:
+def _count_above(n: DimSize, m: DimSize, k: int) -> DimSize:
     """How many elements an n by m matrix has on its diagonal number k and above."""
     if k < 0:
         return n * m - _count_above(m, n, 1 - k)
@@ -229,8 +230,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     n, k, m = _sizes("tril_indices", n, k, m)
     if not is_static((n, m or 0)):
         m = n if m is None else m
-        return nonzero(tri(n, m, k), size=maximum(n * m - _count_above(n, m, k + 1), 0))
-    return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
+        rows, columns = nonzero(tri(n, m, k),
+                                size=maximum(n * m - _count_above(n, m, k + 1), 0))
+        return rows, columns
+    return _index_pair(np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -248,11 +251,12 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     n, k, m = _sizes("triu_indices", n, k, m)
     if not is_static((n, m or 0)):
         m = n if m is None else m
-        return nonzero(1 - tri(n, m, k - 1), size=maximum(_count_above(n, m, k), 0))
-    return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
+        rows, columns = nonzero(1 - tri(n, m, k - 1), size=maximum(_count_above(n, m, k), 0))
+        return rows, columns
+    return _index_pair(np.triu_indices(n, k, m))
 
 
-def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+def _matrix_shape(name: str, arr: object) -> tuple[int, int]:
     shape = aval_like(name, arr).shape
     if len(shape) != 2:
         raise ValueError(f"{name}: an array of shape {shape} given; a matrix is required.")
@@ -387,7 +391,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return diag(lax_shape.reshape(to_array(x), (prod(x.shape),)), k)
 
 
-def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Array:
+def diagonal_of(x: Array, offset: int, axis1: int, axis2: int) -> Array:
     """Diagonal `offset` over two axes, as the last axis: one slice of the flattened pair.
 
     In row-major order the elements of a diagonal lie `columns + 1` apart.

@@ -21,7 +21,7 @@ from ..base.typing import Array, ArrayLike, F, R
 from ..core import templates
 from ..core.trace import ctx
 from ..jit.fused import begin_with, fused
-from ..jit.jit import make_jit
+from ..jit.jit import MadeOptions, make_jit
 from ..lax import slicing
 from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..types import dtypes
@@ -61,7 +61,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     plain, name = fun, fun.__name__
     compiled = make_jit(plain, {}, library=True)
 
-    def at_once(x: ArrayLike, /) -> Any:
+    def at_once(x: ArrayLike, /) -> object:
         trace = ctx.trace
         if trace.recorded:
             return templates.call(trace, plain, (x,), {})
@@ -70,7 +70,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     otherwise = at_once if composite else plain
 
     @functools.wraps(plain)
-    def call(x: ArrayLike, /, *rest: Any, **options: Any) -> Any:
+    def call(x: ArrayLike, /, *rest: object, **options: object) -> object:
         if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
             try:
                 return compiled(x)
@@ -110,7 +110,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     compiled = make_jit(plain, {}, library=True)
 
     @functools.wraps(plain)
-    def call(x: ArrayLike, y: ArrayLike, /, *rest: Any, **options: Any) -> Any:
+    def call(x: ArrayLike, y: ArrayLike, /, *rest: object, **options: object) -> object:
         trace = ctx.trace
         try:
             if rest or options:
@@ -178,7 +178,8 @@ def eager_sequence(along: Callable[..., int]) -> Callable[[F], F]:
 def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     code = fun.__code__
     options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
-    static = {"static_argnums": tuple(range(1, code.co_argcount)), "static_argnames": options}
+    static: MadeOptions = {"static_argnums": tuple(range(1, code.co_argcount)),
+                           "static_argnames": options}
     compiled, name = make_jit(fun, static, library=True), fun.__name__
 
     @functools.wraps(fun)
@@ -205,15 +206,15 @@ def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     return cast("F", call)
 
 
-def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bool
-                   ) -> Callable[[Any, Any], Any]:
+def array_operator(ufunc: Any, otherwise: Callable[[Array, ArrayLike], object], swapped: bool
+                   ) -> Callable[[Array, ArrayLike], object]:
     """The operator of arrays (not of tracers) that `ufunc` is: in one frame for array operands.
 
     `otherwise` is the method for all other operands; `swapped` says that self is the second one.
     """
     compiled, name, wraps = ufunc.compiled, ufunc.__name__, ufunc.wraps
 
-    def method(self: Array, other: ArrayLike) -> Any:
+    def method(self: Array, other: ArrayLike) -> object:
         kind = type(other)
         if ctx.trace is BASE:
             if kind is float or kind is int:
@@ -236,7 +237,8 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
     return method
 
 
-def _operands(x: Any, y: Any, wraps: bool, traced: bool = False) -> tuple[Any, Any] | None:
+def _operands(x: ArrayLike, y: ArrayLike, wraps: bool, traced: bool = False
+              ) -> tuple[ArrayLike, ArrayLike] | None:
     """Operands as a compiled call takes them; None where the function has to see them itself."""
     if type(y) is int or type(y) is float:
         number = _number(x, y, wraps) if _passes(x, traced) else None
@@ -247,7 +249,7 @@ def _operands(x: Any, y: Any, wraps: bool, traced: bool = False) -> tuple[Any, A
     return (x, y) if _passes(x, traced) and _passes(y, traced) else None
 
 
-def _passes(x: Any, traced: bool) -> bool:
+def _passes(x: object, traced: bool) -> bool:
     """Whether C++ takes an operand just as promotion would."""
     if type(x) is ArrayImpl:
         return True
@@ -258,7 +260,7 @@ def _passes(x: Any, traced: bool) -> bool:
                                      and dtypes.canonical_dtype(x.dtype) == x.dtype)
 
 
-def _number(x: Any, number: ArrayLike, wraps: bool) -> Array | None:
+def _number(x: ArrayLike, number: ArrayLike, wraps: bool) -> Array | None:
     """A Python int or float on the device as promotion beside `x` leaves it.
 
     None where `x` has to change too, or the function itself has to see the number.
@@ -271,7 +273,7 @@ def _number(x: Any, number: ArrayLike, wraps: bool) -> Array | None:
     return _placed(aval, number, wraps) if found is None else found
 
 
-def _placed(aval: ShapedArray, number: ArrayLike, wraps: bool) -> Any:
+def _placed(aval: ShapedArray, number: ArrayLike, wraps: bool) -> Array | None:
     if scalar_plan(aval, type(number), enable_x64.value, numpy_dtype_promotion.value)[0] is None:
         return None     # `x` changes its dtype
     if (type(number) is not int or not dtypes.is_integer(aval.dtype)

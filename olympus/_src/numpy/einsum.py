@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
@@ -64,7 +64,8 @@ def _labels(subscripts: str, avals: tuple[ShapedArray, ...]) -> tuple[tuple[str,
     return inputs, output
 
 
-def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple[Step, ...]:
+def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
+          ) -> tuple[Step, ...]:
     """The order of contractions: (operands to take, labels of what they become)."""
     key = (inputs, output, shapes, optimize)
     try:
@@ -78,7 +79,8 @@ def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
 
 
 def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
-                      how: Sequence[Sequence[int]] | str) -> Any:
+                      how: Sequence[Sequence[int]] | str
+                      ) -> tuple[Sequence[tuple[int, ...]], object]:
     """opt_einsum's path and report. ValueError for what is no strategy of its."""
     known = [tuple([bound_or(n, 8) for n in shape]) for shape in shapes]
     try:
@@ -93,8 +95,8 @@ def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
 _named_path = memoize(1024)(_contraction_path)
 
 
-def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
-               ) -> tuple[Step, ...]:
+def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple,
+               optimize: bool | str | Sequence[tuple[int, ...]]) -> tuple[Step, ...]:
     if len(inputs) <= 2:
         return ((tuple(range(len(inputs))), output),)
     how = {True: "optimal", False: [tuple(range(len(inputs)))]}.get(optimize, optimize) \
@@ -129,7 +131,8 @@ def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
 def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int], out: None = None,
            optimize: str | bool | list[tuple[int, ...]] = "auto", precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None,
-           _dot_general: Any = contract.dot_general, out_sharding: ShardingLike = None) -> Array:
+           _dot_general: Callable[..., Array] = contract.dot_general,
+           out_sharding: ShardingLike = None) -> Array:
     """Products of operands summed over labels: `einsum("ij,jk->ik", a, b)`.
 
     Args:
@@ -173,7 +176,7 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     return settled("einsum", contracted, out_sharding, *arrays)
 
 
-def _hashable(item: object) -> Any:
+def _hashable(item: object) -> object:
     return tuple(item) if isinstance(item, list) else item
 
 
@@ -207,11 +210,11 @@ def _check_sizes(inputs: tuple[str, ...], avals: tuple[ShapedArray, ...]) -> Non
 @fused(static=("inputs", "output", "optimize", "precision", "dtype", "weak", "preferred",
                "dot"))
 def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
-            precision: PrecisionLike, dtype: DType, weak: bool, preferred: Any, dot: object
-            ) -> Array:
+            precision: PrecisionLike, dtype: DType, weak: bool, preferred: DType | None,
+            dot: Callable[..., Array]) -> Array:
     arrays = [x if x.shape else broadcast_to(convert(x, dtype, weak), ()) for x in operands]
     how = list(optimize) if isinstance(optimize, tuple) else optimize
-    steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), optimize)
+    steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), how)
              if not isinstance(how, list) else
              _make_plan(inputs, output, tuple([x.shape for x in arrays]), _path(how)))
     terms = list(zip(inputs, arrays))
@@ -228,7 +231,7 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
     return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
 
 
-def _path(how: list[Any]) -> Any:
+def _path(how: list[Any]) -> list[Any]:
     """A path as NumPy spells it (with a leading name) or as opt_einsum does."""
     return how[1:] if how and isinstance(how[0], str) else how
 
@@ -244,7 +247,7 @@ def _diagonals(labels: str, x: Array) -> tuple[str, Array]:
     return labels, x
 
 
-def _summed(labels: str, x: Array, keep: set[str], dtype: DTypeLike) -> tuple[str, Array]:
+def _summed(labels: str, x: Array, keep: set[str], dtype: DType) -> tuple[str, Array]:
     """Labels that nothing else needs are summed over, at the dtype of the whole."""
     axes = tuple([i for i, label in enumerate(labels) if label not in keep])
     if axes:
@@ -263,8 +266,9 @@ def _single(labels: str, x: Array, wanted: str, dtype: DType) -> Array:
     return _ordered(labels, x, wanted)
 
 
-def _pair(left: tuple[str, Any], right: tuple[str, Any], wanted: str, rest: set[str],
-          precision: PrecisionLike, dtype: DTypeLike, preferred: DType | None, dot: Any) -> Array:
+def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: set[str],
+          precision: PrecisionLike, dtype: DType, preferred: DType | None,
+          dot: Callable[..., Array]) -> Array:
     (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
     p, x = _summed(p, x, set(q) | rest, dtype)
     q, y = _summed(q, y, set(p) | rest, dtype)
@@ -300,7 +304,7 @@ def _drop_ones(p: str, x: Array, q: str, y: Array) -> tuple[str, Array, str, Arr
 @named
 def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
                 optimize: bool | str | list[tuple[int, ...]] = "auto"
-               ) -> tuple[list[str | tuple[int, ...]], str]:
+               ) -> tuple[list[str | tuple[int, ...]], object]:
     """The order of contractions that `einsum` would take.
 
     Args:
@@ -309,7 +313,7 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
 
     Returns:
       A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
-      `optimize` without its first item, and a report on the cost as text.
+      `optimize` without its first item, and a report on the cost, to be printed.
 
     >>> x = onp.ones((9, 9))
     >>> path, report = onp.einsum_path("ij,jk,kl->il", x[:2], x, x[:, :2])

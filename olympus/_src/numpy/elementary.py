@@ -6,8 +6,7 @@ Integers and booleans become float32 first, except under the rounding functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -68,23 +67,23 @@ __all__ = [
 _LN10 = math.log(10)
 
 
-def scalar(value: ArrayLike, like: Any) -> Array:
+def scalar(value: ArrayLike, like: Array) -> Array:
     """A constant of the dtype and weak type of another operand."""
     return literal(value, like.dtype, like.aval.weak_type)
 
 
-def filled(value: float, like: Any) -> Array:
+def filled(value: float, like: Array) -> Array:
     """A constant of the shape, dtype and weak type of another operand."""
     return broadcast_to(scalar(value, like), like.shape)
 
 
-def promote_real(name: str, *xs: Any) -> list[Array]:
+def promote_real(name: str, *xs: ArrayLike) -> Sequence[Array]:
     """Operands promoted to a floating dtype; complex ones are refused."""
-    xs = promote_inexact(name, *xs)
-    if dtypes.is_complex(xs[0].dtype):
-        raise TypeError(f"{name}: operands of dtype {xs[0].dtype} given; real numbers are "
+    operands = promote_inexact(name, *xs)
+    if dtypes.is_complex(operands[0].dtype):
+        raise TypeError(f"{name}: operands of dtype {operands[0].dtype} given; real numbers are "
                         "required; use real and imag.")
-    return xs
+    return operands
 
 
 # Exponentials and logarithms ---------------------------------------------------------------------
@@ -190,7 +189,7 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 @fused(static=("name", "base"))
-def _log_sum(x: Any, y: ArrayLike, *, name: str, base: float) -> Array:
+def _log_sum(x: ArrayLike, y: ArrayLike, *, name: str, base: float) -> Array:
     """log_b(b**x + b**y), without overflow."""
     x, y = promote_inexact(name, x, y)
     shape = broadcast_shapes(x.shape, y.shape)
@@ -198,7 +197,7 @@ def _log_sum(x: Any, y: ArrayLike, *, name: str, base: float) -> Array:
     return (_log_sum_plainly if dtypes.is_complex(x.dtype) else _log_sum_real)(base, x, y)
 
 
-def _log_sum_plainly(base: float, x: Any, y: ArrayLike) -> Array:
+def _log_sum_plainly(base: float, x: Array, y: Array) -> Array:
     """The difference is made 0 where it is NaN: infinities give no NaN, in derivatives neither."""
     larger = ge(real(x), real(y)) if dtypes.is_complex(x.dtype) else ge(x, y)
     high, low = choose(larger, x, y), choose(larger, y, x)
@@ -228,7 +227,7 @@ _log_sum_real = custom_jvp(_log_sum_plainly, nondiff_argnums=(0,))
 
 
 def _log_sum_jvp(base: float, primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
-                 ) -> Any:
+                 ) -> tuple[Array, Array | None]:
     """One residual per operand: its weight, the logistic function of the difference."""
     gap, undefined = _gap(*primals)
     both = add(*primals)     # NaN, or infinite, where the difference is not defined
@@ -342,7 +341,7 @@ def _hypot(x: Array, y: Array) -> Array:
 
 
 @_hypot.defjvp
-def _hypot_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+def _hypot_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array | None]:
     """The cosines of the angles with the axes; at 0 equal shares, at infinity the limits."""
     length, total = _hypot(*primals), None
     for x, y, t in zip(primals, primals[::-1], tangents, strict=True):
@@ -355,7 +354,7 @@ def _hypot_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
 
 # Rounding ----------------------------------------------------------------------------------------
 
-def _rounding(op: Any, name: str, x: ArrayLike) -> Array:
+def _rounding(op: Callable[[Array], Array], name: str, x: ArrayLike) -> Array:
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
@@ -413,7 +412,7 @@ def trunc(x: ArrayLike) -> Array:
     return _rounding(_towards_zero, "trunc", x)
 
 
-def _towards_zero(x: Any) -> Array:
+def _towards_zero(x: Array) -> Array:
     x = broadcast_to(x, x.shape)
     return choose(lt(x, scalar(0, x)), arithmetic.ceil(x), arithmetic.floor(x))
 
@@ -519,7 +518,7 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
 # Parts and kinds of floating-point numbers -------------------------------------------------------
 
-def any_part(name: str, x: ArrayLike, real_test: Any) -> Array:
+def any_part(name: str, x: ArrayLike, real_test: Callable[[Array], Array]) -> Array:
     """A test of floating-point numbers; of either part of complex ones; False of integers."""
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):

@@ -6,7 +6,7 @@ them, and the result is complex.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def _values(x: Array) -> np.ndarray | None:
     return None if value is None else np.asarray(value)
 
 
-def _complex_if(x: Array, leaves: Any) -> Array:
+def _complex_if(x: Array, leaves: Callable[[np.ndarray], np.ndarray]) -> Array:
     """The array as complex numbers if `leaves(values)` holds for one of them, or may hold."""
     if dtypes.is_complex(x.dtype):
         return x

@@ -6,14 +6,13 @@ more of them are transformed in groups. Results are complex64 unless the input h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..arrays.device import device_put
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, Axes, DimSize, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
@@ -74,7 +73,7 @@ def _transform(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
     return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")
 
 
-def _several(name: str, what: str, given: Any) -> tuple[Any, ...] | None:
+def _several(name: str, what: str, given: object) -> Dims | None:
     """Sizes or axes as a tuple, or None."""
     if given is None:
         return None
@@ -84,11 +83,12 @@ def _several(name: str, what: str, given: Any) -> tuple[Any, ...] | None:
     return found
 
 
-def _axes(name: str, aval: ShapedArray, s: Any, axes: Sequence[int] | None) -> Dims:
+def _axes(name: str, aval: ShapedArray, s: Sequence[int] | None, axes: Sequence[int] | None
+          ) -> Dims:
     """The transformed axes, not negative: the last ones if only sizes are given, else all."""
     if axes is None:
         count = aval.ndim if s is None else len(s)
-        if count > aval.ndim:
+        if s is not None and len(s) > aval.ndim:
             raise ValueError(f"{name}: {aval}, s {tuple(s)} given; at most one size per axis is "
                              "required.")
         return tuple(range(aval.ndim - count, aval.ndim))
@@ -373,7 +373,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 
-def _pair(name: str, axes: Any) -> Any:
+def _pair(name: str, axes: object) -> Dims | None:
     axes = _several(name, "axes", axes)
     if axes is not None and len(axes) != 2:
         raise ValueError(f"{name}: axes {tuple(axes)} given; two axes are required; use fftn for "
@@ -561,7 +561,8 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _rolled("ifftshift", x, axes, lambda n: -(n // 2))
 
 
-def _rolled(name: str, x: ArrayLike, axes: Any, shift: Any) -> Array:
+def _rolled(name: str, x: ArrayLike, axes: Axes | None, shift: Callable[[DimSize], DimSize]
+            ) -> Array:
     (a,) = array_args(name, x)
     aval = typeof(a)
     found = canonical_axes(axes, aval.ndim, name)

@@ -47,7 +47,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return asarray(found.view(_BFLOAT16) if found.dtype == np.dtype("V2") else found)
 
 
-def fromfile(*args: Any, **kwargs: Any) -> Array:
+def fromfile(*args: object, **kwargs: object) -> Array:
     """The numbers of a file as a vector: `fromfile(file, dtype=float, count=-1, sep="", offset=0)`.
 
     Args:
@@ -75,7 +75,7 @@ def _fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "
     return np.fromfile(file, _host_dtype("fromfile", dtype), count, sep, offset)
 
 
-def fromiter(*args: Any, **kwargs: Any) -> Array:
+def fromiter(*args: object, **kwargs: object) -> Array:
     """The numbers that an iterable gives as a vector: `fromiter(iter, dtype, count=-1)`.
 
     Args:
@@ -92,7 +92,7 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
     return asarray(by_numpy("fromiter", _fromiter, *args, **kwargs))
 
 
-def _fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> np.ndarray:
+def _fromiter(iter: Iterable[object], dtype: DTypeLike, count: int = -1) -> np.ndarray:
     return np.fromiter(iter, np.dtype(dtypes.requested_dtype("fromiter", dtype)), count)
 
 
@@ -116,8 +116,8 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(found)
 
 
-def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
-            **options: Any) -> Array:
+def loadtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+            **options: object) -> Array:
     """The numbers of a text file, a row per line.
 
     Args:
@@ -139,8 +139,8 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = No
     return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype("loadtxt", dtype), **options))
 
 
-def genfromtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
-               **options: Any) -> Array:
+def genfromtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+               **options: object) -> Array:
     """The numbers of a text file in which some may be missing, a row per line.
 
     Args:

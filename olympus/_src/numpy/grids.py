@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
+from typing import Literal as OneOf
 
 import numpy as np
 
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, R, Shape
 from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
@@ -86,7 +87,7 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
         raise TypeError("arange: start is None; a number is required.")
     if any(isinstance(x, complex) for x in bounds):
         raise ValueError("arange: complex bounds given; real numbers are required.")
-    dtype = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
+    found = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
              if dtype is None else dtypes.requested_dtype("arange", dtype))
     first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
     by = 1 if step is None else bounds[-1]
@@ -97,17 +98,17 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     except (ValueError, OverflowError):
         raise ValueError(f"arange: bounds {first} and {last}, step {by} given; finite numbers are "
                          "required.") from None
-    if dtypes.is_bool(dtype) and count > 2:
+    if dtypes.is_bool(found) and count > 2:
         raise TypeError(f"arange: dtype bool given for {count} numbers; a numeric dtype is "
                         "required; compare the numbers with something.")
-    if first == 0 and by == 1 and dtypes.is_numeric(dtype):
-        return placed("arange", lax_creation.iota(dtype, count), device, out_sharding)
+    if first == 0 and by == 1 and dtypes.is_numeric(found):
+        return placed("arange", lax_creation.iota(found, count), device, out_sharding)
     wide = np.float64 if isinstance(first + by, float) else np.int64
     values = first + np.arange(count, dtype=wide) * by
-    return placed("arange", array_from_numpy(dtypes.converted(values, dtype)), device, out_sharding)
+    return placed("arange", array_from_numpy(dtypes.converted(values, found)), device, out_sharding)
 
 
-def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
     """`arange` where a bound is a symbolic dimension, and none is a float."""
     first, last = (0, start) if stop is None else (start, stop)
     by = 1 if step is None else step
@@ -144,10 +145,28 @@ def _concrete(name: str, x: ArrayLike) -> float:
     return value.item() if value.dtype.kind != "V" else float(value)
 
 
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             retstep: OneOf[False] = False, dtype: DTypeLike | None = None, axis: int = 0, *,
+             device: DeviceLike = None) -> Array: ...
+
+
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, *,
+             retstep: OneOf[True], dtype: DTypeLike | None = None, axis: int = 0,
+             device: DeviceLike = None) -> tuple[Array, Array]: ...
+
+
+@overload
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
+             device: DeviceLike = None) -> Array | tuple[Array, Array]: ...
+
+
 @named
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
              retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
-             device: DeviceLike = None) -> Array:
+             device: DeviceLike = None) -> Array | tuple[Array, Array]:
     """Numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
 
     Args:
@@ -173,9 +192,10 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     if dtype is not None and dtypes.is_integer(dtype) and _is_real(start) and _is_real(stop):
         num = _count(num)
         with np.errstate(all="ignore"):
-            whole, step = np.linspace(start, stop, num, endpoint, True, dtype, axis)
+            whole, step = np.linspace(start, stop, num, endpoint, retstep=True, dtype=dtype,
+                                      axis=axis)
         step = asarray(step, dtypes.default_float())
-        found = (asarray(whole), step) if retstep else asarray(whole)
+        found: Any = (asarray(whole), step) if retstep else asarray(whole)
     else:
         found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
     if retstep:
@@ -198,7 +218,7 @@ def _is_real(x: ArrayLike) -> bool:
 
 @fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool,
-              dtype: DTypeLike | None, axis: int) -> Any:
+              dtype: DType | None, axis: int) -> Any:
     num = _count(num)
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
@@ -358,6 +378,21 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     return found
 
 
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: OneOf[False] = False) -> Array: ...
+
+
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: OneOf[True]
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+            ) -> Array | tuple[Array, ...]: ...
+
+
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
             sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array per axis.
@@ -416,8 +451,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 @named
-def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float,
-                 **kwargs: Any) -> Array:
+def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DTypeLike = float,
+                 **kwargs: object) -> R:
     """A function of the coordinates of a grid, called once with all of them (unlike JAX's, not
     vmapped).
 
@@ -474,7 +509,7 @@ class _Grid:
     def __repr__(self) -> str:
         return f"olympus.numpy.{self._name}"
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Any:
         if not isinstance(key, tuple):
             return _points(self._name, key)
         points = [_points(self._name, entry) for entry in key]
@@ -500,7 +535,7 @@ class _Joiner:
     def __len__(self) -> int:
         return 0
 
-    def __getitem__(self, key: Any) -> Array:
+    def __getitem__(self, key: object) -> Array:
         entries = key if isinstance(key, tuple) else (key,)
         axis, rank, place = self._options
         directive = ""
@@ -531,7 +566,8 @@ class _Joiner:
         if not 1 <= len(given) <= 3:
             raise ValueError(f"{self._name}: directive {directive!r} given; 'r', 'c' or up to "
                              "three integers with commas are required.")
-        return (*given, *self._options[len(given):])
+        axis, rank, place = (*given, *self._options[len(given):])
+        return axis, rank, place
 
 
 def _raised(name: str, x: Array, rank: int, place: int) -> Array:

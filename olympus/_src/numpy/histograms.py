@@ -44,7 +44,7 @@ Range = Sequence[ArrayLike] | None
 
 # Edges -------------------------------------------------------------------------------------------
 
-def _given(name: str, x: Any) -> Array:
+def _given(name: str, x: object) -> Array:
     """Data as an array: also lists, which these functions have always taken."""
     return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
 
@@ -53,7 +53,7 @@ def _known(x: ArrayLike) -> bool:
     return not isinstance(x, Tracer)
 
 
-def _bins(name: str, bins: Any) -> ArrayLike:
+def _bins(name: str, bins: ArrayLike) -> int | Array:
     """The number of bins as an int, or the edges as a vector; edges that descend are refused."""
     if isinstance(bins, (int, np.integer)) or not (np.ndim(bins) if _known(bins) else bins.ndim):
         count = static_int(bins, name, "bins")
@@ -86,10 +86,10 @@ def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
         if low > high:
             raise ValueError(f"{name}: range ({low}, {high}) given; the first must not be above "
                              "the second.")
-    return found  # type: ignore[return-value]
+    return found
 
 
-def _equal_bins(x: Any, limits: Any, count: int) -> Array:
+def _equal_bins(x: Array, limits: tuple[Array, Array] | None, count: int) -> Array:
     """count + 1 edges at equal distances between two limits, or the least and largest of `x`."""
     if limits is not None:
         low, high = limits
@@ -112,7 +112,7 @@ def _equal_bins(x: Any, limits: Any, count: int) -> Array:
 
 
 @fused(static=("count",))
-def _edges(x: Array, limits: object, *, count: int) -> Array:
+def _edges(x: Array, limits: tuple[Array, Array] | None, *, count: int) -> Array:
     return _equal_bins(x, limits, count)
 
 
@@ -146,7 +146,8 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
     return _bin_edges(name, x, bins, range, weights)
 
 
-def _bin_edges(name: str, x: Array, bins: Any, limits: Any, weights: ArrayLike | None) -> Any:
+def _bin_edges(name: str, x: Array, bins: ArrayLike | str, limits: Any,
+               weights: ArrayLike | None) -> Array:
     if isinstance(bins, str):
         value = concrete(name, x, "the data", "pass a number of bins")
         try:
@@ -160,7 +161,7 @@ def _bin_edges(name: str, x: Array, bins: Any, limits: Any, weights: ArrayLike |
 
 # Counts ------------------------------------------------------------------------------------------
 
-def _place(x: Any, edges: Any) -> Any:
+def _place(x: Array, edges: Array) -> Array:
     """The bin of each element, as many as there are bins for those in none; NaN is in none."""
     exact = not any(dtypes.is_inexact(v.dtype) for v in (x, edges))
     x, edges = [to_array(v) for v in (promote_dtypes if exact else inexact_dtypes)(
@@ -186,13 +187,13 @@ def _weights(name: str, weights: ArrayLike, x: Array) -> Array:
     return ravel(weights)
 
 
-def _beside(x: Any, edges: Any) -> Any:
+def _beside(x: Array, edges: Array) -> Array:
     """Integers at the dtype of edges that are not the user's, which strict promotion wants."""
     return x if dtypes.is_inexact(x.dtype) else convert(x, edges.dtype)
 
 
 @fused(static=("density",))
-def _histogram(x: Array, edges: Any, weights: Any, *, density: bool) -> Array:
+def _histogram(x: Array, edges: Array, weights: Array | None, *, density: bool) -> Array:
     dtype = weights.dtype if weights is not None else (
         dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
     found = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
@@ -200,7 +201,7 @@ def _histogram(x: Array, edges: Any, weights: Any, *, density: bool) -> Array:
 
 
 @fused(static=("count", "density"))
-def _equal_histogram(x: Array, limits: Sequence[Array] | None, weights: ArrayLike | None, *,
+def _equal_histogram(x: Array, limits: tuple[Array, Array] | None, weights: Array | None, *,
                      count: int, density: bool) -> tuple[Array, Array]:
     edges = _equal_bins(x, limits, count)
     return _histogram(_beside(x, edges), edges, weights, density=density), edges
@@ -244,7 +245,8 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
 
 
 @named
-def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
+def histogramdd(sample: ArrayLike | Sequence[ArrayLike],
+                bins: ArrayLike | Sequence[ArrayLike] = 10,
                 range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, list[Array]]:
     """The numbers of points in the cells of a grid.
@@ -272,7 +274,7 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
 
 
 def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayLike | None,
-                 density: bool | None) -> tuple[Any, list[Any]]:
+                 density: bool | None) -> tuple[Array, list[Array]]:
     x = (stack([_given(name, v) for v in sample], -1) if isinstance(sample, (list, tuple))
          else _given(name, sample))
     if x.ndim == 1:
@@ -289,15 +291,17 @@ def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayL
     if weights is not None:
         weights = _weights(name, weights, x[:, 0])
     bins = [_bins(name, b) for b in bins]
-    pairs = [None] * d if limits is None else [_limits(name, pair) for pair in limits]
+    pairs: list[tuple[Array, Array] | None] = [None] * d if limits is None else [
+        _limits(name, pair) for pair in limits]
     edges = [None if isinstance(b, int) else b for b in bins]
     counts = tuple([b if isinstance(b, int) else 0 for b in bins])
     return _cells(x, edges, pairs, weights, counts=counts, density=bool(density))
 
 
 @fused(static=("counts", "density"))
-def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, ...],
-           density: bool) -> tuple[Any, list[Any]]:
+def _cells(x: Array, edges: list[Any], limits: list[tuple[Array, Array] | None],
+           weights: Array | None, *, counts: tuple[int, ...], density: bool
+           ) -> tuple[Array, list[Array]]:
     columns = [x[:, i] for i in range(len(counts))]
     for i, n in enumerate(counts):
         if edges[i] is None:

@@ -22,7 +22,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import compatible
 from ..base.spelling import array_method
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo
 from ..core.templates import by_identity
 from ..core.trace import Tracer, describe, typeof
@@ -216,7 +216,7 @@ _SEQUENCES = frozenset((list, tuple, range))
 _ARRAYS = frozenset((lib.ArrayImpl, np.ndarray))
 
 
-def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
+def parse(shape: Shape, index: object, wrap: bool = True, strict: bool = True
           ) -> tuple[Plan, list[Any], bool]:
     """The plan and operands of an index of an array of the given shape, and whether some integer
     is out of bounds (and was clamped: if `strict`, that only happens under `olympus_compatible`).
@@ -272,7 +272,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
     return plan, operands, outside is not None and outside[2]
 
 
-def entries_of(index: Any) -> tuple[Any, ...]:
+def entries_of(index: object) -> tuple[Any, ...]:
     """The entries of an index, with lists and tuples inside as arrays."""
     entries = index if isinstance(index, tuple) else (index,)
     if _SEQUENCES.isdisjoint(map(type, entries)):
@@ -280,7 +280,7 @@ def entries_of(index: Any) -> tuple[Any, ...]:
     return tuple([_from_sequence(e) if type(e) in _SEQUENCES else e for e in entries])
 
 
-def halves(index: Any) -> tuple[Any, Any]:
+def halves(index: int | np.ndarray) -> tuple[ArrayLike, ArrayLike]:
     """An int or NumPy's integers as the int32 pair (high, low), `high * 2**31 + low`.
 
     Constants and operands of 64 bits are narrowed unless x64 is on.
@@ -313,7 +313,7 @@ def _outside(shape: Shape, wrap: bool, value: int, axis: int) -> IndexError:
         "mode='clip', 'fill' or 'drop'.")
 
 
-def _extent(index: Any) -> tuple[int, int] | None:
+def _extent(index: object) -> tuple[int, int] | None:
     """The smallest and largest of an index array, where reading them costs next to nothing.
 
     None for one that is traced, has no elements, or lives on an accelerator: its values would have
@@ -372,7 +372,7 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
     operands.append(start if size else 0)
 
 
-def _consumed(entry: Any) -> int:
+def _consumed(entry: object) -> int:
     """How many axes an entry of an index takes."""
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return 0
@@ -428,7 +428,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     return axis + 1, outside
 
 
-def _from_sequence(entry: Any) -> Any:
+def _from_sequence(entry: object) -> Array | np.ndarray:
     """A list or tuple inside an index is an index array; an empty one has integers."""
     try:
         found = from_sequence("indexing", entry)

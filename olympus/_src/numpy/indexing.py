@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain, settled
 from ..runtime.eager import BASE, FAILURES, number_array
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import (
     SymbolicDim,
     broadcast_shapes,
@@ -68,7 +68,7 @@ class How:
 
     __slots__ = ("mode", "unique", "is_sorted", "fill", "wrap", "op")
 
-    def __init__(self, mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: int | None,
+    def __init__(self, mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any,
                  wrap: bool, op: str) -> None:
         self.mode, self.unique, self.is_sorted, self.fill = mode, unique, is_sorted, fill
         self.wrap, self.op = wrap, op
@@ -77,8 +77,8 @@ class How:
 _hows: Memo = Memo(1024)
 
 
-def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str
-         ) -> How:
+def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap: bool,
+         op: str) -> How:
     key = (mode, bool(unique), bool(is_sorted), type(fill), repr(fill), bool(wrap), op)
     found = _hows.get(key)
     if found is None:
@@ -158,9 +158,10 @@ def _window(shape: tuple[int, ...], x64: bool, device: DeviceLike, *parts: objec
 _GET = "at[...].get"
 
 
-def read(x: ArrayLike, index: Any, *, mode: Any = None, fill_value: ArrayLike | None = None,
-         unique_indices: bool = False, indices_are_sorted: bool = False,
-         wrap_negative_indices: bool = True, out_sharding: ShardingLike = None) -> Array:
+def read(x: ArrayLike, index: object, *, mode: str | GatherScatterMode | None = None,
+         fill_value: ArrayLike | None = None, unique_indices: bool = False,
+         indices_are_sorted: bool = False, wrap_negative_indices: bool = True,
+         out_sharding: ShardingLike = None) -> Array:
     """`x[index]` with the options of `x.at[index].get`; a fill value alone says mode "fill"."""
     x = promote.array_args("indexing", x)[0]
     strict = mode is None and fill_value is None
@@ -192,7 +193,7 @@ def read(x: ArrayLike, index: Any, *, mode: Any = None, fill_value: ArrayLike | 
     return settled(_GET, functools.partial(_gather, plan=plan, how=how), out_sharding, x, *operands)
 
 
-def _read_at_mask(x: Array, index: Sequence[Array], fill: Any, wrap: bool) -> Array | None:
+def _read_at_mask(x: Array, index: object, fill: ArrayLike, wrap: bool) -> Array | None:
     """What whole axes in place of the mask read, and `fill` outside of it; None without a mask."""
     entries = tuple([np.bool_(e) if type(e) is bool else e for e in entries_of(index)])
     masked = masked_index(typeof(x).shape, entries)
@@ -205,13 +206,13 @@ def _read_at_mask(x: Array, index: Sequence[Array], fill: Any, wrap: bool) -> Ar
 
 
 @fused(static=("layout", "how"))
-def _filled(region: Any, mask: Any, *, layout: Layout, how: How) -> Any:
+def _filled(region: Array, mask: ArrayLike, *, layout: Layout, how: How) -> Array:
     fill = creation.full(region.shape, how.fill, region.dtype)
     return select_n(layout.over(mask, region.shape), fill, region)
 
 
 @fused(static=("plan", "wrap"), anew=True)
-def _slice(x: Any, plan: Plan, wrap: bool, *operands: ArrayLike) -> Any:
+def _slice(x: Array, plan: Plan, wrap: bool, *operands: ArrayLike) -> Array:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
     if plan.wide:
@@ -277,14 +278,14 @@ def _joined(operands: tuple) -> tuple:
                   o[0] * 2**31 + o[1] if type(o[0]) is int else _int64(*o) for o in operands])
 
 
-def _int64(high: Any, low: ArrayLike) -> Array:
+def _int64(high: ArrayLike, low: ArrayLike) -> Array:
     """`high * 2**31 + low`: constants and operands of 64 bits are narrowed unless x64 is on."""
     high, low = (_convert(x, _INT64) for x in (high, low))
     scale = shape.broadcast_in_dim(literal(2**31, _INT64), high.shape, ())
     return add(mul(high, scale), low)
 
 
-def _convert(x: ArrayLike, dtype: DTypeLike) -> Any:
+def _convert(x: ArrayLike, dtype: DTypeLike) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
@@ -378,8 +379,9 @@ _ELEMENTWISE = {"set": lambda x, y: y, "add": add, "subtract": sub, "multiply": 
 _ARITHMETIC = ("add", "subtract", "multiply")       # of numbers, not of bools
 
 
-def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool = False,
-          unique_indices: bool = False, mode: Any = None, out_sharding: ShardingLike = None,
+def write(op: str, x: ArrayLike, index: object, values: object, *,
+          indices_are_sorted: bool = False, unique_indices: bool = False,
+          mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
           wrap_negative_indices: bool = True) -> Array:
     """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
 
@@ -414,7 +416,7 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
 
 
-def _as_number(name: str, x: Any, values: ArrayLike) -> Any:
+def _as_number(name: str, x: Array, values: object) -> Array:
     """Bools at the dtype of the numbers that are combined with them."""
     aval = typeof(values)
     if dtypes.is_bool(aval.dtype):
@@ -424,14 +426,14 @@ def _as_number(name: str, x: Any, values: ArrayLike) -> Any:
     return promote.convert(x, aval.dtype)
 
 
-def _warn_of_cast(name: str, values: ArrayLike, to: Any) -> None:
+def _warn_of_cast(name: str, values: ShapedArray, to: ShapedArray) -> None:
     source.warn(f"{name}: scatter inputs have incompatible types: values {values} cannot be cast "
                 f"to the array's {dtypes.long_name(to.dtype)} safely; cast them with astype.",
                 FutureWarning)
 
 
-def _write_at_mask(name: str, x: Any, masked: Masked, values: ArrayLike, how: How, strict: bool
-                   ) -> Any:
+def _write_at_mask(name: str, x: Array, masked: Masked, values: promote.Operand, how: How,
+                   strict: bool) -> Array:
     plan, operands, outside = parse(x.shape, masked.index, how.wrap, strict)
     values = _fit_values(name, x, values, masked.layout.values_shape(plan.out_shape))
     if (outside and how.mode is FILL) or plan.empty is not None:
@@ -440,8 +442,8 @@ def _write_at_mask(name: str, x: Any, masked: Masked, values: ArrayLike, how: Ho
 
 
 @fused(static=("plan", "how", "layout"))
-def _choose(x: ArrayLike, values: ArrayLike, mask: ArrayLike, *operands: Array, plan: Plan,
-            how: How, layout: Layout) -> Any:
+def _choose(x: Array, values: Array, mask: ArrayLike, *operands: Array, plan: Plan,
+            how: How, layout: Layout) -> Array:
     """The region with values combined into it where the mask holds, written back."""
     region = _slice(x, plan, how.wrap, *operands)
     new = _ELEMENTWISE[how.op](region, layout.spread(values, region.shape))
@@ -450,7 +452,7 @@ def _choose(x: ArrayLike, values: ArrayLike, mask: ArrayLike, *operands: Array, 
     return _write(x, new, *operands, plan=plan, how=how)
 
 
-def _fit_values(name: str, x: ArrayLike, values: ArrayLike, to_fit: tuple[int, ...]) -> Array:
+def _fit_values(name: str, x: ArrayLike, values: promote.Operand, to_fit: tuple[int, ...]) -> Array:
     """An operand at the dtype of `x`; its shape is checked, not changed."""
     aval, to = typeof(values), typeof(x)
     given = aval.shape
@@ -470,7 +472,7 @@ def _fit_values(name: str, x: ArrayLike, values: ArrayLike, to_fit: tuple[int, .
 
 
 @fused(static=("plan", "how"))
-def _write(x: Any, values: Array, *operands: ArrayLike, plan: Plan, how: How) -> Any:
+def _write(x: Array, values: Array, *operands: ArrayLike, plan: Plan, how: How) -> Array:
     """A scatter, or a simpler operation that writes the same elements."""
     if plan.wide:
         operands = _joined(operands)
@@ -557,7 +559,7 @@ def _scalar_index(index: ArrayLike) -> ArrayLike:
     return int(value) if isinstance(value, (int, np.integer)) else index
 
 
-def _modulo(indices: Array, n: int) -> Any:
+def _modulo(indices: Array, n: int) -> Array | np.ndarray:
     if typeof(indices).dtype.itemsize < 4:      # n may not fit
         indices = promote.convert(indices, _INT32)
     if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
@@ -618,7 +620,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
 
 
 @fused(static=("axis", "how"))
-def _take_along(x: Array, indices: Any, *, axis: int, how: How) -> Array:
+def _take_along(x: Array, indices: Array, *, axis: int, how: How) -> Array:
     size = x.shape[axis]
     common = broadcast_shapes((*x.shape[:axis], 1, *x.shape[axis + 1:]),
                               (*indices.shape[:axis], 1, *indices.shape[axis + 1:]))
@@ -630,10 +632,10 @@ def _take_along(x: Array, indices: Any, *, axis: int, how: How) -> Array:
     if not size:
         raise IndexError(f"take_along_axis: indices of shape {indices.shape} given for an empty "
                          "axis; an axis with elements is required.")
-    indices = _from_front(indices, size, how.wrap)
+    places = _from_front(indices, size, how.wrap)
     others = tuple([d for d in range(len(common)) if d != axis])
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    return lax_indexing.gather(x, shape.expand_dims(indices, (len(common),)), numbers,
+    return lax_indexing.gather(x, shape.expand_dims(places, (len(common),)), numbers,
                                (1,) * len(common), mode=how.mode, fill_value=how.fill)
 
 
@@ -693,7 +695,7 @@ def concrete(name: str, x: ArrayLike, what: str, remedy: str) -> np.ndarray:
     return np.asarray(getattr(x, "val", x))
 
 
-def need_size(name: str, size: int | None, **arguments: Any) -> None:
+def need_size(name: str, size: int | None, **arguments: object) -> None:
     """Raise ConcretizationTypeError for the first traced argument where no size is given.
 
     Functions that go on to others say so in their own name and their argument's.
@@ -741,7 +743,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
 
 
 @fused(static=("size",))
-def _nonzero(a: Array, *fill: Any, size: int) -> list[Array]:
+def _nonzero(a: Array, *fill: ArrayLike, size: int) -> list[Array]:
     total, dtype = prod(a.shape), dtypes.default_int()
     places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:

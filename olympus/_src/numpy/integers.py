@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..lax.arithmetic import div, mul, rem
@@ -19,7 +17,7 @@ from .promote import BOOL, broadcast_to, choose, promote
 __all__ = ["gcd", "lcm"]
 
 
-def _integers(name: str, x: Any, y: Any) -> tuple[Array, Array]:
+def _integers(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     x, y = promote(name, x, y)
     if not dtypes.is_integer(x.dtype) or x.dtype == BOOL:
         raise ValueError(f"{name}: operands of dtype {x.dtype} given; integers are required.")

@@ -98,8 +98,9 @@ def _interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None,
     x, xp = real(x), real(xp)
     period = None if period is None else real(period)
     return arithmetic.complex(*[
-        _interpolate(x, xp, part(fp), *[None if v is None else part(v) for v in (low, high)],
-                     period, beyond) for part in (real, imag)])
+        _interpolate(x, xp, part(fp), None if low is None else part(low),
+                     None if high is None else part(high), period, beyond)
+        for part in (real, imag)])
 
 
 def _interpolate(x: Array, xp: Array, fp: Array, left: Array | None, right: Array | None,

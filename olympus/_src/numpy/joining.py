@@ -12,7 +12,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
 from ..base.source import warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, StaticScalar
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ..core.trace import Tracer, describe, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, slicing
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 
-def _sequence(name: str, arrays: Any) -> list[Array]:
+def _sequence(name: str, arrays: object) -> list[Array]:
     """The arrays of a list or tuple, or along the first axis of an array."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         (stacked,) = array_args(name, arrays)
@@ -78,20 +78,20 @@ def _sequence(name: str, arrays: Any) -> list[Array]:
     return arrays
 
 
-def _joined(name: str, arrays: Sequence[Array], dtype: Any, casting: str = "same_kind"
+def _joined(name: str, arrays: Sequence[Array], dtype: DTypeLike | None, casting: str = "same_kind"
             ) -> Sequence[Array]:
     """Arrays at one dtype: their promotion, or the given one, if `casting` allows it."""
     dtypes.check_casting(name, casting)
     if dtype is None and casting in ("same_kind", "unsafe"):
         return promote.promote_dtypes(name, *arrays)
     arrays = array_args(name, *arrays)
-    dtype = dtypes.result_type(*arrays) if dtype is None else dtypes.requested_dtype(name, dtype)
+    to = dtypes.result_type(*arrays) if dtype is None else dtypes.requested_dtype(name, dtype)
     for x in arrays:
-        if not dtypes.can_cast(x.dtype, dtype, casting):
-            raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(dtype)} given; "
+        if not dtypes.can_cast(x.dtype, to, casting):
+            raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(to)} given; "
                             f"conversion to it is not allowed by the rule {casting!r}; pass "
                             "casting='unsafe', or convert the arrays with astype.")
-    return [promote.convert(x, dtype) for x in arrays]
+    return [promote.convert(x, to) for x in arrays]
 
 
 @eager_sequence(along=lambda arrays, axis=0, *_, **__: axis or 0)
@@ -306,7 +306,7 @@ def block(arrays: ArrayLike | list[PyTree]) -> Array:
         depth, rank = _block_depth(arrays)
     rank = max(rank, depth)
 
-    def join(part: Any, level: int) -> Array:
+    def join(part: object, level: int) -> Array:
         if not isinstance(part, list):
             x = array_args("block", part)[0]
             return lax_shape.reshape(to_array(x), (1,) * (rank - len(x.shape)) + tuple(x.shape))
@@ -317,7 +317,7 @@ def block(arrays: ArrayLike | list[PyTree]) -> Array:
     return join(arrays, 0)
 
 
-def _block_depth(arrays: Any) -> tuple[int, int]:
+def _block_depth(arrays: PyTree) -> tuple[int, int]:
     if isinstance(arrays, tuple):
         raise TypeError("block: a tuple given; only nested lists are allowed; use a list.")
     if not isinstance(arrays, list):
@@ -399,7 +399,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     return _split("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def _split(name: str, ary: ArrayLike, parts: Any, axis: int, least: int = 1) -> list[Array]:
+def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) -> list[Array]:
     ary = array_args(name, ary)[0]
     if ary.ndim < least:
         raise ValueError(f"{name}: {ary.aval} given; at least {least} axes are required.")
@@ -517,23 +517,23 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
     if total_repeat_length is not None:
         fill = places[-1] if places.size else 0
-        total_repeat_length = canonical_dim(total_repeat_length, "repeat")
-        if total_repeat_length >= 2**31:
-            raise ValueError(f"repeat: total_repeat_length {total_repeat_length} given; a number "
-                             "below 2**31 is required.")
-        short = max(0, total_repeat_length - places.size)
-        places = np.concatenate([places, np.full(short, fill, np.int32)])[:total_repeat_length]
+        total = canonical_dim(total_repeat_length, "repeat")
+        if total >= 2**31:
+            raise ValueError(f"repeat: total_repeat_length {total} given; a number below 2**31 is "
+                             "required.")
+        short = max(0, total - places.size)
+        places = np.concatenate([places, np.full(short, fill, np.int32)])[:total]
     return settled("repeat", lambda a: take(a, places, axis, mode="clip"), out_sharding, a)
 
 
-def _repeat_equally(a: Array, count: int, axis: int) -> Array:
+def _repeat_equally(a: Array, count: Any, axis: int) -> Array:
     if known_less(count, 0):
         raise ValueError(f"repeat: repeats {count} given; at least 0 is required.")
     wide = broadcast_to(expand_dims(a, axis + 1), (*a.shape[:axis + 1], count, *a.shape[axis + 1:]))
     return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1:]))
 
 
-def _repeat_traced(a: Any, repeats: Any, total: int | None, axis: int) -> Array:
+def _repeat_traced(a: Array, repeats: Tracer, total: int | None, axis: int) -> Array:
     if total is None:
         raise errors.ConcretizationTypeError(
             f"repeat: repeats is {describe(repeats)}; a concrete value is required, because it "
@@ -542,7 +542,7 @@ def _repeat_traced(a: Any, repeats: Any, total: int | None, axis: int) -> Array:
 
 
 @fused(static=("total", "axis"))
-def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
+def _repeat_to(a: Array, repeats: Array, *, total: int, axis: int) -> Array:
     """Steps of 1 are written where an element's repeats end; their running sum says which it is."""
     repeats = promote.convert(repeats, np.dtype(np.int32))
     ends = cumulative.cumsum(repeats, 0)
@@ -553,7 +553,7 @@ def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
 
 # Inserting and deleting --------------------------------------------------------------------------
 
-def _places(name: str, obj: np.ndarray | StaticScalar | Sequence[int], n: int) -> np.ndarray:
+def _places(name: str, obj: object, n: int) -> np.ndarray:
     """Concrete places along an axis of size n, from an int, slice, mask or integers."""
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
@@ -610,7 +610,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
 
 
 @fused(static=("axis",))
-def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
+def _delete_traced(arr: Array, places: Array | np.ndarray, *, axis: int) -> Array:
     """Each place that remains moves behind the deleted ones before it."""
     n = arr.shape[axis]
     gone = write("set", creation.full((n,), 0, np.int32), places, 1, mode="drop")

@@ -7,7 +7,6 @@ convert, check, and say so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..core.trace import Tracer
 from ..jit.fused import named
 from ..types import dtypes
 from ..types.shape import sequence
+from ..types.sharding import DeviceLike
 from .creation import asarray
 from .manipulation import atleast_1d
 
@@ -25,8 +25,8 @@ __all__ = ["asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarr
 
 
 @named
-def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
-               device: Any = None, copy: bool | None = None) -> Array:
+def asanyarray(a: object, dtype: DTypeLike | None = None, order: str | None = None, *,
+               device: DeviceLike = None, copy: bool | None = None) -> Array:
     """`asarray`: arrays have no subclasses.
 
     Args:
@@ -39,7 +39,7 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
 
 
 @named
-def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
+def ascontiguousarray(a: object, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: every array is contiguous.
 
     >>> print(onp.ascontiguousarray(2.5))
@@ -49,7 +49,7 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
 
 
 @named
-def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
+def asfortranarray(a: object, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
 
     >>> print(onp.asfortranarray([[1, 2]]))
@@ -76,7 +76,7 @@ def isfortran(a: ArrayLike) -> bool:
 
 
 @named
-def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
+def asarray_chkfinite(a: object, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
     """`asarray` that refuses infinities and NaN.
 
     Args:
@@ -102,8 +102,8 @@ _REQUIREMENTS = frozenset("""
 
 
 @named
-def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None,
-            ) -> Array:
+def require(a: object, dtype: DTypeLike | None = None,
+            requirements: str | Sequence[str] | None = None) -> Array:
     """`asarray` with a check of requirements.
 
     Args:

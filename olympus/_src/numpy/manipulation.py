@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -178,6 +178,14 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return lax_shape.squeeze(a, axes) if axes else to_array(a)
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_1d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+
+
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 1 axis: scalars become [1].
 
@@ -193,6 +201,14 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     Array([2.], dtype=float32)
     """
     return _at_least("atleast_1d", arys, lambda n: (0,) if n == 0 else ())
+
+
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_2d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 
 
 @fused(inline=True)
@@ -213,6 +229,14 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_3d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+
+
 @fused(inline=True)
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
@@ -231,7 +255,7 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
 
 
-def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
+def _at_least(name: str, arys: tuple, axes_for: Callable[[int], Sequence[int]]) -> Any:
     if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
         raise TypeError(f"{name}: a {type(arys[0]).__name__} given; an array is required; convert "
                         "it with olympus.numpy.asarray.")
@@ -595,7 +619,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
 
 
-def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Array:
+def _roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None
+          ) -> Array:
     a = array_args("roll", a)[0]
     if axis is None:
         flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
@@ -622,12 +647,12 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Array:
 _roll_by = fused(_roll, static=("shift", "axis"))
 
 
-def _shifts(shift: int | Sequence[int]) -> list[Any]:
+def _shifts(shift: Any) -> list[int | Array]:
     if (given := array_method(shift)) is not None:
         shift = given()
     several = isinstance(shift, (tuple, list))
-    for s in shift if several else (shift,):
-        aval = operand("roll", s, 1).aval
+    avals = [operand("roll", s, 1).aval for s in (shift if several else (shift,))]
+    for aval in avals:
         if dtypes.scalar_kind(aval.dtype) not in "iub" or aval.ndim > (0 if several else 1):
             raise TypeError(f"roll: shift {aval} given; an integer, or a vector or sequence of "
                             "integers, is required.")
@@ -636,15 +661,15 @@ def _shifts(shift: int | Sequence[int]) -> list[Any]:
     else:
         if isinstance(shift, (int, np.ndarray, np.generic)):
             found = np.atleast_1d(shift).tolist()
-        elif aval.ndim:
-            count = static_int(aval.shape[0], "roll", "number of shifts")
+        elif avals[0].ndim:
+            count = static_int(avals[0].shape[0], "roll", "number of shifts")
             found = [shift[i] for i in range(count)]
         else:
             found = [shift]
     return [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
 
 
-def _roll_static(a: Any, s: int, axis: int) -> Any:
+def _roll_static(a: Array, s: int, axis: int) -> Array:
     if not s:
         return a
     cut = a.shape[axis] - s
@@ -653,7 +678,7 @@ def _roll_static(a: Any, s: int, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _roll_traced(a: Any, s: Array, *, axis: int) -> Any:
+def _roll_traced(a: Array, s: Array, *, axis: int) -> Array:
     n = a.shape[axis]
     places = broadcasted_iota(np.int32, (n,), 0)
     places = mod(places - promote.convert(s, places.dtype), n)

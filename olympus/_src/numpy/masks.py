@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..base.util import memoize
 from ..core.templates import by_identity
 from ..lax import shape
@@ -56,14 +56,14 @@ class Layout:
         rest = (*region[:self.place], *region[self.place + self.axes:])
         return (*rest[:self.counted], 1, *rest[self.counted:])
 
-    def spread(self, values: Any, region: Shape) -> Any:
+    def spread(self, values: Array, region: tuple[int, ...]) -> Array:
         """Values for each element of the region."""
         full = (*[1] * (self.rank - len(values.shape)), *values.shape)
         rest = (*full[:self.counted], *full[self.counted + 1:])
         return broadcast_to(shape.reshape(
             values, (*rest[:self.place], *[1] * self.axes, *rest[self.place:])), region)
 
-    def over(self, mask: ArrayLike | None, region: Shape) -> Any:
+    def over(self, mask: ArrayLike | None, region: tuple[int, ...]) -> Array | np.ndarray:
         """The mask for each element of the region."""
         if self.empty:
             return np.zeros(region, np.bool_)
@@ -91,7 +91,7 @@ class Masked(NamedTuple):
     layout: Layout
 
 
-def masked_index(of: Shape, index: Any) -> Masked | None:
+def masked_index(of: Shape, index: object) -> Masked | None:
     """The index of an array of that shape as one mask and whole axes; None for all other indices.
 
     Raises IndexError for a mask whose sizes are not those of its axes.
@@ -144,7 +144,7 @@ def _is_basic(entry: object) -> bool:
         getattr(entry, "shape", ()) == ())
 
 
-def _axes(entry: Any) -> int:
+def _axes(entry: object) -> int:
     if entry is None or entry is Ellipsis:
         return 0
     return entry.ndim if _is_mask(entry) else 1

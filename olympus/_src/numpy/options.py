@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..base.lib import ArrayImpl
-from ..base.typing import Array, ArrayLike, DTypeLike, R
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, R
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused
@@ -58,7 +58,7 @@ class Loops:
         return [pattern.replace("r", _REAL.get(x, x)).replace("x", x)
                 for kind in self.kinds for x in _CHARACTERS[kind]]
 
-    def given(self, name: str, dtype: Any, signature: object) -> list[Any]:
+    def given(self, name: str, dtype: DTypeLike | None, signature: object) -> list[DType | None]:
         """What `dtype` or `signature` says of each operand's and result's dtype, or None."""
         nin, nargs = len(self.ins), len(self.ins + self.outs)
         if signature is None:
@@ -80,8 +80,8 @@ class Loops:
             entries = signature
         return [None if e is None else dtypes.requested_dtype(name, e) for e in entries]
 
-    def chosen(self, name: str, common: Any, given: Sequence[object], casting: str = "same_kind"
-               ) -> list[Any]:
+    def chosen(self, name: str, common: DType, given: Sequence[DType | None],
+               casting: str = "same_kind") -> list[DType]:
         """The dtypes of the operands and results for operands of a common one, where given as such.
 
         Raises TypeError where no loop has those.
@@ -105,6 +105,18 @@ class Loops:
         return next((loop for loop in found if dtypes.can_cast(common, loop[0], casting)), found[0])
 
 
+@overload
+def mask_arg(name: str, where: None) -> None: ...
+
+
+@overload
+def mask_arg(name: str, where: ArrayLike) -> Array: ...
+
+
+@overload
+def mask_arg(name: str, where: ArrayLike | None) -> Array | None: ...
+
+
 def mask_arg(name: str, where: ArrayLike | None) -> Array | None:
     """The `where` argument: None or an array of booleans."""
     if where is None:
@@ -116,7 +128,7 @@ def mask_arg(name: str, where: ArrayLike | None) -> Array | None:
     return mask
 
 
-def check_arity(name: str, args: Sequence[Any], nin: int) -> None:
+def check_arity(name: str, args: Sequence[object], nin: int) -> None:
     """TypeError unless as many positional arguments as operands are given, or None for out."""
     if len(args) > nin + 1 or (len(args) > nin and args[nin] is not None):
         raise TypeError(f"{name}: {len(args)} positional arguments given; {nin} required:\n  "
@@ -148,9 +160,9 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
     return _masked(mask, *args, ufunc=ufunc)    # it sees Python numbers itself
 
 
-def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: int | None,
+def _in_loop(name: str, loops: Loops | None, args: Sequence[object], *, out: int | None,
              dtype: DTypeLike | None, casting: str, order: str, subok: bool, signature: object
-             ) -> Sequence[Any]:
+             ) -> Sequence[object]:
     """The operands in the dtypes of the loop, if the casting rule allows that.
 
     Without a dtype they stay as they are: promotion will do it.
@@ -182,7 +194,8 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: int | 
     return [to_array(convert(x, to)) for x, to in zip(operands, wanted)]
 
 
-def _masked(mask: Any, *args: Any, ufunc: Any) -> Any:
+def _masked(mask: Array, *args: ArrayLike, ufunc: Callable[..., Array | tuple[Array, ...]]
+            ) -> Array | tuple[Array, ...]:
     """The function where the mask holds, 0 elsewhere."""
     operands = array_args(ufunc.__name__, *args)
     shape = broadcast_shapes(mask.shape, *[x.shape for x in operands])
@@ -197,7 +210,7 @@ def _masked(mask: Any, *args: Any, ufunc: Any) -> Any:
     return _or_zero(mask, found)
 
 
-def _or_zero(mask: Any, x: Array) -> Any:
+def _or_zero(mask: Array, x: Array) -> Array:
     return choose(mask, broadcast_to(x, mask.shape), literal(0, x.dtype, x.aval.weak_type))
 
 
@@ -244,17 +257,17 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
         more = {**PARAMETERS, "axes": _parameter("axes", None, "Sequence[Axes] | None"),
                 "axis": _parameter("axis", axis, "int | None"),
                 "keepdims": _parameter("keepdims", False, "bool")}
-        body.__signature__ = own.replace(       # type: ignore[attr-defined]
+        body.__signature__ = own.replace(
             parameters=[*own.parameters.values(), *[more[n] for n in CORE]])
-        body.signature = core      # type: ignore[attr-defined]
+        body.signature = core
         return body
 
     return decorate
 
 
-def _along(name: str, signature: str, ins: Sequence[Any], result: Any, fun: Callable[..., Any],
-           operands: Sequence[Any], axes: Any, axis: Any, keepdims: bool, options: dict[str, Any]
-           ) -> Array:
+def _along(name: str, signature: str, ins: Sequence[Sequence[str]], result: Sequence[str],
+           fun: Callable[..., Any], operands: Sequence[Array], axes: object, axis: object,
+           keepdims: bool, options: dict[str, object]) -> Array:
     """The function along the axes that are named, which are moved to the end and back."""
     simple = not result and len({len(core) for core in ins}) == 1
     if (axis is not None or keepdims) and not simple:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, PyTree
 from ..core.trace import typeof
 from ..jit.fused import fused, named
 from ..lax import creation, slicing
@@ -44,7 +44,7 @@ _OPTIONS = {
 
 @named
 def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int]],
-        mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+        mode: str | Callable[..., ArrayLike] = "constant", **kwargs: object) -> Array:
     """The array with elements added before and after along each axis.
 
     Args:
@@ -67,7 +67,8 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
     return _pad_known(array, pad_width, mode, **kwargs)
 
 
-def _pad(array: ArrayLike, pad_width: Any, mode: Any, **kwargs: object) -> Array:
+def _pad(array: ArrayLike, pad_width: PyTree, mode: str | Callable[..., ArrayLike],
+         **kwargs: object) -> Array:
     array = to_array(array_args("pad", array)[0])
     ndim = len(array.shape)
     if isinstance(pad_width, dict):
@@ -95,13 +96,13 @@ def _pad(array: ArrayLike, pad_width: Any, mode: Any, **kwargs: object) -> Array
 _pad_known = fused(_pad, static=("pad_width", "mode", "stat_length", "reflect_type", "end_values"))
 
 
-def _depth(x: Any) -> int:
+def _depth(x: PyTree) -> int:
     """How many axes a nest of lists has, whose innermost values may be traced."""
     return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
 
 
-def _pairs(what: str, given: int | Sequence[Sequence[ArrayLike]], ndim: int
-           ) -> list[tuple[Any, Any]]:
+def _pairs(what: str, given: PyTree, ndim: int
+           ) -> list[tuple[int, int]]:
     """One (before, after) per axis from NumPy's short forms."""
     with finite_lists("pad"):
         depth = _depth(given)
@@ -148,7 +149,7 @@ def _pad_constant(array: Array, widths: list, constant_values: int | Sequence[Se
     return array
 
 
-def _places(mode: str, n: int, width: tuple[int, int]) -> Any:
+def _places(mode: str, n: int, width: tuple[int, int]) -> Array | np.ndarray:
     """Which element of an axis stands at each place of the padded one."""
     if is_static((n, *width)):
         return np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore[call-overload]
@@ -163,7 +164,7 @@ def _places(mode: str, n: int, width: tuple[int, int]) -> Any:
     return arithmetic.minimum(place, last - place)
 
 
-def _pad_by_places(mode: str) -> Callable[..., Any]:
+def _pad_by_places(mode: str) -> Callable[..., Array]:
     """Modes that copy elements: a gather reads them at their places."""
     def padder(array: Array, widths: list) -> Array:
         for axis, width in enumerate(widths):
@@ -174,7 +175,7 @@ def _pad_by_places(mode: str) -> Callable[..., Any]:
     return padder
 
 
-def _pad_mirrored(mode: str) -> Callable[..., Any]:
+def _pad_mirrored(mode: str) -> Callable[..., Array]:
     even = _pad_by_places(mode)
 
     def padder(array: Array, widths: list, reflect_type: str = "even") -> Array:
@@ -243,7 +244,7 @@ def _ramp(end: int, edge: Array, width: int, axis: int, flipped: bool) -> Array:
     return promote.convert(out, edge.dtype)
 
 
-def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]:
+def _pad_statistic(mode: str, fun: Callable[..., Array], rounded: bool) -> Callable[..., Array]:
     def padder(array: Array, widths: list, stat_length: int | None = None) -> Array:
         lengths = _pairs("stat_length", stat_length, len(widths)) if stat_length is not None else \
             [(None, None)] * len(widths)
@@ -267,8 +268,8 @@ def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callabl
     return padder
 
 
-def _pad_by_function(array: Any, widths: list, fun: Callable[..., Any], kwargs: dict[str, Any]
-                     ) -> Array:
+def _pad_by_function(array: Array, widths: list, fun: Callable[..., ArrayLike],
+                     kwargs: dict[str, object]) -> Array:
     """NumPy's protocol: fun(vector, (before, after), axis, kwargs) returns the whole vector."""
     array = slicing.pad(array, creation.full((), 0, array.dtype), [(a, b, 0) for a, b in widths])
     for axis, width in enumerate(widths):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DimSize, DType
 from ..base.util import lazy_module, real_number
 from ..jit.fused import fused, named
 from ..lax import arithmetic, slicing
@@ -54,7 +54,7 @@ __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polym
            "polyval", "roots"]
 
 
-def _coefficients(name: str, *ps: Any, to_inexact: bool = False) -> list[Any]:
+def _coefficients(name: str, *ps: ArrayLike, to_inexact: bool = False) -> list[Array]:
     """Coefficients of one dtype as vectors; scalars are constants."""
     found = [to_array(p) for p in promote_dtypes(name, *ps, inexact=to_inexact)]
     for p in found:
@@ -92,12 +92,12 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 # Sums and products -------------------------------------------------------------------------------
 
-def _lengthened(p: Any, size: int) -> Any:
+def _lengthened(p: Array, size: int) -> Array:
     """Zeros in front, for the powers that a shorter polynomial has not got."""
     return slicing.pad(p, full((), 0, p.dtype), [(size - p.shape[0], 0, 0)])
 
 
-def _aligned(name: str, a1: Any, a2: Any) -> list[Any]:
+def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> list[Array]:
     ps = _coefficients(name, a1, a2)
     size = maximum(ps[0].shape[0], ps[1].shape[0])
     return [_lengthened(p, size) for p in ps]
@@ -129,7 +129,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return subtract(*_aligned("polysub", a1, a2))
 
 
-def _trimmed(name: str, p: Any, tolerance: float = 0.0) -> Any:
+def _trimmed(name: str, p: Array, tolerance: float = 0.0) -> Array:
     """Coefficients without leading ones that are zero, the last aside; they must not be traced."""
     value = concrete(name, p, "a polynomial", "leave trim_leading_zeros out")
     found = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
@@ -184,7 +184,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 
 @fused
-def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     u, v = _coefficients("polydiv", u, v, to_inexact=True)
     n, m = u.shape[0], v.shape[0]
     if not n or not m:
@@ -194,7 +194,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         return full((1,), 0, u.dtype), u
     u = _lengthened(u, maximum(n, m))
 
-    def step(window: Any, coming: Any) -> tuple[Any, Any]:
+    def step(window: Array, coming: Array) -> tuple[Array, tuple[Array, Array]]:
         factor = divide(slicing.index_in_dim(window, 0, keepdims=False),
                         slicing.index_in_dim(v, 0, keepdims=False))
         window = subtract(window, multiply(factor, v))
@@ -245,7 +245,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return multiply(p[:size], _falling(n - 1, size, m, p.dtype))
 
 
-def _falling(first: Any, size: Any, m: int, dtype: Any) -> Any:
+def _falling(first: DimSize, size: DimSize, m: int, dtype: DType) -> Array:
     """k (k-1) … (k-m+1) for so many k from `first` down."""
     if is_static((first, size)):
         return asarray(_at_dtype([math.perm(first - i, m) for i in range(size)], dtype))
@@ -253,7 +253,7 @@ def _falling(first: Any, size: Any, m: int, dtype: Any) -> Any:
     return reduce_prod(convert(subtract(first, places), dtype), (1,))
 
 
-def _at_dtype(values: Sequence[int], dtype: Any) -> np.ndarray:
+def _at_dtype(values: Sequence[int], dtype: DType) -> np.ndarray:
     """Python ints of any size at a dtype: modulo its range, or rounded."""
     if dtypes.is_integer(dtype):
         bits = dtypes.itemsize_bits(dtype)
@@ -325,7 +325,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if not n:
         return full((), 1, zeros.dtype)
 
-    def step(found: Any, zero: Any) -> tuple[Any, None]:     # times (x - zero)
+    def step(found: Array, zero: Array) -> tuple[Array, None]:     # times (x - zero)
         return subtract(found, multiply(zero, slicing.concatenate([nothing, found[:-1]], 0))), None
 
     start = slicing.concatenate([full((1,), 1, zeros.dtype), full((n,), 0, zeros.dtype)], 0)
@@ -364,7 +364,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 
 @fused
-def _companion_roots(p: Any) -> Any:
+def _companion_roots(p: Array) -> Array:
     """The eigenvalues of the matrix whose characteristic polynomial is p / p[0]."""
     n = p.shape[0]
     if less(n, 2):
@@ -375,7 +375,7 @@ def _companion_roots(p: Any) -> Any:
 
 
 @fused
-def _all_roots(p: Any) -> Any:
+def _all_roots(p: Array) -> Array:
     """The zeros; NaN for those that are missing because leading coefficients are zero.
 
     Those coefficients are moved behind the others, which makes as many zeros at 0 more.
@@ -392,16 +392,40 @@ def _all_roots(p: Any) -> Any:
     return where(places[:-1] < others - 1, take(values, by_size, mode="clip"), np.nan)
 
 
-def _seen(p: Any) -> Any:
+def _seen(p: Array) -> Array:
     """How many coefficients up to each place are not zero."""
     return cumsum(convert(ne(p, full(p.shape, 0, p.dtype)), dtypes.default_int()), 0)
 
 
 # Fits --------------------------------------------------------------------------------------------
 
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None,
+            full: Literal[False] = False, w: ArrayLike | None = None, cov: Literal[False] = False
+            ) -> Array: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, *,
+            full: Literal[True], w: ArrayLike | None = None, cov: bool | str = False
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, *, cov: Literal[True, "unscaled"]
+            ) -> tuple[Array, ...]: ...
+
+
+@overload
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False
+            ) -> Array | tuple[Array, ...]: ...
+
+
 @named
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
-            w: ArrayLike | None = None, cov: bool | str = False) -> Any:
+            w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """The polynomial of a given degree with the least sum of squared distances from points.
 
     Args:
@@ -472,8 +496,8 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
 
 
 @fused(static=("order", "rcond", "spread"))
-def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread: bool
-             ) -> tuple[Any, ...]:
+def _polyfit(x: Array, y: Array, w: Array | None = None, *, order: int, rcond: float | None,
+             spread: bool) -> tuple[Any, ...]:
     """(coefficients; residuals, rank and singular values; unscaled covariances or None)."""
     powers, right = vander(x, order), y
     if w is not None:

@@ -54,7 +54,7 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
 
 
 @fused(static=("equal_nan",))
-def _isclose(a: Any, b: Any, rtol: ArrayLike, atol: ArrayLike, *, equal_nan: bool) -> Array:
+def _isclose(a: Array, b: Array, rtol: ArrayLike, atol: ArrayLike, *, equal_nan: bool) -> Array:
     shape = broadcast_shapes(a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
     size = arithmetic.abs(b)
@@ -240,7 +240,8 @@ def iscomplexobj(x: object) -> bool:
         return dtypes.issubdtype(x, np.complexfloating)
     if hasattr(x, "aval"):
         return dtypes.is_complex(x.aval.dtype)
-    return np.iscomplexobj(x)
+    given: Any = x
+    return np.iscomplexobj(given)
 
 
 def isrealobj(x: object) -> bool:

@@ -31,10 +31,10 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def _text(write: Callable[[Any], str], x: Array, max_line_width: int | None, precision: int | None,
+def _text(write: Callable[..., str], x: Array, max_line_width: int | None, precision: int | None,
           suppress_small: bool | None) -> str:
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with np.printoptions(**{k: v for k, v in given.items() if v is not None}):  # type: ignore
+    with np.printoptions(**{k: v for k, v in given.items() if v is not None}):
         return write(x)
 
 
@@ -82,7 +82,7 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
 @named
 def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
                  suppress_small: bool | None = None, separator: str = " ", prefix: str = "",
-                 **options: Any) -> str:
+                 **options: object) -> str:
     """The values of an array as text.
 
     Args:
@@ -103,13 +103,13 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
                     precision, suppress_small, separator, prefix, **options)
 
 
-def _number(x: ArrayLike) -> Any:
+def _number(x: ArrayLike) -> ArrayLike:
     """A NumPy scalar of an array's own precision; Python numbers stay."""
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
 
 @named
-def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
+def format_float_positional(x: ArrayLike, *args: object, **kwargs: object) -> str:
     """A real number in decimal digits, without an exponent.
 
     Args:
@@ -127,7 +127,7 @@ def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
 
 
 @named
-def format_float_scientific(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
+def format_float_scientific(x: ArrayLike, *args: object, **kwargs: object) -> str:
     """A real number in decimal digits with an exponent.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -45,8 +44,8 @@ __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "out
 Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def contraction(x: Array, y: Array, pairs: Pairs, precision: Any, preferred: Any,
-                out_sharding: ShardingLike = None) -> Array:
+def contraction(x: Array, y: Array, pairs: Pairs, precision: PrecisionLike,
+                preferred: DTypeLike | None, out_sharding: ShardingLike = None) -> Array:
     """`dot_general` of operands of one dtype, with a result of that dtype unless preferred.
 
     The result is weakly typed only if both operands are.
@@ -144,7 +143,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     return _batched(x, y, precision, preferred_element_type, out_sharding)
 
 
-def _batched(x: Array, y: Array, precision: PrecisionLike, preferred: object,
+def _batched(x: Array, y: Array, precision: PrecisionLike, preferred: DTypeLike | None,
              out_sharding: ShardingLike) -> Array:
     """Matrix products with leading axes: axes of size 1 that broadcast are dropped, not repeated.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
 
@@ -33,10 +33,11 @@ from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
-__all__ = ["BOOL", "array_args", "as_bool", "binary", "binary_inexact", "broadcast_to", "choose",
-           "convert", "flag", "inexact", "inexact_dtypes", "literal_for", "operand", "promote",
-           "promote_dtypes", "promote_inexact", "refuse_inplace", "refuse_option", "result_type",
-           "scalar_plan", "to_array", "unary", "unary_inexact"]
+__all__ = ["BOOL", "PYTHON_NUMBERS", "Operand", "array_args", "as_bool", "binary",
+           "binary_inexact", "broadcast_to", "choose", "convert", "flag", "inexact",
+           "inexact_dtypes", "literal_for", "operand", "promote", "promote_dtypes",
+           "promote_inexact", "refuse_inplace", "refuse_option", "result_type", "scalar_plan",
+           "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where int64 is no dtype
@@ -56,13 +57,15 @@ _NUMPY_NAMES = {
     "population_count": "bitwise_count", "pow": "power", "shift_left": "left_shift",
     "shift_right_arithmetic": "right_shift", "sub": "subtract", "xor": "bitwise_xor"}
 
+PYTHON_NUMBERS: tuple[type[Any], ...] = (bool, int, float, complex)
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex, "float0": bool}
 
 
 # The hot path ------------------------------------------------------------------------------------
 
-def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = None) -> Array:
+def binary(prim: Primitive, x: ArrayLike, y: ArrayLike,
+           special: tuple[str, Any] | None = None) -> Array:
     """Bind a two-operand primitive after promotion.
 
     `special` is (kind of dtype, what is bound instead of `prim` for that kind): booleans add by
@@ -106,7 +109,7 @@ def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = No
     return prim.bind(a, b)
 
 
-def literal_for(x: Any, scalar: ArrayLike) -> Literal | None:
+def literal_for(x: ArrayLike, scalar: ArrayLike) -> Literal | None:
     """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool.
 
     None also for an int that the dtype does not hold.
@@ -126,7 +129,7 @@ def literal_for(x: Any, scalar: ArrayLike) -> Literal | None:
 
 
 @memoize(4096)
-def scalar_plan(x: Any, kind: type, x64: bool, mode: str) -> tuple:
+def scalar_plan(x: object, kind: type, x64: bool, mode: str) -> tuple:
     """How a Python number is written beside an operand, at these two options.
 
     (aval of the literal, cast or None, smallest and largest int or None); aval None: no fast way.
@@ -178,7 +181,7 @@ def _wrapped(name: str, value: int, aval: ShapedArray) -> int:
 
 # One operand -------------------------------------------------------------------------------------
 
-def refuse(name: str, x: Any, position: int) -> NoReturn:
+def refuse(name: str, x: object, position: int) -> NoReturn:
     """Raise the TypeError for what is neither array nor number."""
     kind = type(x).__name__
     remedy = ("\n  convert it with olympus.numpy.asarray, whose cost is then visible"
@@ -187,7 +190,7 @@ def refuse(name: str, x: Any, position: int) -> NoReturn:
                     f"required;{remedy}.")
 
 
-def operand(name: str, x: Any, position: int = 0) -> Any:
+def operand(name: str, x: Any, position: int = 0) -> Operand:
     """`x` as something that has `aval`, `shape` and `dtype`; Python and NumPy scalars as literals.
 
     Raises TypeError for lists, strings, None and other objects.
@@ -208,7 +211,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return _numpy_operand(name, x, position)
     if isinstance(x, SymbolicDim):
         return Literal(x, scalar_aval(int))
-    for base in (bool, int, float, complex):    # subclasses: IntEnum and the like
+    for base in PYTHON_NUMBERS:     # subclasses: IntEnum and the like
         if isinstance(x, base):
             return operand(name, base(x), position)
     if (given := array_method(x)) is not None:
@@ -227,6 +230,7 @@ def _python_literal(name: str, x: ArrayLike, aval: ShapedArray) -> Literal:
     return Literal(value, aval)
 
 
+@final
 class NumpyOperand:
     """A NumPy array with its aval, until promotion has settled which dtype it is put under."""
 
@@ -236,6 +240,7 @@ class NumpyOperand:
         self.value, self.aval = value, aval
 
 
+@final
 class WideInt:
     """A Python int beyond the default dtype, until promotion finds one that holds it, or none."""
 
@@ -243,6 +248,9 @@ class WideInt:
 
     def __init__(self, name: str, value: int, aval: ShapedArray) -> None:
         self.name, self.value, self.aval = name, value, aval    # whose operand it is
+
+
+Operand: TypeAlias = Array | NumpyOperand | WideInt      # which has an aval
 
 
 def _numpy_operand(name: str, x: Any, position: int) -> Array | NumpyOperand:
@@ -256,7 +264,7 @@ def _numpy_operand(name: str, x: Any, position: int) -> Array | NumpyOperand:
     return NumpyOperand(x, aval)
 
 
-def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+def convert(x: Any, dtype: DType, weak_type: bool = False) -> Array:
     """An operand with another dtype or weak type; literals and Python scalars change in place."""
     if type(x) in SCALAR_TYPES:
         x = operand("convert", x)
@@ -272,12 +280,12 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
-def as_bool(x: Any) -> Any:
+def as_bool(x: Array) -> Array:
     """An operand as booleans: whether elements are not zero."""
     return x if x.dtype == BOOL else comparison.ne(x, literal(0, x.dtype))
 
 
-def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
+def _convert_literal(x: Literal, dtype: DType, weak_type: bool) -> Literal:
     aval = make_aval((), dtype, weak_type)
     if isinstance(x.val, SymbolicDim):
         return Literal(x.val, aval)
@@ -299,13 +307,14 @@ def warn_complex(name: str, aval: ShapedArray, dtype: DTypeLike) -> None:
 
 # Several operands --------------------------------------------------------------------------------
 
-def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...], Any]:
+def _plan(name: str, avals: tuple, inexact: bool) -> tuple[DType, bool, tuple[int, ...], Space]:
     """(dtype, weak type, shape, memory space) of the result; errors name the operation."""
     space = next((a.memory_space for a in avals if a.tagged and a.shape), Space.Device)
     return *result_type(name, avals, inexact), result_shape(name, avals), space
 
 
-def result_type(name: str, avals: Sequence[Any], inexact: bool = False) -> tuple[Any, bool]:
+def result_type(name: str, avals: Sequence[ShapedArray], inexact: bool = False
+                ) -> tuple[DType, bool]:
     """(dtype, weak type) of the promotion of types; errors name the operation."""
     try:
         dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
@@ -320,7 +329,7 @@ def result_type(name: str, avals: Sequence[Any], inexact: bool = False) -> tuple
     return (dtypes.canonical_dtype(dtype) if any(a is _WIDE for a in avals) else dtype), weak
 
 
-def _promotable(name: str, x: int, position: int) -> Any:
+def _promotable(name: str, x: int, position: int) -> Operand:
     """`operand` for Python ints, also those that only floats and wide dtypes take."""
     if not _x64.value and not -2**31 <= x < 2**31:
         return WideInt(name, x, _WIDE)
@@ -358,7 +367,7 @@ def check_ranks(name: str, avals: Sequence[ShapedArray], core: Sequence[int] = (
     source.warn(message)
 
 
-def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -> list[Any]:
+def promote(name: str, *xs: object, inexact: bool = False, scalars: bool = False) -> list[Array]:
     """Operands with one dtype and one shape, literals (and `scalars`) aside, as lax requires.
 
     Raises TypeError for operands that are no arrays or do not broadcast, TypePromotionError for
@@ -391,7 +400,7 @@ def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
     return broadcast_to(x, shape) if x.shape else broadcast_scalar(x, shape, space)
 
 
-def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
+def promote_dtypes(name: str, *xs: object, inexact: bool = False) -> list[Array]:
     """Operands with one dtype, each with its own shape."""
     operands, found, arrays = [], [], True
     for i, x in enumerate(xs):
@@ -411,7 +420,7 @@ def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     return [_fit(x, dtype, weak, None) for x in operands]
 
 
-def inexact_dtypes(name: str, *xs: Any) -> Sequence[Array]:
+def inexact_dtypes(name: str, *xs: object) -> Sequence[Array]:
     """Arrays and literals at one floating or complex dtype, each with its own shape.
 
     That of bfloat16 beside integers is bfloat16; strict promotion takes integers as floats, too.
@@ -426,19 +435,19 @@ def promote_inexact(name: str, *xs: ArrayLike) -> Sequence[Array]:
     return promote(name, *xs, inexact=True)
 
 
-def array_args(name: str, *xs: Any) -> list[Array]:
+def array_args(name: str, *xs: object) -> list[Array]:
     """Operands with their own dtypes and shapes, checked to be arrays; none promoted."""
     return [plain(operand(name, x, i)) for i, x in enumerate(xs)]
 
 
-def plain(x: Any) -> Any:
+def plain(x: Operand) -> Array:
     """An operand as a value that primitives take and that has shape and dtype."""
     if type(x) is WideInt:
         return convert(x, x.aval.dtype, True)
     return array_from_numpy(x.value) if type(x) is NumpyOperand else x
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     """`x` (an array or literal) repeated to a canonical shape that it broadcasts to."""
     old = x.shape
     if old == shape:
@@ -448,7 +457,7 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
                                                                     len(shape))))
 
 
-def choose(condition: Any, x: Any, y: Any) -> Any:
+def choose(condition: Array, x: Array, y: Array) -> Array:
     """`x` where the condition holds, else `y`: arrays of its shape, or literals, of one dtype."""
     like = next((z.aval for z in (x, y, condition) if type(z) is not Literal and z.shape),
                 x.aval)
@@ -459,14 +468,14 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 
 # Families ----------------------------------------------------------------------------------------
 
-def unary(op: Callable[[Any], Any], x: ArrayLike) -> Array:
+def unary(op: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
     if not hasattr(type(x), "aval"):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x)
 
 
-def unary_inexact(op: Callable[[Any], Any], x: Any) -> Array:
+def unary_inexact(op: Callable[[ArrayLike], Array], x: Any) -> Array:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
     if not hasattr(type(x), "aval"):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
@@ -481,7 +490,7 @@ def inexact(x: T) -> T | Array:
     return convert(x, dtypes.to_inexact_dtype(aval.dtype), aval.weak_type)
 
 
-def to_array(x: ArrayLike) -> Array:
+def to_array(x: Any) -> Array:
     """A result that is an operand itself, as an array: literals are put on the device."""
     return result_array(x)
 
@@ -489,7 +498,7 @@ def to_array(x: ArrayLike) -> Array:
 _INEXACT = frozenset(("f", "c", "key", "extended", "float0"))
 
 
-def binary_inexact(prim: Primitive, x: Any, y: Any) -> Array:
+def binary_inexact(prim: Primitive, x: ArrayLike, y: ArrayLike) -> Array:
     """Bind a two-operand primitive after promotion to a floating or complex dtype."""
     if type(x) is type(y):
         try:
@@ -502,7 +511,7 @@ def binary_inexact(prim: Primitive, x: Any, y: Any) -> Array:
     return prim.bind(x, y)
 
 
-def refuse_option(name: str, **options: Any) -> None:
+def refuse_option(name: str, **options: object) -> None:
     """Raise TypeError for NumPy's options that write into or skip parts of an output."""
     for option, value in options.items():
         if value is not None:

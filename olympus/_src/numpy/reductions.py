@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ Axes = tuple[int, ...]
 # Arguments ---------------------------------------------------------------------------------------
 
 def reduction_args(name: str, a: ArrayLike, axis: int | Sequence[int] | None, keepdims: bool,
-                   out: object = None) -> tuple[Any, Axes, bool]:
+                   out: object = None) -> tuple[Array, Axes, bool]:
     """The operand as an array, its axes counted from the front, and whether these stay."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
@@ -74,7 +73,7 @@ def sum_dtype(dtype: DType, promote_integers: bool = True) -> DType:
     return dtype
 
 
-def dtype_for(name: str, x: Array, dtype: DTypeLike) -> Any:
+def dtype_for(name: str, x: Array, dtype: DTypeLike) -> DType:
     """The dtype that was asked for; warns where it has no imaginary part and `x` has one."""
     found = dtypes.requested_dtype(name, dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(found) and found != BOOL:
@@ -87,7 +86,7 @@ def max_dtype(a: DType, b: DType) -> DType:
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 
 
-def wide_dtype(dtype: DTypeLike) -> DType:
+def wide_dtype(dtype: DType) -> DType:
     """The dtype that a sum is accumulated in: float32 for narrower floats."""
     narrow = dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
     return np.dtype("float32") if narrow else dtype
@@ -98,7 +97,7 @@ def expand(x: Array, axes: Axes, keepdims: bool) -> Array:
     return lax_shape.expand_dims(x, axes) if keepdims and axes else x
 
 
-def masked(x: Array, where: Any, neutral: ArrayLike | None) -> Array:
+def masked(x: Array, where: Array | None, neutral: ArrayLike | None) -> Array:
     """`x` with a neutral element where the mask does not hold; the mask broadcasts."""
     if where is None:
         return x
@@ -119,9 +118,9 @@ def _scalar_initial(name: str, initial: ArrayLike | None) -> Array | None:
 
 # Sums and products -------------------------------------------------------------------------------
 
-def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x: Array,
-           initial: ArrayLike | None, where: ArrayLike | None, axes: Axes, keepdims: bool,
-           dtype: DTypeLike) -> Array:
+def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int, x: Array,
+           initial: ArrayLike | None, where: Array | None, axes: Axes, keepdims: bool,
+           dtype: DType) -> Array:
     accumulated = wide_dtype(dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
         x = real(x)
@@ -136,15 +135,15 @@ def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x:
 
 @fused(static=("axes", "keepdims", "dtype"))
 def _sum(x: Array, initial: Array | None, where: Array | None, *, axes: Axes, keepdims: bool,
-         dtype: Any) -> Array:
+         dtype: DType) -> Array:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
     return _total(reduce_sum, add, 0, x, initial, where, axes, keepdims, dtype)
 
 
 @fused(static=("axes", "keepdims", "dtype"))
-def _prod(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
-          keepdims: bool, dtype: Any) -> Array:
+def _prod(x: Array, initial: ArrayLike | None, where: Array | None, *, axes: Axes,
+          keepdims: bool, dtype: DType) -> Array:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
     return _total(reduce.reduce_prod, mul, 1, x, initial, where, axes, keepdims, dtype)
@@ -212,19 +211,19 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
 # Truth -------------------------------------------------------------------------------------------
 
-def _truth(op: Callable[..., Any], neutral: bool, x: ArrayLike, where: ArrayLike | None, axes: Axes
+def _truth(op: Callable[..., Array], neutral: bool, x: Array, where: Array | None, axes: Axes
            ) -> Array:
     x = masked(as_bool(x), where, literal(neutral, BOOL))
     return op(x, axes) if axes else x
 
 
 @fused(static=("axes", "keepdims"))
-def _all(x: Array, where: ArrayLike | None, *, axes: Axes, keepdims: bool) -> Array:
+def _all(x: Array, where: Array | None, *, axes: Axes, keepdims: bool) -> Array:
     return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
 
 
 @fused(static=("axes", "keepdims"))
-def _any(x: Array, where: ArrayLike | None, *, axes: Axes, keepdims: bool) -> Array:
+def _any(x: Array, where: Array | None, *, axes: Axes, keepdims: bool) -> Array:
     return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
 
 
@@ -285,7 +284,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # Extrema -----------------------------------------------------------------------------------------
 
 @fused(static=("axes", "keepdims", "largest"))
-def _extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
+def _extremum(x: Array, initial: ArrayLike | None, where: Array | None, *, axes: Axes,
               keepdims: bool, largest: bool) -> Array:
     from_reduce = reduce.reduce_max if largest else reduce.reduce_min
     combine = arithmetic.max if largest else arithmetic.min
@@ -296,7 +295,8 @@ def _extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, a
     return expand(found, axes, keepdims)
 
 
-def _check_extremum(name: str, x: Array, axes: Axes, initial: ArrayLike | None, where: Any) -> None:
+def _check_extremum(name: str, x: Array, axes: Axes, initial: ArrayLike | None,
+                    where: ArrayLike | None) -> None:
     if initial is not None:
         return
     if builtins.any(definitely_equal(x.shape[i], 0) for i in axes):
@@ -308,7 +308,7 @@ def _check_extremum(name: str, x: Array, axes: Axes, initial: ArrayLike | None, 
 
 
 def _extreme(name: str, largest: bool, a: ArrayLike, axis: int | Sequence[int] | None, out: None,
-             keepdims: bool, initial: ArrayLike | None, where: Any) -> Array:
+             keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     _check_extremum(name, x, axes, initial, where)
     return _extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
@@ -364,7 +364,7 @@ amax, amin = max, min
 
 @fused(static=("axis", "out", "keepdims"))
 def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike = None, where: ArrayLike | None = None) -> tuple[Array, Array]:
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> tuple[Array, Array]:
     """The pair of the smallest and the largest element over axes.
 
     NumPy has no function of this name.
@@ -573,7 +573,7 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
 
 @fused(static=("axes", "keepdims", "largest"))
-def _nan_extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, *, axes: Axes,
+def _nan_extremum(x: Array, initial: ArrayLike | None, where: Array | None, *, axes: Axes,
                   keepdims: bool, largest: bool) -> Array:
     found = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
                       keepdims=keepdims, largest=largest)
@@ -584,7 +584,7 @@ def _nan_extremum(x: Array, initial: ArrayLike | None, where: ArrayLike | None, 
     return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), found)
 
 
-def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Any, out: None, keepdims: bool,
+def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Axis, out: None, keepdims: bool,
                  initial: ArrayLike | None, where: ArrayLike | None) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if not dtypes.is_inexact(x.dtype):
@@ -637,7 +637,7 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 # Cumulative --------------------------------------------------------------------------------------
 
 @fused(static=("axis", "dtype", "product"))
-def _cumulate(x: Array, *, axis: int | None, dtype: DTypeLike, product: bool) -> Array:
+def _cumulate(x: Array, *, axis: int | None, dtype: DType, product: bool) -> Array:
     if axis is None:
         x, axis = lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0
     op = cumulative.cumprod if product else cumulative.cumsum

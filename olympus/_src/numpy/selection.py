@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DimSize, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
 from ..jit.fused import begin_with, fused, named
@@ -420,7 +420,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
     return _fill_diagonal(a, val, wrap=bool(wrap))
 
 
-def _places(count: Any) -> Any:
+def _places(count: DimSize) -> Array | np.ndarray:
     """0, 1 … count-1: constants where the number is known."""
     return np.arange(count) if type(count) is int else creation.iota(_INT32, count)
 
@@ -521,7 +521,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 
 
 @named
-def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
+def mask_indices(n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *,
                  size: int | None = None) -> tuple[Array, Array]:
     """The indices that a function such as `triu` leaves in an n by n matrix of ones.
 

@@ -76,10 +76,31 @@ def unique(ar: ArrayLike, return_index: Literal[False] = False,
 
 
 @overload
-def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+def unique(ar: ArrayLike, return_index: Literal[True], return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
            size: int | None = None, fill_value: ArrayLike | None = None,
            sorted: bool = True) -> tuple[Array, ...]: ...
+
+
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, *, return_inverse: Literal[True],
+           return_counts: bool = False, axis: int | None = None, equal_nan: bool = True,
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> tuple[Array, ...]: ...
+
+
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, *,
+           return_counts: Literal[True], axis: int | None = None, equal_nan: bool = True,
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> tuple[Array, ...]: ...
+
+
+@overload
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> Array | tuple[Array, ...]: ...
 
 
 @named
@@ -161,7 +182,7 @@ def _groups(rows: Array, *, equal_nan: bool) -> tuple[Array, Array]:
 
 
 @fused(static=("size",))
-def _members(rows: Array, order: Array, group: Array, *fill: Any, size: int) -> tuple[Array, ...]:
+def _members(rows: Array, order: Array, group: Array, *fill: Array, size: int) -> tuple[Array, ...]:
     """(first places, inverse, counts, values) of the first `size` sets of equal rows."""
     n, width = rows.shape
     inverse = write("set", creation.full((n,), 0, group.dtype), order, group)
@@ -316,12 +337,13 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
 
 
 @fused(static=("invert", "by_pairs"))
-def _isin(element: Array, tests: Array, *, invert: bool, by_pairs: bool) -> Any:
+def _isin(element: Array, tests: Array, *, invert: bool, by_pairs: bool) -> Array:
     n = tests.shape[0]
     if not n:
         return creation.full(element.shape, invert, np.bool_)
     if by_pairs:
-        found, first = False, min(bound_or(n, 0), 8)
+        first = min(bound_or(n, 0), 8)
+        found: Any = False
         for k in range(first):
             found = (element == tests[k]) | found
         if not definitely_equal(first, n):
@@ -341,7 +363,7 @@ def _set(x: Array) -> tuple[Array, Array]:
     return values, counts > 0
 
 
-def _selected(name: str, keep: Array, values: Array, size: int | None, fill_value: Any
+def _selected(name: str, keep: Array, values: Array, size: int | None, fill_value: ArrayLike | None
               ) -> tuple[Array, Array]:
     """The values that are kept, and their places: the number of values where there are fewer.
 
@@ -382,6 +404,24 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
         values, real = _set(values)
     keep = isin(values, ar2, invert=True) & real
     return _selected("setdiff1d", keep, values, size, 0 if fill_value is None else fill_value)[0]
+
+
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: Literal[False] = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array: ...
+
+
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+                return_indices: Literal[True], size: int | None = None,
+                fill_value: ArrayLike | None = None) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]: ...
 
 
 @named

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
 from ..lax import creation
@@ -40,7 +39,7 @@ __all__ = [
     "sort", "sort_complex", "top_k",
 ]
 
-def sort_by(keys: Sequence[ArrayLike], *carried: Array, axis: int = 0, stable: bool = True
+def sort_by(keys: Sequence[Array], *carried: Array, axis: int = 0, stable: bool = True
             ) -> tuple[Array, ...]:
     """The last key and what is carried along, in the order in which the keys ascend."""
     compared = [part for key in keys for part in (*_nan_parts(key), key)]
@@ -48,7 +47,7 @@ def sort_by(keys: Sequence[ArrayLike], *carried: Array, axis: int = 0, stable: b
     return outs[len(compared) - 1:]
 
 
-def _nan_parts(key: Any) -> tuple[Array, ...]:
+def _nan_parts(key: Array) -> tuple[Array, ...]:
     """What is compared before complex numbers, so that those with a NaN in either part come last.
 
     The order is R + Rj, R + NaNj, NaN + Rj, NaN + NaNj; lax compares the real parts first.
@@ -60,7 +59,7 @@ def _nan_parts(key: Any) -> tuple[Array, ...]:
 
 
 def _sortable(name: str, a: ArrayLike, axis: int | None, kind: str | None, order: object,
-              stable: bool) -> tuple[Any, int, bool]:
+              stable: bool) -> tuple[Array, int, bool]:
     """The array, its canonical axis and whether equal elements keep their order."""
     refuse_option(name, order=order)
     if kind is not None and kind not in ("stable", "quicksort", "mergesort", "heapsort"):
@@ -132,7 +131,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
 
 
 @fused(static=("axis", "stable", "descending", "dtype"))
-def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -> Array:
+def _argsort(a: Array, *, axis: int, stable: bool, descending: bool, dtype: DType) -> Array:
     places = creation.broadcasted_iota(dtype, a.shape, axis)
     if descending:      # sorting backwards and flipping keeps the order of equal elements
         a, places = lax_shape.rev(a, (axis,)), lax_shape.rev(places, (axis,))
@@ -242,8 +241,8 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     return argsort(*_parted("argpartition", a, kth, axis, kind, order))
 
 
-def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None, kind: str, order: None
-            ) -> tuple[Any, int]:
+def _parted(name: str, a: ArrayLike, kth: int | Sequence[int], axis: int | None, kind: str,
+            order: None) -> tuple[Array, int]:
     if kind != "introselect":
         raise ValueError(f"{name}: kind {kind!r} given; 'introselect' is required.")
     refuse_option(name, order=order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 
-def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> Any:
+def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> DType:
     if dtype is None:
         return dtypes.to_inexact_dtype(x.dtype)
     dtype = reductions.dtype_for(name, x, dtype)
@@ -111,8 +111,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
 
 @fused(static=("axes", "keepdims", "dtype", "root"))
-def _var(x: Array, where: Array | None, mean: Any, correction: Any, *, axes: Axes, keepdims: bool,
-         dtype: DTypeLike, root: bool) -> Array:
+def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: ArrayLike, *,
+         axes: Axes, keepdims: bool, dtype: DType, root: bool) -> Array:
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
@@ -134,9 +134,9 @@ def _var(x: Array, where: Array | None, mean: Any, correction: Any, *, axes: Axe
     return convert(found, dtype)
 
 
-def _spread(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None, dtype: Any,
-            out: None, ddof: int, keepdims: bool, where: ArrayLike | None, mean: Any,
-            correction: object) -> Array:
+def _spread(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None,
+            dtype: DTypeLike | None, out: None, ddof: int, keepdims: bool, where: ArrayLike | None,
+            mean: ArrayLike | None, correction: ArrayLike | None) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
@@ -199,7 +199,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     return _spread("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Any, Any]:
+def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Array | None]:
     """The operand, 0 for NaN, and a mask of what is not NaN and in `where`; None for all."""
     (x,) = array_args(name, a)
     mask = mask_arg(name, where)
@@ -276,7 +276,7 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
                correction=correction)
 
 
-def _spread_weights(name: str, w: Array, x: Array, axis: Any, axes: Axes) -> Array:
+def _spread_weights(name: str, w: Array, x: Array, axis: Axis, axes: Axes) -> Array:
     """Weights in the shape of `x`, from that shape or one size per reduced axis."""
     if w.shape == x.shape:
         return w
@@ -285,6 +285,21 @@ def _spread_weights(name: str, w: Array, x: Array, axis: Any, axes: Axes) -> Arr
                          "of the same shape, or of the sizes of the axes, are required.")
     w = lax_shape.transpose(w, sorted(range(len(axes)), key=axes.__getitem__))
     return lax_shape.broadcast_in_dim(w, x.shape, sorted(axes))
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: Literal[False] = False, keepdims: bool = False) -> Array: ...
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, *,
+            returned: Literal[True], keepdims: bool = False) -> tuple[Array, Array]: ...
+
+
+@overload
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]: ...
 
 
 @fused(static=("axis", "returned", "keepdims"))
@@ -360,8 +375,8 @@ _STEPS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_cdf",
 
 
 @fused(static=("axes", "keepdims", "method", "skip_nan"))
-def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str, skip_nan: bool
-              ) -> Any:
+def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool, method: str,
+              skip_nan: bool) -> Array:
     """x[...], q[*qs], w[...] or None -> [*qs, ...]: sort, then interpolate between two ranks."""
     kept = [i for i in range(x.ndim) if i not in axes]
     batch = tuple([x.shape[i] for i in kept])
@@ -370,8 +385,9 @@ def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str
     if not size_of(full) or not n:
         found = to_array(broadcast_to(literal(np.nan, x.dtype), full))
     else:
-        x, w = [z if z is None else lax_shape.reshape(lax_shape.transpose(z, (*kept, *axes)),
-                                                      (*batch, n)) for z in (x, w)]
+        x = lax_shape.reshape(lax_shape.transpose(x, (*kept, *axes)), (*batch, n))
+        if w is not None:
+            w = lax_shape.reshape(lax_shape.transpose(w, (*kept, *axes)), (*batch, n))
         missing = is_nan(x)
         if w is not None and skip_nan:
             w = choose(missing, literal(0, w.dtype), w)
@@ -455,9 +471,9 @@ def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
     return choose(eq(below, above), below, mixed)    # no NaN between equal infinities
 
 
-def _quantiles(name: str, a: ArrayLike, q: Any, axis: Any, out: None, overwrite_input: bool,
+def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, out: None, overwrite_input: bool,
                method: str, keepdims: bool, weights: ArrayLike | None, skip_nan: bool,
-               scale: float = 1.0) -> Any:
+               scale: float = 1.0) -> Array:
     refuse_option(name, out=out)
     if overwrite_input:
         raise ValueError(f"{name}: overwrite_input=True given; arrays are never overwritten.")
@@ -561,9 +577,9 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     >>> print(onp.percentile(onp.array([1., 2., 4., 8.]), 50, method="lower"))
     2.0
     """
-    out = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
-                     False, 100.0)
-    return constrain("percentile", out, out_sharding)
+    found = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
+                       False, 100.0)
+    return constrain("percentile", found, out_sharding)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
@@ -629,7 +645,7 @@ def _along(x: ArrayLike, axis: int, start: int | None, stop: int | None) -> Arra
     return slicing.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _end(x: Array, like: Any, axis: int) -> Array:
+def _end(x: Array, like: Array, axis: int) -> Array:
     """`prepend` or `append` as an array: a scalar is repeated along the other axes."""
     if x.shape:
         return x
@@ -701,7 +717,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
                         "differences; convert it with astype.")
     found = diff(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)))
 
-    def flat(e: Any) -> Any:
+    def flat(e: ArrayLike) -> Array:
         (e,) = array_args("ediff1d", e)
         if dtypes.promote_types(e.dtype, x.dtype, e.aval.weak_type)[0] != x.dtype:
             raise TypeError(f"ediff1d: {e.aval} given beside differences of dtype {x.dtype}; a "

@@ -11,12 +11,12 @@ in log2(n) steps; otherwise a loop goes from the left to the right, as NumPy's d
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
@@ -57,7 +57,7 @@ class _Functions(type):
     """The class of `ufunc`: library functions that have its attributes are instances too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        own = getattr(instance, "__ufunc__", None)
+        own: Any = getattr(instance, "__ufunc__", None)
         return type.__instancecheck__(cls, instance) or (
             type(own) is cls and own._func is instance)
 
@@ -91,11 +91,13 @@ class ufunc(Generic[R_co], metaclass=_Functions):
     [2. 0.]
     """
 
-    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None, identity: ArrayLike | None = None,
-                 call: Callable[..., R_co] | None = None, reduce: Callable[..., Any] | None = None,
-                 accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None,
-                 reduceat: Callable[..., Any] | None = None) -> None:
+    def __init__(self, func: Callable[..., object], /, nin: int, nout: int, *,
+                 name: str | None = None, nargs: int | None = None,
+                 identity: ArrayLike | None = None, call: Callable[..., R_co] | None = None,
+                 reduce: Callable[..., Array] | None = None,
+                 accumulate: Callable[..., Array] | None = None,
+                 at: Callable[..., Array] | None = None,
+                 reduceat: Callable[..., Array] | None = None) -> None:
         check_callable("ufunc", func=func)
         self.nin, self.nout = (static_int(n, "ufunc", what) for n, what in ((nin, "nin"),
                                                                             (nout, "nout")))
@@ -124,14 +126,14 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         return len(self.types)
 
     def __call__(self, *args: ArrayLike, out: None = None, where: ArrayLike | None = None,
-                 **options: Any) -> R_co:
+                 **options: object) -> R_co:
         """The function of each element; 0 where the mask `where` does not hold."""
         if options or out is not None or where is not None:
             return with_options(self, args, {"out": out, "where": where, **options})
         check_arity(self.__name__, args, self.nin)
         return self._call(*args)
 
-    def resolve_dtypes(self, dtypes: tuple[Any, ...], *, signature: Any = None,
+    def resolve_dtypes(self, dtypes: tuple[DTypeLike | None, ...], *, signature: object = None,
                        casting: str | None = None, reduction: bool = False
                        ) -> tuple[np.dtype, ...]:
         """The dtypes that operands are converted to and results have.
@@ -157,7 +159,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
     def __repr__(self) -> str:
         return f"<olympus.numpy.ufunc {self.__name__!r}>"
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         return (self._func, self.nin, self.nout, self.__name__, repr(self.identity), self._call
                 if self.loops else None, *self._own.values())
 
@@ -169,7 +171,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
 
     # Methods -------------------------------------------------------------------------------------
 
-    def _operand(self, method: str, a: ArrayLike, dtype: Any, out: None) -> Array | Literal:
+    def _operand(self, method: str, a: ArrayLike, dtype: DTypeLike | None, out: None
+                 ) -> Array | Literal:
         """The array that a method goes along, checked."""
         name = f"{self.__name__}.{method}"
         self._check_binary(method)
@@ -274,8 +277,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         x = self._carried("accumulate", x)
         return _accumulated(x, function=self, axis=axis) if x.shape[axis] else x
 
-    def reduceat(self, a: ArrayLike, indices: Any, axis: int = 0, dtype: DTypeLike | None = None,
-                 out: None = None) -> Array:
+    def reduceat(self, a: ArrayLike, indices: ArrayLike | Sequence[int], axis: int = 0,
+                 dtype: DTypeLike | None = None, out: None = None) -> Array:
         """`reduce` of slices along an axis: from each index up to the next, the last to the end.
 
         Where the next index is not larger it is the element at the index. Indices that are known
@@ -297,7 +300,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             return own(x, places, axis=axis, dtype=dtype)
         return reduced_at(self._carried("reduceat", x), places, function=self, axis=axis)
 
-    def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *,
+    def at(self, a: ArrayLike, indices: object, b: ArrayLike | None = None, /, *,
            inplace: bool = True) -> Array:
         """`a` with the function applied to `a[indices]` (and `b`), once for each time it is named.
 
@@ -326,7 +329,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             lax_creation.iota(dtypes.default_int(), prod(x.shape)), x.shape), indices)
         return _applied_in_turn(x, places, *operands, function=self)
 
-    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> R_co:
         """The function of all pairs of an element of `A` and one of `B`: [*A.shape, *B.shape].
 
         >>> import olympus.numpy as onp
@@ -366,7 +369,7 @@ def _one_axis(name: str, axis: object, ndim: int) -> int:
     return canonical_axis(axis, ndim, name)
 
 
-def _places(name: str, indices: Any, size: int) -> Array | Tracer:
+def _places(name: str, indices: object, size: int) -> Array | Tracer:
     """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
     if isinstance(indices, (list, tuple)):
         indices = np.asarray(indices, None if indices else np.int32)
@@ -384,8 +387,8 @@ def _places(name: str, indices: Any, size: int) -> Array | Tracer:
     return places
 
 
-def _resolved(function: Any, given: object, signature: object, casting: str, reduction: bool
-              ) -> tuple[np.dtype, ...]:
+def _resolved(function: ufunc[object], given: object, signature: object, casting: str,
+              reduction: bool) -> tuple[np.dtype, ...]:
     """`resolve_dtypes`."""
     name, loops, nin = f"{function.__name__}.resolve_dtypes", function.loops, function.nin
     if loops is None:
@@ -419,12 +422,12 @@ def _resolved(function: Any, given: object, signature: object, casting: str, red
 # Programs ----------------------------------------------------------------------------------------
 
 @fused(static=("function", "axes", "keepdims"))
-def _reduced(x: Any, initial: ArrayLike | None, where: Any, *, function: Any, axes: Dims,
-             keepdims: bool) -> Any:
+def _reduced(x: Array, initial: Array | None, where: Array | None, *, function: Any, axes: Dims,
+             keepdims: bool) -> Array:
     """`x`, in a dtype that the function keeps, combined along axes."""
     size = prod([x.shape[i] for i in axes])
     rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
-    start = initial
+    start: Any = initial    # None only where the slices have elements
     if initial is None and function.identity is not None:
         start = _identity(function, x.dtype)
     if where is not None:
@@ -433,8 +436,9 @@ def _reduced(x: Any, initial: ArrayLike | None, where: Any, *, function: Any, ax
             neutral = start if function.identity is None else _identity(function, x.dtype)
             x, where = choose(where, x, neutral), None
     order = (*axes, *[i for i in range(x.ndim) if i not in axes])
-    x, where = (None if z is None else lax_shape.reshape(
-        lax_shape.transpose(z, order), (size, *rest)) for z in (x, where))
+    x = lax_shape.reshape(lax_shape.transpose(x, order), (size, *rest))
+    if where is not None:
+        where = lax_shape.reshape(lax_shape.transpose(where, order), (size, *rest))
     if not function._associates:
         found = _folded(function, x, where, start)
     elif not size:
@@ -448,14 +452,14 @@ def _reduced(x: Any, initial: ArrayLike | None, where: Any, *, function: Any, ax
     return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found
 
 
-def _identity(function: Any, dtype: Any) -> Array:
-    value = function.identity
+def _identity(function: ufunc[object], dtype: DType) -> Array:
+    value: Any = function.identity
     if isinstance(value, int) and value < 0 and dtypes.scalar_kind(dtype) == "u":
         value = int(dtypes.iinfo(dtype).max)    # all bits
     return literal(value, dtype)
 
 
-def _halved(function: Any, x: Any) -> Array:
+def _halved(function: Callable[..., Array], x: Array) -> Array:
     """Combined along the first axis: the first half with the second, until one element is left."""
     n = static_int(x.shape[0], "ufunc.reduce", "size")
     while n > 1:
@@ -468,7 +472,8 @@ def _halved(function: Any, x: Any) -> Array:
     return lax_shape.squeeze(x, (0,))
 
 
-def _folded(function: Any, x: Any, where: ArrayLike | None, initial: ArrayLike | None) -> Any:
+def _folded(function: Callable[..., Array], x: Array, where: Array | None,
+            initial: Array | None) -> Array:
     """Combined along the first axis from the left to the right."""
     if initial is None:
         carry = slicing.index_in_dim(x, 0, 0, False)
@@ -476,7 +481,7 @@ def _folded(function: Any, x: Any, where: ArrayLike | None, initial: ArrayLike |
     else:
         carry = to_array(broadcast_to(initial, x.shape[1:]))
 
-    def step(carry: Any, element_and_mask: Any) -> tuple[Any, None]:
+    def step(carry: Array, element_and_mask: tuple[Array, Array | None]) -> tuple[Array, None]:
         element, mask = element_and_mask
         new = function(carry, element)
         return (new if mask is None else choose(mask, new, carry)), None
@@ -485,12 +490,12 @@ def _folded(function: Any, x: Any, where: ArrayLike | None, initial: ArrayLike |
 
 
 @fused(static=("function", "axis"))
-def _accumulated(x: Array, *, function: Any, axis: int) -> Any:
+def _accumulated(x: Array, *, function: Any, axis: int) -> Array:
     if function._associates:
         return associative_scan(function, x, axis=axis)
     x = lax_shape.move_axis(x, axis, 0)
 
-    def step(carry: Any, element: Any) -> tuple[Any, Any]:
+    def step(carry: Array, element: Array) -> tuple[Array, Array]:
         new = function(carry, element)
         return new, new
 
@@ -500,12 +505,13 @@ def _accumulated(x: Array, *, function: Any, axis: int) -> Any:
 
 
 @fused(static=("function",))
-def _applied_in_turn(x: Array, places: Any, b: Array, *, function: Any) -> Any:
+def _applied_in_turn(x: Array, places: Array, b: Array, *, function: Callable[..., object]
+                     ) -> Array:
     """The function applied at one place of the flattened array after the other."""
     values = to_array(broadcast_to(b, places.shape))
     flat = [lax_shape.reshape(z, (prod(z.shape),)) for z in (x, places, values)]
 
-    def step(out: Any, place_and_value: Any) -> tuple[Array, None]:
+    def step(out: Array, place_and_value: tuple[Array, Array]) -> tuple[Array, None]:
         place, value = place_and_value
         return write("set", out, place, convert(function(out[place], value), out.dtype)), None
 
@@ -513,7 +519,7 @@ def _applied_in_turn(x: Array, places: Any, b: Array, *, function: Any) -> Any:
 
 
 @fused(static=("function", "axis"))
-def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
+def reduced_at(x: Array, places: Array, *, function: Any, axis: int) -> Array:
     """The slices' results, all at once."""
     n = static_int(x.shape[axis], "ufunc.reduceat", "size")
     x, count = lax_shape.move_axis(x, axis, 0), places.shape[0]
@@ -525,12 +531,12 @@ def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
     column = (count, *[1] * (x.ndim - 1))
     found = take(x, starts, 0, mode="clip")
 
-    def combined(mask: ArrayLike, element: object) -> Any:
+    def combined(mask: ArrayLike, element: Array) -> Array:
         mask = broadcast_to(lax_shape.reshape(mask, column), found.shape)
         return choose(mask, function(found, element), found)
 
     if not function._associates:
-        def step(i: Any, found: Any) -> Any:
+        def step(i: Array, found: Array) -> Array:
             mask = lax_shape.reshape((i > starts) & (i < ends), column)
             new = function(found, take(x, i, 0, mode="clip")[None])
             return choose(broadcast_to(mask, found.shape), new, found)

@@ -58,24 +58,24 @@ _IDENTITIES = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False
 
 # Methods that are one primitive ------------------------------------------------------------------
 
-def _sum(total: Callable[..., Any], x: Array, *, axis: object, dtype: DTypeLike, keepdims: bool,
-         initial: ArrayLike, where: ArrayLike) -> Any:
+def _sum(total: Callable[..., Array], x: Array, *, axis: object, dtype: DTypeLike, keepdims: bool,
+         initial: ArrayLike, where: ArrayLike) -> Array:
     return total(x, axis, dtype, None, keepdims, initial, where)
 
 
-def _truth(total: Callable[..., Any], combine: Callable[..., Any], x: Array, *, axis: object,
-           dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike) -> Any:
+def _truth(total: Callable[..., Array], combine: Callable[..., Array], x: Array, *, axis: object,
+           dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike) -> Array:
     found = total(x, axis, None, keepdims, where=where)
     return found if initial is None else combine(found, initial)
 
 
-def _extremum(total: Callable[..., Any], x: Array, *, axis: object, dtype: DTypeLike,
-              keepdims: bool, initial: ArrayLike, where: ArrayLike) -> Any:
+def _extremum(total: Callable[..., Array], x: Array, *, axis: object, dtype: DTypeLike,
+              keepdims: bool, initial: ArrayLike, where: ArrayLike) -> Array:
     return total(x, axis, None, keepdims, initial, where)
 
 
-def _all_bits(total: Callable[..., Any], combine: Callable[..., Any], x: Array, *, axis: object,
-              dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None
+def _all_bits(total: Callable[..., Array], combine: Callable[..., Array], x: Array, *, axis: object,
+              dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: Array | None
               ) -> Array:
     neutral = _IDENTITIES[combine.__name__]
     axes = canonical_axes(axis, x.ndim, f"{combine.__name__}.reduce")
@@ -96,12 +96,12 @@ _REDUCE = {
 }
 
 
-def _running(op: Callable[..., Any], x: Array, *, axis: int, dtype: Any) -> Any:
+def _running(op: Callable[..., Array], x: Array, *, axis: int, dtype: DTypeLike | None) -> Array:
     """Sums and products, in the dtype that `reduce` has."""
     return op(x, axis, reductions.sum_dtype(x.dtype) if dtype is None else dtype)
 
 
-def _extremes(op: Callable[..., Any], x: Array, *, axis: int, dtype: DTypeLike) -> Any:
+def _extremes(op: Callable[..., Array], x: Array, *, axis: int, dtype: DTypeLike) -> Array:
     """Running extrema; booleans as the numbers 0 and 1."""
     if x.dtype == BOOL:
         return convert(op(convert(x, np.dtype("uint8")), axis), BOOL)
@@ -115,8 +115,8 @@ _ACCUMULATE = {
 }
 
 
-def _wide_reduceat(function: Callable[..., Any], x: Array, places: object, *, axis: int, dtype: Any
-                   ) -> Any:
+def _wide_reduceat(function: Callable[..., Any], x: Array, places: Array, *, axis: int, dtype: Any
+                   ) -> Array:
     dtype = reductions.sum_dtype(x.dtype) if dtype is None else dtype
     return reduced_at(convert(x, dtype), places, function=function.__ufunc__, axis=axis)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -40,10 +40,10 @@ class _IndexUpdateHelper:
     def __init__(self, array: Array) -> None:
         self.array = array
 
-    def __getitem__(self, index: Any) -> _IndexUpdateRef:
+    def __getitem__(self, index: object) -> _IndexUpdateRef:
         return _IndexUpdateRef(self.array, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         raise TypeError("at: `x.at[index] = y` given; arrays are not changed in place;\n  "
                         "write `x = x.at[index].set(y)`, or `.add(y)` for `+=`.")
 
@@ -56,9 +56,9 @@ def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = Non
 
     What `by` is of `x` and of ones that are multiplied there.
     """
-    def method(self: Any, values: Any, *, indices_are_sorted: bool = False,
-               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
-               wrap_negative_indices: bool = True) -> Any:
+    def method(self: _IndexUpdateRef, values: ArrayLike, *, indices_are_sorted: bool = False,
+               unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+               out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         x = self.array if by is None else _ones(self.array, values)
         found = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
@@ -82,10 +82,10 @@ class _IndexUpdateRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Array, index: Any) -> None:
+    def __init__(self, array: Array, index: object) -> None:
         self.array, self.index = array, index
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         methods = [m for m in dir(type(self)) if not m.startswith("_")
                    and callable(getattr(type(self), m))]
         raise AttributeError(f"at: `x.at[index].{name}` given;\n  one of {', '.join(methods)} is "
@@ -96,7 +96,7 @@ class _IndexUpdateRef:
 
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
-            out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Any:
+            out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         """`x[index]`, with a choice of what is read outside of the bounds.
 
         Args:
@@ -181,7 +181,7 @@ class _IndexUpdateRef:
         [9. 5.]
         """)
 
-    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
+    def apply(self, func: Callable[[Array], ArrayLike], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
               wrap_negative_indices: bool = True) -> Array:
         """A copy of `x` with `func` applied at `x[index]`; repeated indices apply it repeatedly.
@@ -193,8 +193,9 @@ class _IndexUpdateRef:
         >>> print(onp.array([1., 4., 9.]).at[1:].apply(onp.sqrt))
         [1. 2. 3.]
         """
-        options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-                   "wrap_negative_indices": wrap_negative_indices}
+        options: dict[str, Any] = {"indices_are_sorted": indices_are_sorted,
+                                   "unique_indices": unique_indices,
+                                   "wrap_negative_indices": wrap_negative_indices}
         x = array_args("at[...].apply", self.array)[0]
         masked = masked_index(x.shape, self.index)
         if masked is not None:
@@ -207,7 +208,7 @@ class _IndexUpdateRef:
         times = write("add", creation.full(x.shape, 0, np.int32), self.index, 1, mode=mode,
                       **options)
 
-        def again(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        def again(state: tuple[Array, Array]) -> tuple[Array, Array]:
             values, left = state
             return where(left > 0, convert(func(values), x.dtype), values), left - 1
 
@@ -233,7 +234,7 @@ def _ones(x: Array, values: ArrayLike) -> Array:
     return creation.full_like(x, 1, np.int32 if dtypes.is_bool(dtype) else dtype)
 
 
-def _applied(func: Callable[[Any], Any], region: Any, mask: ArrayLike) -> object | Array:
+def _applied(func: Callable[[Array], ArrayLike], region: Array, mask: ArrayLike) -> Array:
     """`func` of the elements where the mask holds, the others as they are.
 
     For the others `func` gets the first that is chosen: it may be undefined for theirs, and a
@@ -263,7 +264,7 @@ def at(self: Array) -> _IndexUpdateHelper:
 
 
 @source.api_boundary
-def setitem(self: Array, index: Any, value: Any) -> None:
+def setitem(self: Array, index: object, value: object) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(
         f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
@@ -272,7 +273,7 @@ def setitem(self: Array, index: Any, value: Any) -> None:
 
 
 @source.api_boundary
-def delitem(self: Array, index: Any) -> None:
+def delitem(self: Array, index: object) -> None:
     """Always raises: arrays are immutable."""
     raise TypeError(f"del x[index]: an element of an array {self.aval} given; arrays are immutable "
                     "and have all their elements; use x = olympus.numpy.delete(x, index).")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Sequence, Set
-from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, PyTree
 from ..control.bodies import check_callable
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
@@ -35,8 +34,8 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     return ins, outs
 
 
-def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
-              signature: str | None = None) -> Callable[..., Any]:
+def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] = frozenset(),
+              signature: str | None = None) -> Callable[..., PyTree]:
     """Make a function of small arrays broadcast over all further leading axes, by vmap.
 
     Args:
@@ -67,14 +66,14 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
-    def wrapped(*args: ArrayLike | str, **kwargs: object) -> Any:
+    def wrapped(*args: ArrayLike | str, **kwargs: object) -> PyTree:
         fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
         arrays = [to_array(x) for x in array_args("vectorize", *dynamic)]
         named = list(extra)
         arrays += [to_array(x) for x in array_args("vectorize", *extra.values())]
         count = len(dynamic)
 
-        def flat(*xs: Array) -> Any:
+        def flat(*xs: Array) -> PyTree:
             return fun(*xs[:count], **dict(zip(named, xs[count:])))
 
         ins, outs = parsed if parsed is not None else ([()] * len(arrays), None)
@@ -86,15 +85,16 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     return wrapped
 
 
-def _bind_excluded(pyfunc: Callable[..., Any], excluded: Collection[int | str], args: tuple,
-                   kwargs: dict[str, Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+def _bind_excluded(pyfunc: Callable[..., PyTree], excluded: Collection[int | str], args: tuple,
+                   kwargs: dict[str, object]
+                   ) -> tuple[Callable[..., PyTree], list[object], dict[str, object]]:
     """A function of the mapped arguments only, those by position and those by name."""
     fixed = {i: a for i, a in enumerate(args) if i in excluded or a is None}
     fixed_named = {k: v for k, v in kwargs.items() if k in excluded}
     dynamic = [a for i, a in enumerate(args) if i not in fixed]
     named = {k: v for k, v in kwargs.items() if k not in fixed_named}
 
-    def fun(*xs: Array, **more: object) -> Any:
+    def fun(*xs: Array, **more: object) -> PyTree:
         rest = iter(xs)
         whole = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
         return pyfunc(*whole, **fixed_named, **more)
@@ -102,8 +102,8 @@ def _bind_excluded(pyfunc: Callable[..., Any], excluded: Collection[int | str], 
     return fun, dynamic, named
 
 
-def _broadcasting(fun: Callable[..., Any], arrays: list[Array], ins: list[Dims],
-                  outs: list[Dims] | None) -> Any:
+def _broadcasting(fun: Callable[..., PyTree], arrays: list[Array], ins: list[Dims],
+                  outs: list[Dims] | None) -> PyTree:
     sizes: dict[str, int] = {}
     leading = []
     for x, dims in zip(arrays, ins):
@@ -119,7 +119,7 @@ def _broadcasting(fun: Callable[..., Any], arrays: list[Array], ins: list[Dims],
         leading.append(x.shape[:rank])
     shape = broadcast_shapes(*leading)
 
-    def checked(*xs: Array) -> Any:
+    def checked(*xs: Array) -> PyTree:
         found = fun(*xs)
         if outs is not None:
             _check_results(found, outs, sizes)
@@ -159,8 +159,8 @@ def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
-                     **kwargs: Any) -> Array:
+def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike, *args: object,
+                     **kwargs: object) -> Array:
     """Apply a function of vectors to every vector along an axis, by vmap.
 
     Args:
@@ -181,7 +181,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     ndim = len(arr.shape)
     axis = canonical_axis(axis, ndim, "apply_along_axis")
 
-    def fun(vector: Array) -> Array:
+    def fun(vector: Array) -> ArrayLike:
         return func1d(vector, *args, **kwargs)
 
     for _ in range(ndim - 1):
@@ -191,7 +191,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
 
 
-def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
+def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """Apply `func(a, axis)` along each axis in turn, each time to the last result.
 
     Args:

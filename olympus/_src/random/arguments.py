@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..lax.reduce import reduce_or
@@ -24,7 +23,7 @@ F32 = dtypes.as_dtype("float32")
 _NUMBERS = frozenset((int, float))
 
 
-def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> Any:
+def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
     found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(name, dtype)
     if dtypes.scalar_kind(found) not in kinds:
@@ -34,7 +33,7 @@ def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> Any:
     return found
 
 
-def integer_dtype(name: str, dtype: Any) -> Any:
+def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
     """The canonical dtype of counts; None is the default int. ValueError for other kinds."""
     found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
     if not dtypes.is_integer(found):
@@ -43,14 +42,14 @@ def integer_dtype(name: str, dtype: Any) -> Any:
     return found
 
 
-def shape_of(x: Any, name: str = "random") -> Dims:
+def shape_of(x: ArrayLike, name: str = "random") -> Dims:
     """The shape of an array, a number or a nested sequence of numbers."""
     if isinstance(x, int):      # of any size: bounds are limited later
         return ()
     return typeof(promote.plain(promote.operand(name, x))).shape
 
 
-def draw_shape(name: str, shape: Any, *params: ArrayLike) -> Dims:
+def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims:
     """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
 
     Raises ValueError where they do not, TypeError for complex ones.
@@ -81,7 +80,7 @@ def refuse_complex(name: str, x: ArrayLike) -> None:
                         "real part.")
 
 
-def parameter(x: Any, dtype: DTypeLike, shape: Sequence[int]) -> Array:
+def parameter(x: ArrayLike, dtype: DType, shape: Sequence[int]) -> Array:
     """A parameter as an array of the samples' dtype and shape."""
     if not dtypes.is_complex(dtype):
         refuse_complex("random", x)

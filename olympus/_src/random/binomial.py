@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -43,7 +42,7 @@ _TAILS = (0.08106146679532726, 0.04134069595540929, 0.02767792568499834, 0.02079
           0.009255462182712733, 0.008330563433362871)
 
 
-def _by_waiting(key: ArrayLike, n: Any, p: Array) -> Array:
+def _by_waiting(key: ArrayLike, n: Array, p: Array) -> Array:
     """Successes in n trials, whose distances are geometric: they are added until they exceed n.
 
     Devroye (1986), Non-Uniform Random Variate Generation, X.4.3, "second waiting time method".
@@ -72,7 +71,7 @@ def _tail(k: Array) -> Array:
     return take(table, convert_element_type(clamp(0.0, k, 9.0), "int32"), mode="clip")
 
 
-def _rejection_step(n: Any, p: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _rejection_step(n: Array, p: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Hörmann's BTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
     q = 1.0 - p
     sigma = sqrt(n * p * q)
@@ -85,7 +84,7 @@ def _rejection_step(n: Any, p: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
     mode = floor((n + 1.0) * p)
     above = n - mode + 1.0
 
-    def step(u: Any, v: Any) -> tuple[Any, Any]:
+    def step(u: Array, v: Array) -> tuple[Array, Array]:
         us = 0.5 - arithmetic.abs(u)
         k = floor((2.0 * a / us + b) * u + c)
         beside = n - k + 1.0
@@ -102,7 +101,7 @@ def _rejection_step(n: Any, p: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
     return step
 
 
-def _by_rejection(key: Array, n: Any, p: Array) -> Array:
+def _by_rejection(key: Array, n: Array, p: Array) -> Array:
     """Successes where at least 10 are expected and p <= 1/2.
 
     Hörmann (1993), The generation of binomial random variates, J. Stat. Comput. Simul. 46, 101.
@@ -121,7 +120,7 @@ def _by_rejection(key: Array, n: Any, p: Array) -> Array:
     return while_loop(lambda state: any_of(~state[1]), draw, start)[0]
 
 
-def binomial_of(key: ArrayLike, n: Any, p: ArrayLike) -> Array:
+def binomial_of(key: ArrayLike, n: Array, p: Array) -> Array:
     """Binomial numbers of arrays n and p of one shape and float dtype. The key is typed.
 
     Fewer than half of the trials succeed, or else failures are counted. Each method runs where it
@@ -145,7 +144,7 @@ def binomial_of(key: ArrayLike, n: Any, p: ArrayLike) -> Array:
 
 
 @fused(static=("shape", "dtype"))
-def _binomial(key: ArrayLike, n: object, p: ArrayLike, *, shape: Dims, dtype: Any) -> Any:
+def _binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     given = typeof(p).dtype
     drawn = binomial_of(typed(key), parameter(n, given, shape), parameter(p, given, shape))
     return convert_element_type(drawn, dtype)
@@ -180,8 +179,8 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
 
 
 @fused(static=("shape", "dtype", "unroll"))
-def _multinomial(key: ArrayLike, n: object, p: ArrayLike, *, shape: Dims, dtype: Any,
-                 unroll: int | bool) -> Any:
+def _multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DType,
+                 unroll: int | bool) -> Array:
     """Each outcome's count is binomial, given those of the outcomes before it."""
     given = typeof(n).dtype
     p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..base.config import debug_key_reuse
+from ..base.typing import PyTree
 from ..core.reuse import summary
 from ..jit.tracing import make_olympuspr
 
 __all__ = ["check_key_reuse"]
 
 
-def check_key_reuse(fun: Callable[..., Any], *args: Any) -> None:
+def check_key_reuse(fun: Callable[..., PyTree], *args: PyTree) -> None:
     """Raise KeyReuseError if a call of the function would use a random key twice.
 
     The function is traced and not run, so it does not matter whether the keys among the arguments

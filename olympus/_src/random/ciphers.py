@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Builder, IrValue
+from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical

@@ -4,10 +4,12 @@ Those that take more than `sampler` settles check their arguments themselves; th
 same name with an underscore, is compiled once per shape and dtype.
 """
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +80,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return constrain("bits", drawn, out_sharding)
 
 
-def unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
+def unit(key: ArrayLike, shape: Dims, dtype: DType) -> Array:
     """Floats in [0, 1) from random mantissas: 1.m - 1. The key is typed."""
     info = finfo(dtype)
     width = dtypes.itemsize_bits(dtype)
@@ -95,30 +97,31 @@ def unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
     return bitcast_convert_type(words, dtype) - 1.0
 
 
-def positive_unit(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
+def positive_unit(key: ArrayLike, shape: Dims, dtype: DType) -> Array:
     """`unit`, and in place of 0, which stands for a whole step of the grid, half a step."""
     u = unit(key, shape, dtype)
     return where(u == 0.0, full_like(u, 0.5 * float(finfo(dtype).eps)), u)
 
 
-def between(key: Array, low: ArrayLike, high: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
+def between(key: Array, low: ArrayLike, high: ArrayLike, shape: Dims, dtype: DType) -> Array:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     return arithmetic.max(low, unit(key, shape, dtype) * (high - low) + low)
 
 
-def log_rest(x: ArrayLike) -> Array:
+def log_rest(x: Array) -> Array:
     """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
     return log1p(-x, accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
-def _unit(key: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
+def _unit(key: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     return unit(typed(key), shape, dtype)
 
 
 @fused(static=("shape", "dtype"))
-def _between(key: ArrayLike, low: ArrayLike, high: ArrayLike, *, shape: Dims, dtype: Any) -> Array:
+def _between(key: ArrayLike, low: ArrayLike, high: ArrayLike, *, shape: Dims, dtype: DType
+             ) -> Array:
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     u, span = unit(typed(key), shape, dtype), high - low
     finite = arithmetic.abs(span) < math.inf
@@ -151,7 +154,7 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return constrain("uniform", drawn, out_sharding)
 
 
-def standard_normal(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
+def standard_normal(key: Array, shape: Dims, dtype: DType) -> Array:
     """Normal floats or complex numbers of variance 1. The key is typed."""
     if dtypes.is_complex(dtype):
         k1, k2 = subkeys(key)
@@ -195,7 +198,7 @@ _TAILS = {7: 1.5, 10: 2.0, 23: 3.75, 52: 6.0}
 
 @fused(static=("shape", "dtype", "tails"))
 def _truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, shape: Dims,
-                      dtype: Any, tails: bool) -> Any:
+                      dtype: DType, tails: bool) -> Array:
     """The inverse of the distribution function, kept inside of the open interval."""
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
     u, root = unit(typed(key), shape, dtype), float(np.array(np.sqrt(2), dtype))
@@ -223,7 +226,7 @@ def _truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, *, sha
     return clamp(first, out, last)
 
 
-def _tail_from(dtype: Any) -> float:
+def _tail_from(dtype: DType) -> float:
     return _TAILS.get(finfo(dtype).nmant, 1.0)
 
 
@@ -280,7 +283,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
 # Without parameters ------------------------------------------------------------------------------
 
-def exponential_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
+def exponential_of(key: Array, shape: Dims, dtype: DType) -> Array:
     """Exponential numbers of mean 1. The key is typed."""
     return -log_rest(unit(key, shape, dtype))
 
@@ -300,7 +303,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     return exponential_of(key, shape, dtype)
 
 
-def gumbel_of(key: Array, shape: Dims, dtype: DTypeLike, mode: str) -> Array:
+def gumbel_of(key: Array, shape: Dims, dtype: DType, mode: str) -> Array:
     """Gumbel numbers, -log(-log(u)). The key is typed.
 
     In mode "high" u counts from the end where numbers are large, and a second draw continues its
@@ -343,11 +346,11 @@ def _gumbel_of_64_bits(key: Array, shape: Dims) -> Array:
 
 
 @fused(static=("shape", "dtype", "mode"))
-def _gumbel(key: ArrayLike, *, shape: Dims, dtype: DTypeLike, mode: str) -> Any:
+def _gumbel(key: ArrayLike, *, shape: Dims, dtype: DType, mode: str) -> Array:
     return gumbel_of(typed(key), shape, dtype, mode)
 
 
-def precision_mode(name: str, mode: Any, modes: tuple = ("low", "high", "highest")) -> str:
+def precision_mode(name: str, mode: str | None, modes: tuple = ("low", "high", "highest")) -> str:
     """One of the modes; for None as the option says, "low" if it is not set. ValueError for others.
     """
     if mode is None and "highest" in modes and high_dynamic_range_gumbel.value:
@@ -431,7 +434,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return tan(float(np.array(np.pi, dtype)) * (u - 0.5))
 
 
-def maxwell_of(key: Array, shape: Dims, dtype: DTypeLike) -> Array:
+def maxwell_of(key: Array, shape: Dims, dtype: DType) -> Array:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
@@ -456,7 +459,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 # With parameters ---------------------------------------------------------------------------------
 
-def rademacher_signs(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
+def rademacher_signs(key: ArrayLike, shape: Dims, dtype: DType) -> Array:
     """-1 or 1 with equal probability. The key is typed."""
     heads = unit(key, shape, dtypes.default_float()) < 0.5
     return convert_element_type(heads, dtype) * 2 - 1
@@ -464,7 +467,7 @@ def rademacher_signs(key: ArrayLike, shape: Dims, dtype: DTypeLike) -> Array:
 
 @fused(static=("shape", "dtype"))
 def _double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, *, shape: Dims,
-                          dtype: DTypeLike) -> Any:
+                          dtype: DType) -> Array:
     k1, k2 = subkeys(typed(key))
     size = rademacher_signs(k2, shape, dtype) * maxwell_of(k1, shape, dtype)
     return size * parameter(scale, dtype, shape) + parameter(loc, dtype, shape)

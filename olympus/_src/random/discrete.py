@@ -1,5 +1,8 @@
 """Samplers of integers, signs, choices and orders."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -97,7 +100,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
 
 
 @fused(static=("shape", "dtype"))
-def _rademacher(key: ArrayLike, *, shape: Dims, dtype: Any) -> Any:
+def _rademacher(key: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
     return rademacher_signs(typed(key), shape, dtype)
 
 
@@ -124,7 +127,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 
 # Integers ----------------------------------------------------------------------------------------
 
-def _bound(name: str, x: ArrayLike, dtype: Any, beyond: int = 0) -> Any:
+def _bound(name: str, x: ArrayLike, dtype: DType, beyond: int = 0) -> Array:
     """A bound as an integer: Python ints are limited to the dtype, so that none wraps.
 
     OverflowError for what neither the dtype nor the default int holds, `beyond` it at most.
@@ -143,7 +146,7 @@ def _bound(name: str, x: ArrayLike, dtype: Any, beyond: int = 0) -> Any:
     return x
 
 
-def _limited(x: ArrayLike, dtype: DTypeLike, shape: Dims
+def _limited(x: ArrayLike, dtype: DType, shape: Dims
              ) -> tuple[Array, None] | tuple[Array, Array | None]:
     """(integers limited to a dtype's range and converted, whether they were above it, or None)."""
     own = typeof(x).dtype
@@ -161,7 +164,8 @@ def _limited(x: ArrayLike, dtype: DTypeLike, shape: Dims
 
 
 @fused(static=("shape", "dtype", "beyond"))
-def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, beyond: bool) -> Any:
+def _randint(key: ArrayLike, minval: ArrayLike, maxval: ArrayLike, *, shape: Dims, dtype: DType,
+             beyond: bool) -> Array:
     """Twice as many bits as needed, modulo the span: the bias is then below 2^-width.
 
     With a and b two draws, (a * 2^width + b) % span is computed in the width from remainders.
@@ -174,7 +178,7 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     span = convert_element_type(high, unsigned) - convert_element_type(low, unsigned)
     span = where(high <= low, 1, span)
     if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
-        wider = high > low if beyond else above & (high > low)
+        wider = high > low if beyond or above is None else above & (high > low)
         span = where(wider, span + 1, span)
     factor = rem(full_like(span, 2 ** (width // 2)), span)
     factor = rem(factor * factor, span)
@@ -240,7 +244,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 _MOST = (1, 1625, 2642245)
 
 
-def _shuffled(key: Array, x: ArrayLike, axis: int) -> Any:
+def _shuffled(key: Array, x: Any, axis: int) -> Array:
     """Sort by random words, in as many rounds as the number of elements asks for."""
     size = prod(typeof(x).shape)
     for most in _MOST:
@@ -255,7 +259,7 @@ def _shuffled(key: Array, x: ArrayLike, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _permuted(key: ArrayLike, x: ArrayLike, *, axis: int) -> Any:
+def _permuted(key: ArrayLike, x: ArrayLike, *, axis: int) -> Array:
     aval = typeof(x)
     if not dtypes.is_extended(aval.dtype):
         return _shuffled(typed(key), x, axis)
@@ -264,13 +268,13 @@ def _permuted(key: ArrayLike, x: ArrayLike, *, axis: int) -> Any:
 
 
 @fused(static=("axis",))
-def _taken(key: ArrayLike, x: ArrayLike, *, axis: int) -> Any:
+def _taken(key: ArrayLike, x: ArrayLike, *, axis: int) -> Array:
     order = _shuffled(typed(key), iota(dtypes.default_int(), typeof(x).shape[axis]), 0)
     return take(x, order, axis=axis, mode="clip")
 
 
 @fused(static=("n",))
-def _order(key: Array, *, n: int) -> Any:
+def _order(key: ArrayLike, *, n: int) -> Array:
     return _shuffled(typed(key), iota(dtypes.default_int(), n), 0)
 
 
@@ -295,7 +299,9 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
         if not dtypes.is_integer(aval.dtype):
             raise TypeError(f"permutation: x {aval} given; an integer, or an array with an axis, "
                             "is required.")
-        drawn = _order(key, n=x if isinstance(x, SymbolicDim) else int(x))
+        count: Any = x
+        size: Any = count if isinstance(count, SymbolicDim) else int(count)
+        drawn = _order(key, n=size)
         return constrain("permutation", drawn, out_sharding)
     if independent or aval.ndim == 1:
         drawn = _permuted(key, x, axis=axis)
@@ -307,7 +313,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
 # Choices -----------------------------------------------------------------------------------------
 
 @fused(static=("shape", "axis", "mode"))
-def _categorical(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, mode: str) -> Any:
+def _categorical(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, mode: str) -> Array:
     """The largest of logits plus Gumbel noise."""
     aval = typeof(logits)
     prefix = shape[:len(shape) - aval.ndim + 1]
@@ -320,7 +326,7 @@ def _categorical(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, m
 
 @fused(static=("shape", "axis", "mode"))
 def _categorical_distinct(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axis: int, mode: str
-                          ) -> Any:
+                          ) -> Array:
     """The k largest of logits plus Gumbel noise."""
     aval = typeof(logits)
     noisy = logits + gumbel_of(typed(key), aval.shape, aval.dtype, mode)
@@ -371,7 +377,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 
 
 @fused(static=("shape",))
-def _weighted(key: ArrayLike, p: Any, *, shape: Dims) -> Any:
+def _weighted(key: ArrayLike, p: Array, *, shape: Dims) -> Array:
     """The place of uniform numbers in the running sum of the weights."""
     total = cumsum(p, 0)
     u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
@@ -381,7 +387,7 @@ def _weighted(key: ArrayLike, p: Any, *, shape: Dims) -> Any:
 
 
 @fused(static=("draws", "mode"))
-def _weighted_distinct(key: ArrayLike, p: Any, *, draws: int, mode: str) -> Any:
+def _weighted_distinct(key: ArrayLike, p: Array, *, draws: int, mode: str) -> Array:
     """The largest of log weights plus Gumbel noise."""
     aval = typeof(p)
     noisy = gumbel_of(typed(key), aval.shape, aval.dtype, mode) + log(p)
@@ -416,7 +422,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     if not own and not dtypes.is_integer(typeof(a).dtype):
         raise TypeError(f"choice: a {typeof(a)} given; an integer, or an array with an axis, is "
                         "required.")
-    n = own[axis] if own else count if isinstance(count, SymbolicDim) else int(
+    n: Any = own[axis] if own else count if isinstance(count, SymbolicDim) else int(
         getattr(a, "val", a))
     draws = prod(shape)
     result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
@@ -434,7 +440,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     return constrain("choice", reshape(drawn, result), out_sharding)
 
 
-def _weighted_places(key: Any, p: Any, shape: Dims, replace: bool, mode: str) -> Any:
+def _weighted_places(key: ArrayLike, p: Array, shape: Dims, replace: bool, mode: str) -> Array:
     if replace:
         return _weighted(key, p, shape=shape)
     return reshape(_weighted_distinct(key, p, draws=prod(shape), mode=mode), shape)
@@ -449,7 +455,7 @@ def _check_choice(n: int, draws: int, replace: bool) -> None:
                          "draws than elements are possible; pass replace=True.")
 
 
-def _weights(p: Array, n: int) -> Any:
+def _weights(p: ArrayLike, n: int) -> Array:
     p = promote.inexact(promote.plain(promote.operand("choice", p)))
     if typeof(p).shape != (n,):
         raise ValueError(f"choice: p {typeof(p)} given for {n} elements; a vector of as many "

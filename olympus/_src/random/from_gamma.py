@@ -3,12 +3,13 @@
 Logarithms stay finite where gamma numbers of small parameters underflow.
 """
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
-from typing import Any
-
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic, transcendental
@@ -54,7 +55,8 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
 
 
 @fused(static=("shape", "dtype", "method"))
-def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any, method: str) -> Any:
+def _dirichlet(key: ArrayLike, alpha: ArrayLike, *, shape: Dims, dtype: DType, method: str
+               ) -> Array:
     """Gamma numbers over their sum."""
     logs = gamma_of(typed(key), parameter(alpha, dtype, shape), log_space=True, method=method)
     last = len(shape) - 1
@@ -83,7 +85,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     typed_aval(key, "dirichlet")
     own = shape_of(alpha)
     if not own:
-        raise ValueError(f"dirichlet: alpha {typeof(promote.plain(alpha))} given; an array with "
+        raise ValueError(f"dirichlet: alpha {typeof(alpha)} given; an array with "
                          "an axis of parameters is required.")
     batch = own[:-1] if shape is None else canonical_shape(shape, "dirichlet")
     whole = draw_shape("dirichlet", (*batch, own[-1]), alpha)
@@ -92,7 +94,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     return constrain("dirichlet", drawn, out_sharding)
 
 
-def _chisquare_of(key: Any, df: Any, shape: Any, dtype: Any, method: str) -> Any:
+def _chisquare_of(key: Array, df: ArrayLike, shape: Dims, dtype: DType, method: str) -> Array:
     half = 0.5 * parameter(df, dtype, shape)
     return exp(gamma_of(key, half, log_space=True, method=method)) * 2.0
 
@@ -159,7 +161,8 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     return z * (sqrt(half / drawn) * exp(-0.5 * logs))
 
 
-def _generalized_normal_of(key: Any, power: Any, shape: Any, dtype: Any, method: str) -> Any:
+def _generalized_normal_of(key: Array, power: Array, shape: Dims, dtype: DType, method: str
+                           ) -> Array:
     """`power` is 1 / p."""
     size_key, sign_key = subkeys(key)
     drawn, logs = sizes(size_key, power, method)
@@ -191,7 +194,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 
 @fused(static=("shape", "d", "dtype"))
-def _ball(key: ArrayLike, p: ArrayLike, *, shape: Dims, d: int, dtype: DTypeLike) -> Any:
+def _ball(key: ArrayLike, p: ArrayLike, *, shape: Dims, d: int, dtype: DType) -> Array:
     """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
     direction_key, size_key = subkeys(typed(key))
     whole = (*shape, d)

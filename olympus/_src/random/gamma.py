@@ -5,15 +5,18 @@ in one loop until the last one is accepted, unless the bits of an array of keys 
 first one: then one after the other.
 """
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Sequence
 
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Shape
+from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Shape
 from ..control.cond import cond
-from ..core.primitive import Axis, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
 from ..lax.barriers import random_clone_p

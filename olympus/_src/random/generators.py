@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import config
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
@@ -66,7 +67,7 @@ class Generator:
     def __repr__(self) -> str:
         return self.tag
 
-    def emit(self, b: Builder, fun: Callable[..., Any], *xs: IrValue) -> IrValue:
+    def emit(self, b: Builder, fun: Callable[..., Array], *xs: IrValue) -> IrValue:
         """An equation of such keys, by `fun`."""
         return b.inline(fun, *xs)
 
@@ -262,9 +263,9 @@ class UnsafeXLA(XLA):
 class Defined(Generator):
     """Functions of a user's, on single seeds and keys; equal if all of it is."""
 
-    def __init__(self, key_shape: Dims, seed: Callable[..., Any], split: Callable[..., Any],
-                 fold_in: Callable[..., Any], random_bits: Callable[..., Any], name: str, tag: str
-                 ) -> None:
+    def __init__(self, key_shape: Dims, seed: Callable[..., Array], split: Callable[..., Array],
+                 fold_in: Callable[..., Array], random_bits: Callable[..., Array], name: str,
+                 tag: str) -> None:
         super().__init__(name, tag, key_shape)
         self._fields = key_shape, seed, split, fold_in, random_bits, name, tag
         self._seed, self._split, self._fold_in, self._random_bits = self._fields[1:5]
@@ -278,11 +279,11 @@ class Defined(Generator):
     def __reduce__(self) -> tuple:
         return Defined, self._fields
 
-    def emit(self, b: Builder, fun: Callable[..., Any], *xs: IrValue) -> Any:
+    def emit(self, b: Builder, fun: Callable[..., Array], *xs: IrValue) -> IrValue:
         """Recorded anew: what a user's function does may change, and it is not to be kept."""
         return b.traced(fun, xs, b.avals_in)[0]
 
-    def _each(self, name: str, fun: Callable[..., Any], shape: Dims, dtype: Any, *args: object
+    def _each(self, name: str, fun: Callable[..., Array], shape: Dims, dtype: DType, *args: object
               ) -> Array:
         """The function of each of the operands, mapped over as many axes as the last one has left.
 

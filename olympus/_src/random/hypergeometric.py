@@ -1,12 +1,14 @@
 """Samplers of draws without replacement: hypergeometric numbers and vectors."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, PyTree, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -44,14 +46,14 @@ def _tail(x: Array) -> Array:
     return where(x <= 1.0, full_like(x, 1 - math.log(2 * math.pi) / 2), series)
 
 
-def _log_ratio(k: Array, m: Any) -> Array:
+def _log_ratio(k: Array, m: Array) -> Array:
     """ln(k! / m!) less (k-m) (ln(m+1) - 1), by Stirling's formula without its large terms."""
     a, b = k + 1.0, m + 1.0
     near = (k + 0.5) * log1p((k - m) / b)
     return near + (_tail(a) - _tail(b))
 
 
-def _step(good: Array, bad: Array, drawn: Array) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _step(good: Array, bad: Array, drawn: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """(u, v) uniform in (0, 1] -> a number of good ones and whether it is accepted.
 
     Stadlober (1990), The ratio of uniforms approach for generating discrete random variates, J.
@@ -70,7 +72,7 @@ def _step(good: Array, bad: Array, drawn: Array) -> Callable[[Any, Any], tuple[A
     slope = log((mode + 1.0) / (drawn - mode + 1.0)
                 * ((bad - drawn + mode + 1.0) / (good - mode + 1.0)))
 
-    def step(u: Any, v: Any) -> tuple[Any, Any]:
+    def step(u: Array, v: Array) -> tuple[Array, Array]:
         k = floor(mean + 0.5 + width * (v - 0.5) / u)
         inside = (k >= least) & (k <= most)
         k = where(inside, k, mode)
@@ -129,8 +131,8 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
 
 
 @fused(static=("shape", "dtype"))
-def _multivariate_hypergeometric(key: ArrayLike, colors: object, drawn: ArrayLike, *, shape: Dims,
-                                 dtype: DTypeLike) -> Any:
+def _multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, drawn: ArrayLike, *,
+                                 shape: Dims, dtype: DType) -> Array:
     """Each colour's number is hypergeometric, given those of the colours before it."""
     given, last = dtypes.default_float(), len(shape) - 1
     colors = floor(parameter(colors, given, shape))

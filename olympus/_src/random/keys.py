@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NewType
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NewType, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 
 from ..base import config, lib, source
-from ..base.typing import Array, ArrayLike, Builder, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, Device, DType, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import ctx, typeof
 from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
@@ -38,8 +38,9 @@ __all__ = ["Key", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "gen
            "random_wrap_p", "seeded", "split", "typed", "typed_scalar", "wrap_key_data"]
 
 Dims = tuple[int, ...]
-# For annotations: an array of typed keys.
+# For annotations: an array of typed keys, and what `impl=` names a generator by.
 Key = NewType("Key", Array)
+GeneratorLike: TypeAlias = "str | Generator | KeyType | None"
 U32 = dtypes.as_dtype("uint32")
 _WIDTHS = (8, 16, 32, 64)
 
@@ -75,7 +76,7 @@ class KeyType(dtypes.ExtendedDType):
 
 def _no_numpy(name: str) -> Any:
     """A method that would give what NumPy or Python computes with."""
-    def refused(self: Any, *args: object, **kwargs: object) -> Any:
+    def refused(self: PRNGKeyArray, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(f"{name}: {self.aval} given; keys have no NumPy form; use "
                         "random.key_data for the integers behind them.")
     return refused
@@ -83,7 +84,7 @@ def _no_numpy(name: str) -> Any:
 
 def _no_order(operator: str) -> Any:
     """A comparison by size."""
-    def refused(self: Any, other: object) -> Any:
+    def refused(self: PRNGKeyArray, other: object) -> NoReturn:
         raise TypeError(f"key {operator} key: {self.aval} given; keys have no order;\n  compare "
                         "keys with ==, or the integers behind them, random.key_data(key).")
     return refused
@@ -93,13 +94,13 @@ class PRNGKeyArray(lib.Array):
     """An array of typed random keys. `_base_array` holds the key words."""
 
     __slots__ = ("dtype", "_base_array", "_cells", "__weakref__")
-    __hash__ = None     # type: ignore[assignment]
+    __hash__ = None
     __array_priority__ = 100
     __array__ = _no_numpy("numpy.asarray")
     item, tolist = _no_numpy("item"), _no_numpy("tolist")
-    weak_type = False
+    weak_type: bool = False
 
-    def __init__(self, dtype: KeyType, base: Array) -> None:
+    def __init__(self, dtype: DType, base: Array) -> None:
         self.dtype, self._base_array = dtype, base
         self._cells: Any = None     # of `core.reuse`
 
@@ -124,13 +125,13 @@ class PRNGKeyArray(lib.Array):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise TypeError(f"iter(): iteration over a 0-d key array, {self.aval}; an axis is "
                             "required.")
         return (self[i] for i in range(static_int(self.shape[0], "iteration", "size")))
 
-    def __getitem__(self, index: Any) -> Array:
+    def __getitem__(self, index: object) -> Array:
         return indexing.getitem(self, index)
 
     def __eq__(self, other: object) -> Any:
@@ -158,7 +159,7 @@ class PRNGKeyArray(lib.Array):
         """The same keys in another shape, given as ints or as a tuple."""
         return manipulation.reshape(self, args[0] if len(args) == 1 else args, order)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Array:
         """The axes in another order; reversed if none is given."""
         if not axes or axes == (None,):
             return manipulation.transpose(self)
@@ -168,7 +169,7 @@ class PRNGKeyArray(lib.Array):
         """The keys as a vector."""
         return manipulation.ravel(self, order)
 
-    def squeeze(self, axis: Any = None) -> Array:
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:
         """Without axes of size 1."""
         return manipulation.squeeze(self, axis)
 
@@ -176,16 +177,16 @@ class PRNGKeyArray(lib.Array):
         """Exchange two axes."""
         return manipulation.swapaxes(self, axis1, axis2)
 
-    def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Array:
+    def take(self, indices: ArrayLike, axis: int | None = None, mode: str | None = None) -> Array:
         """The keys at indices along an axis; reads outside of it take the nearest key."""
         return indexing.take(self, indices, axis, mode=mode)
 
-    def repeat(self, repeats: Any, axis: int | None = None, *,
+    def repeat(self, repeats: ArrayLike, axis: int | None = None, *,
                total_repeat_length: int | None = None) -> Array:
         """Each key repeated."""
         return joining.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
 
-    flatten = ravel
+    flatten: Callable[..., Array] = ravel
 
     def copy(self) -> PRNGKeyArray:
         """The same keys in memory of their own."""
@@ -213,7 +214,7 @@ class PRNGKeyArray(lib.Array):
         """Free the buffer now."""
         self._base_array.delete()
 
-    def devices(self) -> set[Any]:
+    def devices(self) -> set[Device]:
         """The devices that hold the keys."""
         return self._base_array.devices()
 
@@ -238,7 +239,7 @@ class PRNGKeyArray(lib.Array):
 
     def addressable_data(self, index: int) -> PRNGKeyArray:
         """The keys on one of the devices."""
-        return self.addressable_shards[index].data
+        return self.dtype.wrap(self._base_array.addressable_data(index))
 
     def on_device_size_in_bytes(self) -> int:
         """Bytes that the keys take on their devices."""
@@ -262,7 +263,7 @@ def _rebuild(impl: str | Generator, words: np.ndarray) -> Array:
     return wrap_key_data(words, impl=impl)
 
 
-def _comparable(x: object) -> bool:
+def _comparable(x: object) -> TypeGuard[ArrayLike]:
     """Whether `x` is an array or a number: then == is elementwise, and refuses what is no key."""
     return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
@@ -272,7 +273,7 @@ register_wrapper(PRNGKeyArray)
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _require_keys(name: str, aval: ShapedArray) -> Any:
+def _require_keys(name: str, aval: ShapedArray) -> ShapedArray:
     if not dtypes.is_key(aval.dtype):
         raise TypeError(f"{name}: {aval} given; typed keys are required; make them with random.key "
                         "or random.wrap_key_data.")
@@ -410,32 +411,32 @@ random_bits_p = RandomBits("random_bits")
 
 # Making keys -------------------------------------------------------------------------------------
 
-def generator_of(name: str, impl: Any, dtype: DTypeLike | None = None) -> Generator:
+def generator_of(name: str, impl: GeneratorLike, dtype: DTypeLike | None = None) -> Generator:
     """The generator that `impl`, or a key dtype, names; the default one for None."""
     if impl is not None and dtype is not None:
         raise ValueError(f"{name}: impl={impl!r} and dtype={dtype!r} given; they say the same; "
                          "give one of them.")
-    impl = dtype if impl is None else impl
-    if isinstance(impl, KeyType):
-        return impl.impl
-    if isinstance(impl, Generator):
-        return impl
-    given = config.default_prng_impl.value if impl is None else impl
+    asked = dtype if impl is None else impl
+    if isinstance(asked, KeyType):
+        return asked.impl
+    if isinstance(asked, Generator):
+        return asked
+    given = config.default_prng_impl.value if asked is None else asked
     if not isinstance(given, str):
         raise TypeError(f"{name}: impl of unrecognized type {type(given).__name__} given; the name "
                         "of a generator is required.")
     found = GENERATORS.get(given)
     if found is None:
-        raise ValueError(f"{name}: impl {impl!r} given; one of {', '.join(map(repr, GENERATORS))} "
+        raise ValueError(f"{name}: impl {asked!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
     return found
 
 
-def _is_key(x: ArrayLike) -> bool:
+def _is_key(x: ArrayLike) -> TypeGuard[Array]:
     return isinstance(getattr(x, "dtype", None), KeyType)
 
 
-def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Array:
+def seeded(name: str, seed: ArrayLike, impl: Generator, scalar: bool = True) -> Array:
     """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
         raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
@@ -465,7 +466,8 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Array:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
+def key(seed: int | ArrayLike, *, impl: GeneratorLike = None, dtype: DTypeLike | None = None
+        ) -> Array:
     """A typed random key from an integer.
 
     Args:
@@ -483,7 +485,7 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
     return seeded("key", seed, generator_of("key", impl, dtype))
 
 
-def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
+def PRNGKey(seed: int | ArrayLike, *, impl: GeneratorLike = None) -> Array:
     """A raw random key, uint32[2], from an integer; `key` makes typed ones.
 
     It does, too, under the option `enable_custom_prng`.
@@ -502,7 +504,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
 
 
-def key_dtype(impl_spec: Any = None) -> KeyType:
+def key_dtype(impl_spec: GeneratorLike = None) -> KeyType:
     """The dtype of keys of a generator, named or the default one.
 
     Args:
@@ -517,8 +519,8 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     return KeyType(generator_of("key_dtype", impl_spec))
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
-                 ) -> Array:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: GeneratorLike = None,
+                  dtype: DTypeLike | None = None) -> Array:
     """Typed keys of shape [...] from their words uint32[..., 2]; the inverse of `key_data`.
 
     Args:
@@ -536,7 +538,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLi
     return random_wrap_p.bind(key_bits_array, impl=generator_of("wrap_key_data", impl, dtype))
 
 
-def typed(keys: ArrayLike) -> Any:
+def typed(keys: ArrayLike) -> Array:
     """Keys in typed form; raw key words are taken to be of the default generator."""
     if _is_key(keys):
         return keys
@@ -579,14 +581,14 @@ def key_data(keys: ArrayLike) -> Array:
     return random_unwrap_p.bind(typed(keys))
 
 
-def key_impl(keys: ArrayLike) -> str:
+def key_impl(keys: ArrayLike) -> str | Generator:
     """The name of the keys' generator, which `key` and `wrap_key_data` take as `impl`.
 
     Args:
       keys: typed or raw keys, any shape; raw ones are the default generator's.
 
     Returns:
-      A str.
+      A str; a generator that is not one of ours as it is.
 
     >>> random.key_impl(random.key(0))
     'threefry2x32'

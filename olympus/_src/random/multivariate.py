@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax.arithmetic import sign
@@ -36,7 +34,7 @@ F32 = dtypes.as_dtype("float32")
 METHODS = ("cholesky", "eigh", "svd")
 
 
-def _at_least_f32(dtype: DTypeLike) -> Any:
+def _at_least_f32(dtype: DType) -> DType:
     """The dtype that matrices are factored in: LAPACK knows no narrower ones."""
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
@@ -71,7 +69,7 @@ def _factor(cov: Array, method: str) -> Array:
 
 @fused(static=("shape", "dtype", "method"))
 def _multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, *, shape: Dims,
-                         dtype: DTypeLike, method: str) -> Any:
+                         dtype: DType, method: str) -> Array:
     # Without a dimension there is nothing to factor, nor a largest eigenvalue.
     if not shape[-1]:
         return parameter(mean, dtype, shape)
@@ -135,7 +133,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
 
 
 @fused(static=("shape", "n", "m", "dtype"))
-def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DTypeLike) -> Any:
+def _orthogonal(key: ArrayLike, *, shape: Dims, n: int, m: int, dtype: DType) -> Array:
     """Columns of normal numbers made orthonormal, with signs as if R's diagonal were positive."""
     tall = (*shape, n, m) if not less(n, m) else (*shape, m, n)
     drawn = _at_least_f32(dtype)

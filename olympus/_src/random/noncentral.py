@@ -1,10 +1,11 @@
 """Samplers of noncentral chi-square and F numbers."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
-from typing import Any
-
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
@@ -37,7 +38,7 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
     high = v + float(_STEPS)
     root = sqrt((high + 1.5) * (high + 1.5) + square)
 
-    def step(i: Any, s: Array) -> Array:
+    def step(i: Array, s: Array) -> Array:
         order = high - convert_element_type(i, typeof(x).dtype)     # that of 1 / (2 order + …)
         return 1.0 / (2.0 * order + square * s)
 
@@ -45,7 +46,7 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
 
 
 @custom_jvp
-def _moved(x: Array, df: Array, nonc: Array) -> Any:
+def _moved(x: Array, df: Array, nonc: Array) -> Array:
     """x, a function of nonc as a quantile is."""
     return x
 
@@ -53,7 +54,7 @@ def _moved(x: Array, df: Array, nonc: Array) -> Any:
 _moved.defjvps(lambda t, y, x, df, nonc: t, None, lambda t, y, x, df, nonc: t * _slope(x, df, nonc))
 
 
-def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DTypeLike) -> Array:
+def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DType) -> Array:
     """With df > 1 the square of a shifted normal number plus a chi-square one of df - 1.
 
     Else a chi-square number of df + 2 k with a Poisson number k of nonc / 2.

@@ -1,13 +1,15 @@
 """Samplers of Poisson numbers, and of negative binomial ones: Poisson numbers of a gamma rate."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
@@ -32,16 +34,16 @@ _FEW, _STAND_IN = 10.0, 1e5
 _MANY = 2048.0
 
 
-def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+def _knuth(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
     """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
     shape = typeof(rate).shape
     bound = -rate
 
-    def go_on(state: Any) -> Any:
+    def go_on(state: Sequence[Array]) -> Array:
         i, _, _, log_product = state
         return any_of(log_product > bound) & (i < limit)
 
-    def draw(state: Any) -> Any:
+    def draw(state: Sequence[Array]) -> tuple[Array, ...]:
         i, count, key, log_product = state
         key, sub = subkeys(key)
         count = where(log_product > bound, count + 1, count)
@@ -52,7 +54,7 @@ def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     return while_loop(go_on, draw, start)[1] - 1
 
 
-def _log_probability(rate: Any, excess: Any) -> Any:
+def _log_probability(rate: Array, excess: Array) -> Array:
     """The logarithm of the probability of the count rate + excess, for large rates: no large
     numbers are subtracted from each other.
     """
@@ -67,7 +69,7 @@ def _log_probability(rate: Any, excess: Any) -> Any:
     return -(rate * deviance + (0.5 * log(2 * np.pi * count) + (1 / 12) / count))
 
 
-def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _rejection_step(rate: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted.
 
     Of a large rate the count is that above the whole part of the rate.
@@ -79,7 +81,7 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_squeeze = 0.9277 - 3.6224 / (b - 2.0)
 
-    def step(u: Any, v: Any) -> tuple[Any, Any]:
+    def step(u: Array, v: Array) -> tuple[Array, Array]:
         us = 0.5 - arithmetic.abs(u)
         beside = (2.0 * a / us + b) * u
         k = floor(beside + where(many, part, rate) + 0.43)
@@ -94,16 +96,16 @@ def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     return step
 
 
-def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+def _rejected(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
     """Poisson numbers of rates of at least 10: Hörmann (1993), Insur. Math. Econ. 12, 39."""
     shape = typeof(rate).shape
     step = _rejection_step(rate)
 
-    def go_on(state: Any) -> Any:
+    def go_on(state: Sequence[Array]) -> Array:
         i, _, accepted, _ = state
         return any_of(~accepted) & (i < limit)
 
-    def draw(state: Any) -> Any:
+    def draw(state: Sequence[Array]) -> tuple[Array, ...]:
         i, out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u = unit(u_key, shape, typeof(rate).dtype) - 0.5
@@ -115,7 +117,7 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     return where(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
 
 
-def _whole(base: Any, excess: Any, dtype: Any) -> Any:
+def _whole(base: Array, excess: Array, dtype: DType) -> Array:
     """Sums of whole float32 numbers as integers, exact; the largest one for what is above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
     excess_wide = convert_element_type(convert_element_type(excess, "int32"), wide)
@@ -125,7 +127,7 @@ def _whole(base: Any, excess: Any, dtype: Any) -> Any:
     return convert_element_type(where(above, full_like(found, most), found), dtype)
 
 
-def poisson_of(key: Any, lam: Any, dtype: Any) -> Any:
+def poisson_of(key: Array, lam: Array, dtype: DType) -> Array:
     """Poisson numbers of an array of rates in float32. The key is typed."""
     limit = int(dtypes.iinfo(dtype).max)
     few = (lam != lam) | (lam < _FEW)

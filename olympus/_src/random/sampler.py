@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import F
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, F, Shape
 from ..jit.fused import fused
 from ..lax.convert import convert_element_type
 from ..lax.sharding import constrain
 from ..types import dtypes
 from ..types.shape import canonical_shape
+from ..types.sharding import ShardingLike
 from .arguments import F32, draw_shape, float_dtype, integer_dtype
 from .keys import typed, typed_scalar
 
@@ -30,19 +31,19 @@ __all__ = ["METHODS", "at_least_32_bits", "narrowed", "one_of", "sampler", "type
 METHODS = ("exact", "approximate")     # of what is made of gamma numbers
 
 
-def typed_aval(key: Any, name: str) -> None:
+def typed_aval(key: ArrayLike, name: str) -> None:
     """Raise unless `key` is a single key, typed or raw."""
     dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", 2)
     if dtype is None or dtypes.is_extended(dtype) == bool(ndim) or ndim > 1:
         typed_scalar(name, key)
 
 
-def at_least_32_bits(dtype: Any) -> Any:
+def at_least_32_bits(dtype: DType) -> DType:
     """The dtype to draw in: in fewer bits the law of most parameters is lost to rounding."""
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def narrowed(drawn: Any, dtype: Any) -> Any:
+def narrowed(drawn: Array, dtype: DType) -> Array:
     """What was drawn in 32 bits at least, in the dtype that was asked for."""
     return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
 
@@ -73,11 +74,11 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
 
         @fused(static=("shape", "dtype", "method"))
         @functools.wraps(fun)
-        def program(key: Any, *given: Any, **fixed: Any) -> Any:
+        def program(key: ArrayLike, *given: ArrayLike, **fixed: object) -> Array:
             return fun(typed(key), *given, **fixed)
 
-        def settled(key: Any, operands: tuple, shape: Any, dtype: Any, out_sharding: Any,
-                    **options: str) -> Any:
+        def settled(key: ArrayLike, operands: tuple[ArrayLike, ...], shape: int | Shape | None,
+                    dtype: DTypeLike | None, out_sharding: ShardingLike, **options: str) -> Array:
             typed_aval(key, name)
             for method in options.values():
                 one_of(name, method, methods)
@@ -99,7 +100,7 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
         draw.__defaults__, draw.__kwdefaults__ = fun.__defaults__, fun.__kwdefaults__
         complete_docstrings({name: draw}, {
             "key": "a single key.",
-            "shape": "the result's shape" + ("." if () in (params, *fun.__defaults__) else
+            "shape": "the result's shape" + ("." if () in (params, *(fun.__defaults__ or ())) else
                                              "; None is that of the parameters."),
             "dtype": f"{'an integer' if counts else 'a float'} dtype; None is the default one.",
             "method": _OF_METHODS[methods],

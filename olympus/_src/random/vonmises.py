@@ -1,9 +1,11 @@
 """A sampler of directions in the plane."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +63,7 @@ def _slope(x: Array, kappa: Array) -> Array:
 
 
 @custom_jvp
-def _moved(x: Array, kappa: Array) -> Any:
+def _moved(x: Array, kappa: Array) -> Array:
     """x, a function of kappa as a quantile is."""
     return x
 

@@ -1,12 +1,15 @@
 """Samplers of Zipf's law and of the logarithmic series: numbers 1, 2 … with heavy tails."""
 
+# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# pyright: reportArgumentType=false
+
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
@@ -24,12 +27,12 @@ from .sampler import sampler
 __all__ = ["logseries", "zipf"]
 
 
-def _limited(x: Any, dtype: Any) -> Any:
+def _limited(x: Array, dtype: DType) -> Array:
     """Floats at most the largest one that an integer dtype holds."""
     return arithmetic.min(x, full_like(x, _largest(dtype, typeof(x).dtype)))
 
 
-def _largest(dtype: Any, real: Any) -> float:
+def _largest(dtype: DType, real: DType) -> float:
     """The largest number of a float dtype that an integer dtype holds."""
     top = int(dtypes.iinfo(dtype).max)
     found = np.array(top, real)
@@ -95,7 +98,7 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
     least = exp(-power * float(np.log(_largest(dtype, given))))
     scale = expm1(-power * float(np.log(2.0)))
 
-    def draw(state: Any) -> Any:
+    def draw(state: Sequence[Array]) -> tuple[Array, ...]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
         u, v = (1.0 - unit(k, shape, given) for k in (u_key, v_key))

@@ -647,7 +647,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
 
 
-def relaid(x: Array, layout: str | None) -> Any:
+def relaid(x: Array, layout: str | None) -> Array:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
     found = layout_of(x)
     if found == layout:

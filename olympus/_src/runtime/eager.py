@@ -128,7 +128,7 @@ def argument_array(x: Any) -> Array:
     return array_from_numpy(np.asarray(x))
 
 
-def shard_fallback(x: object, sharding: Sharding | None = None, *_: object) -> object:
+def shard_fallback(x: Any, sharding: Sharding | None = None, *_: object) -> object:
     """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
     """
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
@@ -218,7 +218,7 @@ def _eager(prim: Primitive, params: Params) -> PjitFunction:
                    lambda args: prim.by_groups(in_groups(args), **params))
 
 
-def _called(name: str, program_for: Callable[[list[Aval]], ClosedOlympuspr], several: bool,
+def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympuspr], several: bool,
             users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None
             ) -> PjitFunction:
     """The C++ callable of a program for operands of any types.

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..base.typing import DTypeLike
+from ..base.typing import DimSize, DTypeLike, Shape
 from ..base.util import memoize
 from . import dtypes
 from .layout import AUTO, Format
@@ -21,10 +21,12 @@ from .memory import Space
 from .mesh import NO_MESH, ManualAxisType
 from .shape import canonical_shape, prod, static_int
 from .sharding import (
+    Entry,
     NamedSharding,
     NoMeshError,
     PartitionSpec,
     Sharding,
+    ShardingLike,
     axes_of,
     over_mesh_around,
     sharding_in_types,
@@ -89,7 +91,8 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
+    def __new__(cls, shape: Shape, dtype: DTypeLike, weak_type: bool = False, *,
+                sharding: Sharding | None = None,
                 manual_axis_type: ManualAxisType = _NOT_MANUAL,
                 memory_space: Space = Space.Device) -> ShapedArray:
         return make_aval(canonical_shape(shape), dtypes.as_dtype(dtype), bool(weak_type),
@@ -108,12 +111,12 @@ class ShapedArray(AbstractValue):
                          get("weak_type", self.weak_type), sharding,
                          get("vma", self.vma), get("memory_space", self._memory_space))
 
-    def at(self, sharding: Any) -> ShapedArray:
+    def at(self, sharding: Sharding | None) -> ShapedArray:
         """The aval of an array that has a sharding: in the memory that it says."""
         return make_aval(self.shape, self.dtype, self.weak_type, sharding, self.vma,
                          space_of(sharding))
 
-    def with_axis(self, axis: int, size: int, entry: Any = None) -> ShapedArray:
+    def with_axis(self, axis: int, size: DimSize, entry: Entry = None) -> ShapedArray:
         """The aval with one axis more, which is cut along `entry` where that is explicit."""
         shape = (*self.shape[:axis], size, *self.shape[axis:])
         if entry is not None and not (self.explicit and set(axes_of(entry)) <= set(
@@ -249,7 +252,8 @@ def _varying(what: str, given: ManualAxisType | None) -> frozenset[str]:
     return given.varying
 
 
-def _respecified(sharding: NamedSharding, change: Callable[[Any], Any]) -> NamedSharding:
+def _respecified(sharding: NamedSharding, change: Callable[[tuple[Entry, ...]], Sequence[Entry]]
+                 ) -> NamedSharding:
     spec = sharding.spec
     return sharding.update(spec=spec.update(partitions=change(spec.partitions)))
 
@@ -300,17 +304,17 @@ def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     return make_aval((*aval.shape[:axis], *aval.shape[axis + 1:]), aval.dtype, aval.weak_type)
 
 
-def is_float0(aval: Any) -> bool:
+def is_float0(aval: Aval) -> bool:
     """Whether this is the aval of tangents of what has no derivative."""
     return aval.dtype == dtypes.float0
 
 
-def has_tangent(aval: Any) -> bool:
+def has_tangent(aval: Aval) -> bool:
     """Whether values of this aval can have a derivative: floats and complex numbers can."""
     return not is_float0(aval.to_tangent_aval())
 
 
-def physical_aval(aval: Any) -> Any:
+def physical_aval(aval: Any) -> ShapedArray:
     """The aval of the array that a device holds for a value: of another dtype for some."""
     dtype = aval.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
@@ -324,7 +328,7 @@ def scalar_aval(kind: type) -> ShapedArray:
     return make_aval((), dtypes.python_scalar_dtype(kind), kind is not bool)
 
 
-def memory_kind(aval: Any) -> str | None:
+def memory_kind(aval: object) -> str | None:
     """The kind of memory that a type names; None: the devices' own."""
     space = getattr(aval, "_memory_space", None)
     return None if space is None else space.value
@@ -355,7 +359,7 @@ class AbstractToken(AbstractValue):
     dtype: Any = TokenType()
     weak_type, ndim, size, sharding, sharded = False, 0, 1, None, False
 
-    def update(self, **changes: Any) -> AbstractToken:
+    def update(self, **changes: object) -> AbstractToken:
         return self
 
     strong = update
@@ -443,7 +447,8 @@ class ShapeDtypeStruct:
     __slots__ = ("shape", "dtype", "sharding", "layout", "weak_type", "vma", "is_ref",
                  "__weakref__")
 
-    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+    def __init__(self, shape: Iterable[DimSize], dtype: DTypeLike, *,
+                 sharding: ShardingLike | Format = None, weak_type: bool = False,
                  manual_axis_type: ManualAxisType | None = None, is_ref: bool = False) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified; pass one, e.g. "

@@ -21,7 +21,7 @@ _DOCS = "Please see docs/shape_polymorphism.md, 'Which sizes an argument may hav
 _MOST_INPUTS = 32       # that XLA's check of assertions has numbers for
 
 
-def evaluated(d: Any, values: Mapping[str, Any]) -> int:
+def evaluated(d: DimSize, values: Mapping[str, Any]) -> int:
     """A dimension where its variables are ints or dimensions; KeyError for a variable without."""
     return evaluate(d, values, _EXTREMES)
 
@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     right: Any
     pieces: tuple[Any, ...]     # of text and dimensions
 
-    def message(self) -> tuple[str, list[Any]]:
+    def message(self) -> tuple[str, list[DimSize]]:
         """Text with {0}, {1} …, and the dimensions that stand there."""
         inputs: list[Any] = []
         parts = []
@@ -46,7 +46,7 @@ class Condition(NamedTuple):
             parts.append(piece)
         return "".join(parts), inputs
 
-    def check(self, values: Mapping[str, Any]) -> None:
+    def check(self, values: Mapping[str, DimSize]) -> None:
         """ValueError unless the condition holds of these sizes, which may be symbolic."""
         left, right = evaluated(self.left, values), evaluated(self.right, values)
         unknown = None
@@ -69,7 +69,7 @@ class Solution(NamedTuple):
     variables: dict[str, Any]
     conditions: list[Condition]
 
-    def check(self, shapes: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    def check(self, shapes: Sequence[Sequence[DimSize]]) -> dict[str, DimSize]:
         """The variables' values for arguments of these shapes; ValueError if there are none."""
         given = {name: shapes[arg][axis] for name, arg, axis in self.sizes}
         for condition in self.conditions:
@@ -82,7 +82,7 @@ class _Equation(NamedTuple):
     name: str       # of the size that it must be
 
 
-def solve(shapes: Sequence[Sequence[Any]], name_of: Callable[[int], str]) -> Solution:
+def solve(shapes: Sequence[Sequence[DimSize]], name_of: Callable[[int], str]) -> Solution:
     """Solve for the variables in the shapes of arguments.
 
     Args:
@@ -134,7 +134,7 @@ class _Solver:
         self.found, self.specs = found, specs
         self.obtained: list[Any] = [" Obtained dimension variables: "]
 
-    def require(self, equal: bool, left: Any, right: DimSize, *pieces: object) -> None:
+    def require(self, equal: bool, left: DimSize, right: DimSize, *pieces: object) -> None:
         self.found.conditions.append(Condition(
             equal, left, right, (*pieces, self.specs, *self.obtained, f". {_DOCS}")))
 
@@ -190,7 +190,8 @@ class _Solver:
             "0, but found ", value, ". ")
 
 
-def _split(d: Dimension, known: Mapping[str, Any]) -> tuple[str | None, int, Any] | None:
+def _split(d: Dimension, known: Mapping[str, DimSize]
+           ) -> tuple[str | None, int, DimSize] | None:
     """(variable, factor, what is known) of which the dimension is the sum; None if it is not."""
     var, k, rest = None, 0, 0
     for term, n in d.terms:

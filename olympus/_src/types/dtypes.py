@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, SupportsFloat
 
 import ml_dtypes
 import numpy as np
 
 from ..base import config, source
 from ..base.errors import TypePromotionError
-from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, DTypeToCheckers
 
 __all__ = [
     "ExtendedDType", "Limit", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast",
@@ -63,7 +63,7 @@ class prng_key(extended):
     """
 
 
-class ExtendedDType:
+class ExtendedDType(DTypeToCheckers):
     """Base of the dtypes that exist only in Olympus; instances are hashable and compare by value.
 
     A subclass gives `type` (a subclass of `extended`), `name` (as printed: `key<fry>`), `itemsize`
@@ -144,7 +144,7 @@ _AS_DTYPE: dict[Any, Any] = {}
 _CANONICAL: dict[bool, dict[Any, Any]] = {False: {}, True: {}}
 
 
-def as_dtype(dtype: Any) -> Any:
+def as_dtype(dtype: Any) -> DType:
     """The dtype that any spelling names (`"f4"`, `float`, `np.float32`, `jnp.float32`), as it is.
 
     The x64 switch does not matter here; the byte order becomes native. Raises TypeError for what
@@ -179,7 +179,7 @@ def as_dtype(dtype: Any) -> Any:
     return found
 
 
-def canonical_dtype(dtype: Any) -> Any:
+def canonical_dtype(dtype: DTypeLike | None) -> DType:
     """The dtype that arrays really have: 64-bit dtypes become 32-bit ones while x64 is off.
 
     >>> canonical_dtype("float64"), canonical_dtype(int)
@@ -198,7 +198,7 @@ def canonical_dtype(dtype: Any) -> Any:
     return found
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = False) -> DType:
     """The dtype that arrays asked for with `dtype` have: 64-bit ones are narrowed while x64 is off.
 
     Args:
@@ -219,7 +219,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     return found
 
 
-def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -> Any:
+def requested_dtype(name: str, dtype: DTypeLike | None, allow_extended_dtype: bool = False
+                    ) -> DType:
     """`canonicalize_dtype` for a dtype that the caller of `name` gave.
 
     Warns where a 64-bit dtype is narrowed because x64 is off; Python's `int`, `float` and `complex`
@@ -258,7 +259,7 @@ def default_float() -> np.dtype:
     return canonical_dtype(_DTYPE["float64"])
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: object) -> type:
     """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype.
 
     Args:
@@ -284,17 +285,17 @@ def short_name(dtype: DTypeLike) -> str:
     return _SHORT.get(dtype) or str(getattr(dtype, "name", dtype))
 
 
-def long_name(dtype: Any) -> str:
+def long_name(dtype: DTypeLike) -> str:
     """The dtype as messages print it: `float32`, `bool`, `key<fry>`, `float0`."""
     return _LONG.get(dtype) or str(getattr(dtype, "name", dtype))
 
 
-def printed_names() -> dict[str, Any]:
+def printed_names() -> dict[str, DType]:
     """Every dtype by its short and by its long name, those of keys apart."""
     return {name: dtype for table in (_SHORT, _LONG) for dtype, name in table.items()}
 
 
-def scalar_kind(dtype: Any) -> str:
+def scalar_kind(dtype: DTypeLike | None) -> str:
     """`b`, `i`, `u`, `f`, `c`, `key`, `float0` or `extended`; unlike `dtype.kind` it knows bf16."""
     kind = _KIND.get(dtype)
     if kind is None:
@@ -310,7 +311,7 @@ def is_bool(dtype: DTypeLike) -> bool:
     return scalar_kind(dtype) == "b"
 
 
-def is_integer(dtype: Any) -> bool:
+def is_integer(dtype: DTypeLike) -> bool:
     """Whether the dtype is a signed or unsigned integer (bool is not)."""
     return scalar_kind(dtype) in ("i", "u")
 
@@ -320,27 +321,27 @@ def is_floating(dtype: DTypeLike) -> bool:
     return scalar_kind(dtype) == "f"
 
 
-def is_complex(dtype: Any) -> bool:
+def is_complex(dtype: DTypeLike) -> bool:
     """Whether the dtype is complex."""
     return scalar_kind(dtype) == "c"
 
 
-def is_inexact(dtype: Any) -> bool:
+def is_inexact(dtype: DTypeLike) -> bool:
     """Whether the dtype is floating or complex, so that derivatives exist."""
     return scalar_kind(dtype) in ("f", "c")
 
 
-def is_numeric(dtype: Any) -> bool:
+def is_numeric(dtype: DTypeLike) -> bool:
     """Whether the dtype is an integer, floating or complex one."""
     return scalar_kind(dtype) in ("i", "u", "f", "c")
 
 
-def is_key(dtype: Any) -> bool:
+def is_key(dtype: DTypeLike | None) -> bool:
     """Whether the dtype is that of typed random keys."""
     return scalar_kind(dtype) == "key"
 
 
-def is_extended(dtype: Any) -> bool:
+def is_extended(dtype: object) -> bool:
     """Whether the dtype exists only in Olympus."""
     return isinstance(dtype, ExtendedDType)
 
@@ -350,7 +351,7 @@ def is_float0(dtype: DTypeLike) -> bool:
     return dtype == float0
 
 
-def itemsize_bits(dtype: Any) -> int:
+def itemsize_bits(dtype: DTypeLike | None) -> int:
     """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
 
     Args:
@@ -371,7 +372,7 @@ def itemsize_bits(dtype: Any) -> int:
     return _TABLE[found][1]
 
 
-def issubdtype(a: Any, b: Any) -> bool:
+def issubdtype(a: Any, b: DTypeLike | None) -> bool:
     """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
 
     Args:
@@ -394,7 +395,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     return not isinstance(found, type) and found == _any_dtype(b)
 
 
-def _any_dtype(dtype: Any) -> Any:
+def _any_dtype(dtype: Any) -> DType:
     """`as_dtype`, where NumPy's dtypes that arrays cannot hold (object, str …) may be asked for."""
     try:
         return as_dtype(dtype)
@@ -410,7 +411,7 @@ _ABSTRACT: Final = frozenset((
     np.floating, np.complexfloating, np.flexible, np.character, np.void))
 
 
-def _is_abstract(t: Any) -> bool:
+def _is_abstract(t: object) -> bool:
     return isinstance(t, type) and (t in _ABSTRACT or issubclass(t, extended))
 
 
@@ -456,7 +457,7 @@ def _is_of_kind(dtype: DTypeLike, kind: object) -> bool:
 _CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
-def check_casting(name: str, casting: Any) -> Any:
+def check_casting(name: str, casting: object) -> Any:
     """The casting rule; ValueError, in the name of the function, for what is none."""
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"{name}: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
@@ -524,7 +525,7 @@ class Limit(float):
     __slots__ = ("dtype",)
     dtype: np.dtype
 
-    def __new__(cls, value: Any, dtype: np.dtype) -> Limit:
+    def __new__(cls, value: SupportsFloat, dtype: np.dtype) -> Limit:
         made = super().__new__(cls, value)
         made.dtype = dtype
         return made
@@ -545,13 +546,13 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
     return _DTYPE["float64" if itemsize_bits(found) == 64 else "float32"]
 
 
-def to_real_dtype(dtype: Any) -> np.dtype:
+def to_real_dtype(dtype: DTypeLike) -> np.dtype:
     """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex."""
     found = canonical_dtype(dtype)
     return _REAL.get(found, found)
 
 
-def to_complex_dtype(dtype: Any) -> np.dtype:
+def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
     """The complex dtype of functions such as fft: `float32 -> complex64`, also for integers."""
     found = to_inexact_dtype(dtype)
     if is_complex(found):
@@ -612,10 +613,11 @@ def _upper_bounds(above: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]
 
 
 _BOUNDS: Final = {"standard": _upper_bounds(_ABOVE), "strict": _upper_bounds(_ABOVE_STRICT)}
-_PROMOTED: dict[tuple, tuple[Any, bool]] = {}
+Typed = tuple[DType, bool]      # a dtype, and whether the type is weak
+_PROMOTED: dict[tuple, Typed] = {}
 
 
-def promote_types(a: Any, b: Any, weak_a: bool = False, weak_b: bool = False) -> tuple[Any, bool]:
+def promote_types(a: DType, b: DType, weak_a: bool = False, weak_b: bool = False) -> Typed:
     """The dtype and weak type of a result of operands with dtypes `a` and `b`.
 
     `a` and `b` are dtypes (not their names). Raises TypePromotionError, a ValueError, where the
@@ -633,8 +635,7 @@ def promote_types(a: Any, b: Any, weak_a: bool = False, weak_b: bool = False) ->
     return found
 
 
-def promote_many(typed: tuple[tuple[Any, bool], ...], mode: str | None = None
-                 ) -> tuple[Any, bool]:
+def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
     """The dtype and weak type of a result of operands given as (dtype, weak type) pairs.
 
     `mode` None is what the user's option says; what no user mixes is joined by "standard".
@@ -672,7 +673,7 @@ def _join(nodes: set[str], bounds: dict[str, frozenset[str]]) -> str | None:
     return None
 
 
-def _promotion_message(pairs: tuple[tuple[Any, bool], ...], mode: str) -> str:
+def _promotion_message(pairs: tuple[Typed, ...], mode: str) -> str:
     names = ", ".join(f"a Python {scalar_type_of(d).__name__}" if w else long_name(d)
                       for d, w in pairs)
     kinds = {scalar_kind(dtype) for dtype, _ in pairs}
@@ -695,7 +696,7 @@ def _promotion_message(pairs: tuple[tuple[Any, bool], ...], mode: str) -> str:
     return f"dtype promotion: {names} given; {need}; {remedy}."
 
 
-def _typed(x: object) -> tuple[Any, bool]:
+def _typed(x: object) -> Typed:
     """(dtype, weak type) of an array, tracer, aval, scalar, dtype or name of one."""
     python = _PYTHON.get(type(x))
     if python is not None:
@@ -715,7 +716,7 @@ def _typed(x: object) -> tuple[Any, bool]:
     return as_dtype(dtype), bool(getattr(typed, "weak_type", False))
 
 
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     """The dtype that operands promote to; with the flag, the pair (dtype, weak type).
 
     Operands are arrays, scalars, dtypes or their names; `int`, `float` and `complex` count as
@@ -754,7 +755,7 @@ class ScalarType(type):
     """
 
     dtype: np.dtype
-    construct: ClassVar[Callable[[Any, np.dtype], Any] | None] = None
+    construct: ClassVar[Callable[[Any, np.dtype], Array] | None] = None
 
     def __new__(cls, name: str) -> ScalarType:
         dtype = _DTYPE[name]
@@ -780,14 +781,14 @@ class ScalarType(type):
     def __hash__(self) -> int:
         return hash(self.dtype.type)
 
-    def __instancecheck__(self, instance: Any) -> bool:
+    def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.dtype.type)
 
     def __repr__(self) -> str:
         return f"olympus.numpy.{self.__name__}"
 
 
-def set_scalar_constructor(construct: Callable[[Any, np.dtype], Any]) -> None:
+def set_scalar_constructor(construct: Callable[[Any, np.dtype], Array]) -> None:
     """Say what calling a scalar type does: `construct(x, dtype)` makes the array."""
     ScalarType.construct = staticmethod(construct)
 

@@ -45,7 +45,7 @@ class Layout:
         self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
 
     @staticmethod
-    def from_pjrt_layout(pjrt_layout: Any) -> Layout:
+    def from_pjrt_layout(pjrt_layout: object) -> Layout:
         """The layout that the runtime's own object describes."""
         return Layout(*lib.layout_fields(pjrt_layout))
 

@@ -14,12 +14,13 @@ import enum
 import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from ..base import lib
 from ..base.config import disallow_mesh_context_manager
+from ..base.typing import Device
 from ..base.util import lazy_module
 from .shape import prod, sequence
 
@@ -53,6 +54,11 @@ class AxisType(enum.Enum):
         return self.name
 
 
+AxisNames: TypeAlias = Sequence[Hashable] | str
+AxisTypes: TypeAlias = Sequence[AxisType] | AxisType | None
+Devices: TypeAlias = np.ndarray | Sequence[Any]     # nested ones
+
+
 class UnreducedKind(enum.Enum):
     """The operation that combines the parts of an unreduced value.
 
@@ -82,9 +88,9 @@ class ManualAxisType:
     ManualAxisType(varying=frozenset({'i'}), unreduced=frozenset(), reduced=frozenset())
     """
 
-    varying: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
-    unreduced: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
-    reduced: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
+    varying: frozenset[str] = dataclasses.field(default=frozenset(), kw_only=True)
+    unreduced: frozenset[str] = dataclasses.field(default=frozenset(), kw_only=True)
+    reduced: frozenset[str] = dataclasses.field(default=frozenset(), kw_only=True)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -101,7 +107,7 @@ class ManualAxisType:
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     @property
-    def vur(self) -> frozenset[Any]:
+    def vur(self) -> frozenset[str]:
         """All axes that are named."""
         return self.varying | self.unreduced | self.reduced
 
@@ -110,7 +116,7 @@ class ManualAxisType:
         """Whether no axis is named."""
         return not self.vur
 
-    def invarying(self, mesh: AbstractMesh) -> frozenset[Any]:
+    def invarying(self, mesh: AbstractMesh) -> frozenset[str]:
         """The manual axes of a mesh along which all devices hold the same value."""
         return frozenset(mesh.manual_axes) - self.vur
 
@@ -141,10 +147,10 @@ class _Axes:
     """The named axes that `Mesh` and `AbstractMesh` have; neither changes."""
 
     axis_sizes: Any
-    axis_names: tuple[Any, ...]
+    axis_names: tuple[str, ...]
     axis_types: tuple[AxisType, ...]
 
-    def _set_axes(self, ndim: int, axis_names: Sequence[str] | str, axis_types: object) -> None:
+    def _set_axes(self, ndim: int, axis_names: AxisNames, axis_types: AxisTypes) -> None:
         what = type(self).__name__
         names = (axis_names,) if isinstance(axis_names, str) else sequence(
             axis_names, what, "axis_names")
@@ -167,12 +173,12 @@ class _Axes:
         self.axis_names, self.axis_types = names, types
 
     @property
-    def shape(self) -> OrderedDict[Any, int]:
+    def shape(self) -> OrderedDict[Hashable, int]:
         """The number of devices along each axis, by name."""
         return OrderedDict(self.shape_tuple)
 
     @property
-    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
         """(name, number of devices) of each axis."""
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
@@ -200,7 +206,7 @@ class _Axes:
         return self._axes_of_type(AxisType.Explicit)
 
     @functools.cached_property
-    def manual_axes(self) -> tuple[Any, ...]:
+    def manual_axes(self) -> tuple[str, ...]:
         """The axes along which a program is that of one device."""
         return self._axes_of_type(AxisType.Manual)
 
@@ -231,7 +237,7 @@ class _Axes:
     def __hash__(self) -> int:
         return self._hash
 
-    def __deepcopy__(self, memo: object) -> Any:
+    def __deepcopy__(self, memo: object) -> Self:
         return self     # it never changes, and devices are not to be copied
 
     @property
@@ -256,7 +262,8 @@ class AbstractMesh(_Axes):
     AbstractMesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
     """
 
-    def __init__(self, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None, *,
+    def __init__(self, axis_sizes: Sequence[int], axis_names: AxisNames,
+                 axis_types: AxisTypes = None, *,
                  abstract_device: AbstractDevice | None = None) -> None:
         self.axis_sizes = tuple(int(size) for size in axis_sizes)
         self._set_axes(len(self.axis_sizes), axis_names, axis_types)
@@ -283,8 +290,8 @@ class AbstractMesh(_Axes):
         """The mesh itself."""
         return self
 
-    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None,
-               **kwargs: Any) -> AbstractMesh:
+    def update(self, axis_sizes: Sequence[int] | None = None, axis_names: AxisNames | None = None,
+               axis_types: AxisTypes = None, **kwargs: Any) -> AbstractMesh:
         """A copy with sizes, names, types or abstract_device changed."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
@@ -295,7 +302,7 @@ class AbstractMesh(_Axes):
         """A copy with axes of other types."""
         return self.update(axis_types=axis_types)
 
-    def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: dict[str, AxisType]) -> AbstractMesh:
         """A copy with the types of the named axes changed."""
         return self.update(axis_types=tuple(
             name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True)))
@@ -318,7 +325,8 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
 
-    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+    def __init__(self, devices: Devices, axis_names: AxisNames, axis_types: AxisTypes = None
+                 ) -> None:
         self.devices = np.array(devices, dtype=object)
         self.devices.flags.writeable = False
         self._set_axes(self.devices.ndim, axis_names, axis_types)
@@ -356,7 +364,8 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types,
                             abstract_device=kind)
 
-    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+    def update(self, devices: Devices | None = None, axis_names: AxisNames | None = None,
+               axis_types: AxisTypes = None) -> Mesh:
         """A copy with devices, names or types changed."""
         return Mesh(self.devices if devices is None else devices,
                     self.axis_names if axis_names is None else axis_names,
@@ -376,7 +385,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         return np.array(ids, int).reshape(self.axis_sizes)
 
     @property
-    def local_devices(self) -> list[Any]:
+    def local_devices(self) -> list[Device]:
         """The devices of the mesh that belong to this process."""
         return [d for d in self.device_tuple if d.process_index == d.client.process_index()]
 
@@ -428,12 +437,12 @@ def mesh_of(mesh: AbstractMesh | Mesh, devices: Sequence[object]) -> Mesh:
     return Mesh(found.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
-def swap_mesh(mesh: Mesh | None, abstract: AbstractMesh | None) -> tuple[Any, Any]:
+def swap_mesh(mesh: Mesh | None, abstract: AbstractMesh | None) -> tuple[object, object]:
     """Make a mesh the one of specifications, and one that on which values are made."""
     return _context.swap_local(mesh), mesh_of_types.swap_local(abstract)
 
 
-def restore_mesh(previous: tuple[Any, Any]) -> None:
+def restore_mesh(previous: tuple[object, object]) -> None:
     """Undo `swap_mesh`, which returned this."""
     _context.set_local(previous[0])
     mesh_of_types.set_local(previous[1])

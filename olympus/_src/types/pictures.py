@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.markup import PAPER, boxes, escape
+from ..base.typing import Device
+from .mesh import Mesh
 from .shape import Shape, prod
+from .sharding import Sharding
 
 __all__ = ["device_grid", "mesh_html", "sharding_html"]
 
 _MOST = 32      # boxes in a row or column
 
 
-def device_grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str], int, int]:
+def device_grid(shape: Shape, sharding: Sharding) -> tuple[dict[tuple[int, int], str], int, int]:
     """What is in each box, by row and column, and the numbers of those.
 
     The last axis of the shape goes to the right, all before it down.
@@ -31,7 +34,7 @@ def device_grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str]
             len(rows), len(columns))
 
 
-def _label(devices: Sequence[Any]) -> str:
+def _label(devices: Sequence[Device]) -> str:
     return f"{devices[0].platform.upper()} {','.join(map(str, sorted(d.id for d in devices)))}"
 
 
@@ -42,7 +45,7 @@ def sharding_html(title: str, shape: Shape, sharding: object) -> str:
     return _titled(title, note, device_grid(shape, sharding)[0])
 
 
-def mesh_html(mesh: Any) -> str:
+def mesh_html(mesh: Mesh) -> str:
     """The devices of a mesh: the last axis to the right, all before it down."""
     if mesh.empty:
         return _titled(str(mesh), "", {})

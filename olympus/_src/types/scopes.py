@@ -118,7 +118,7 @@ class Facts:
         if high < INFINITY:
             yield ((term, -1), (ONE, int(high)))
 
-    def learn(self, d: Any, scope: SymbolicScope) -> None:
+    def learn(self, d: DimSize, scope: SymbolicScope) -> None:
         """Note what holds for every term of a dimension, whatever the constraints."""
         for term, _ in terms_of(d):
             if term.powers and term not in self.learnt:
@@ -138,7 +138,7 @@ class Facts:
                             self.learn(Dimension(((part, 1),), scope), scope)
                     self.assume(terms_of(fact), f"{fact} >= 0", known)
 
-    def _implied(self, term: Term, scope: SymbolicScope) -> Iterable[Any]:
+    def _implied(self, term: Term, scope: SymbolicScope) -> Iterable[DimSize]:
         """What is not negative because of what the term is."""
         t = dimension({term: 1}, scope)
         factor = term.factor
@@ -158,7 +158,7 @@ class Facts:
             else:
                 yield from self._implied_by_division(t, x, y, scope)
 
-    def _implied_by_mod(self, t: Any, y: DimSize) -> Iterable[Any]:
+    def _implied_by_mod(self, t: DimSize, y: DimSize) -> Iterable[DimSize]:
         low, high = self.range(y)
         if low > 0:
             yield t
@@ -169,8 +169,8 @@ class Facts:
             yield t - y - 1
             yield from _within(t, (low + 1, 0))
 
-    def _implied_by_division(self, t: Any, x: DimSize, y: DimSize, scope: SymbolicScope
-                             ) -> Iterable[Any]:
+    def _implied_by_division(self, t: DimSize, x: DimSize, y: DimSize, scope: SymbolicScope
+                             ) -> Iterable[DimSize]:
         low, high = self.range(y)
         if low <= 0 <= high:
             raise InconclusiveDimensionOperation(
@@ -203,7 +203,7 @@ class Facts:
             low, high = min(corners), max(corners)
         return low, high
 
-    def range(self, d: Any) -> tuple[float, float]:
+    def range(self, d: DimSize) -> tuple[float, float]:
         """The bounds of a dimension whose terms are learnt."""
         terms = terms_of(d)
         opposite = tuple([(t, -k) for t, k in terms])
@@ -283,7 +283,7 @@ def _eliminated(terms: Terms, fact: Terms, term: Term) -> Terms:
     return _added(scaled, fact, abs(k) // divisor)
 
 
-def _within(t: Any, bounds: tuple[float, float]) -> Iterable[Any]:
+def _within(t: DimSize, bounds: tuple[float, float]) -> Iterable[DimSize]:
     low, high = bounds
     if low > -INFINITY:
         yield t - int(low)
@@ -423,7 +423,7 @@ class SymbolicScope:
                     self.multiples[x.terms[0][0]] = y
                 self._equate(f"{y * quotient} == {x}", y * quotient, x)
 
-    def range(self, d: Any) -> tuple[float, float]:
+    def range(self, d: DimSize) -> tuple[float, float]:
         """Bounds of a dimension, remembered until another fact is known."""
         known = self.facts.ranges
         found = known.get(d)
@@ -432,19 +432,19 @@ class SymbolicScope:
             found = known[d] = self.facts.range(d)
         return found
 
-    def _range_for_sign(self, d: Any) -> tuple[float, float]:
+    def _range_for_sign(self, d: DimSize) -> tuple[float, float]:
         """Bounds, as tight as needed to know on which side of 0 they are."""
         bounds = plain_range(d)
         return bounds if bounds[0] >= 0 or bounds[1] < 0 else self.range(d)
 
-    def order(self, d: Any) -> int | None:
+    def order(self, d: DimSize) -> int | None:
         """1 where a dimension is known to be at least 0, -1 where at most 0, None where neither."""
         if not isinstance(d, Dimension):
             return 1 if d >= 0 else -1
         low, high = self._range_for_sign(d)
         return 1 if low >= 0 else -1 if high <= 0 else None
 
-    def decide(self, x: Any, sign: str, y: Any) -> bool:
+    def decide(self, x: DimSize, sign: str, y: DimSize) -> bool:
         """Whether a comparison holds, for all values that the constraints allow."""
         if isinstance(y, Dimension) and y.scope is not self:
             self.refuse(y, f"when comparing '{x}' {sign} '{y}'")
@@ -455,7 +455,8 @@ class SymbolicScope:
             return (low >= 0) == (sign in (">=", "<="))
         raise InconclusiveDimensionOperation(self._undecided(x, sign, y, larger, smaller))
 
-    def _undecided(self, x: DimSize, sign: str, y: Any, larger: Any, smaller: Any) -> str:
+    def _undecided(self, x: DimSize, sign: str, y: DimSize, larger: DimSize,
+                   smaller: DimSize) -> str:
         used = f"\nUsing symbolic scope {self}" if self.constraints else ""
         return (
             f"Symbolic dimension comparison '{x}' {sign} '{y}' is inconclusive.{used}\n"
@@ -472,7 +473,7 @@ class SymbolicScope:
 
 def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
                    scope: SymbolicScope | None = None,
-                   like: Sequence[int | None] | None = None) -> tuple[Any, ...]:
+                   like: Sequence[int | None] | None = None) -> tuple[DimSize, ...]:
     """A shape with symbolic dimensions, from text.
 
     Args:
@@ -503,7 +504,7 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     return parse("..." if shape_spec is None else shape_spec, like, scope, repr(shape_spec))
 
 
-def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+def symbolic_dim_bounds(dimension: DimSize) -> tuple[float, float]:
     """Between which numbers a dimension is known to be, by its scope's constraints.
 
     Args:

@@ -18,6 +18,7 @@ from numpy.exceptions import AxisError
 
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation, said
 from ..base.messages import in_lines
+from ..base.typing import DimSize, DimToCheckers
 from ..base.util import memoize
 
 __all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
@@ -30,7 +31,7 @@ Shape = tuple[int, ...]
 _INT = frozenset((int,))
 
 
-class SymbolicDim:
+class SymbolicDim(DimToCheckers):
     """What marks a dimension that is no number yet: the base of every symbolic dimension.
 
     Such a class has `+`, `-`, `*`, `//`, `%` and `divmod` with ints and its like, `==` and `hash`
@@ -41,20 +42,21 @@ class SymbolicDim:
 
     __slots__ = ()
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         """Whether this is smaller, whatever the values; raises where that depends on them."""
         raise NotImplementedError
 
-    def maximum(self, other: Any) -> Any:
+    # Called on the class, too, where `self` is an int and the other a dimension.
+    def maximum(self: DimSize, other: DimSize) -> DimSize:
         """The larger of this and an int or another dimension, decided or not."""
         raise NotImplementedError
 
-    def minimum(self, other: Any) -> Any:
+    def minimum(self: DimSize, other: DimSize) -> DimSize:
         """The smaller of this and an int or another dimension, decided or not."""
         raise NotImplementedError
 
 
-def canonical_shape(shape: Any, what: str = "shape") -> Shape:
+def canonical_shape(shape: object, what: str = "shape") -> Shape:
     """A shape as a tuple of ints, from an int or a sequence of ints of Python or NumPy.
 
     Raises TypeError for floats, bools, tracers and nested sequences, ValueError for a negative
@@ -102,7 +104,7 @@ def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
                         "is required; write (x,) for one entry.") from None
 
 
-def canonical_dim(d: Any, what: str = "shape") -> Any:
+def canonical_dim(d: object, what: str = "shape") -> DimSize:
     """One dimension as a non-negative int, or symbolic; errors as `canonical_shape`."""
     if type(d) is not int:
         d = extent(d, what, "dimension")
@@ -112,7 +114,7 @@ def canonical_dim(d: Any, what: str = "shape") -> Any:
     return d
 
 
-def extent(d: Any, what: str, noun: str) -> Any:
+def extent(d: object, what: str, noun: str) -> DimSize:
     """A length or a place along an axis, of either sign: an int, or symbolic."""
     return d if type(d) is int or isinstance(d, SymbolicDim) else static_int(d, what, noun)
 
@@ -134,7 +136,7 @@ def static_int(d: Any, what: str, noun: str) -> int:
             None if isinstance(err, TypeError) else err)
 
 
-def _is_traced(d: Any) -> bool:
+def _is_traced(d: object) -> bool:
     # Tracers are known by their aval, concrete arrays too; both fail `index` only if traced or
     # not a scalar of integer type, and then the aval says which.
     return hasattr(d, "aval") and hasattr(d, "_trace")
@@ -155,7 +157,7 @@ def _not_static(d: Any, what: str, noun: str) -> str:
             f"  an int is required; {shapes}convert it with int(...) if its value is whole.")
 
 
-def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+def canonical_axis(axis: object, ndim: int, what: str = "axis") -> int:
     """An axis counted from the front: `-1 -> ndim - 1`.
 
     Raises TypeError for what is no int, NumPy's AxisError, which is a ValueError and an IndexError,
@@ -173,7 +175,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+def canonical_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes counted from the front, in the given order; an int is one axis, None is all of them.
 
     Raises as `canonical_axis`, and ValueError where an axis is named twice.
@@ -188,7 +190,7 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     return found
 
 
-def front_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+def front_axis(axis: object, ndim: int, what: str = "axis") -> int:
     """An axis that is counted from the front: one of `[0, ndim)`, else as `canonical_axis`."""
     found = canonical_axis(axis, ndim, what)
     if found != axis:
@@ -197,7 +199,7 @@ def front_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return found
 
 
-def front_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+def front_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes that are counted from the front, in the given order; errors as of `canonical_axes`."""
     given = sequence(axes, what, "axes")
     found = canonical_axes(given, ndim, what)
@@ -224,7 +226,7 @@ def div(a: int, b: int) -> int:
     return a // b
 
 
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: DimSize, b: DimSize) -> DimSize:
     """The larger dimension."""
     if isinstance(a, SymbolicDim):
         return a.maximum(b)
@@ -233,7 +235,7 @@ def maximum(a: Any, b: Any) -> Any:
     return a if a >= b else b
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: DimSize, b: DimSize) -> DimSize:
     """The smaller dimension."""
     if isinstance(a, SymbolicDim):
         return a.minimum(b)
@@ -249,7 +251,7 @@ mod = operator.mod
 definitely_equal = operator.eq      # of two dimensions or shapes: for all values they may have
 
 
-def known_less(a: Any, b: Any) -> bool:
+def known_less(a: DimSize, b: DimSize) -> bool:
     """Whether a dimension is smaller than another for all values that they may have."""
     try:
         return a < b
@@ -257,27 +259,27 @@ def known_less(a: Any, b: Any) -> bool:
         return False
 
 
-def exceeds(d: Any, limit: int) -> bool:
+def exceeds(d: DimSize, limit: int) -> bool:
     """Whether a dimension is more than a dtype can count; one that is unknown is taken to fit."""
     return type(d) is int and d > limit
 
 
-def largest(shape: Sequence[Any]) -> int:
+def largest(shape: Sequence[DimSize]) -> int:
     """The largest dimension of those that are known, 0 for none: what a dtype must count to."""
     return max([d for d in shape if type(d) is int], default=0)
 
 
-def bound_or(d: Any, size: int) -> int:
+def bound_or(d: DimSize, size: int) -> int:
     """A dimension; `size` in its place if it is symbolic and only what costs less depends on it."""
     return d if type(d) is int else size
 
 
-def bit_length(d: Any) -> int:
+def bit_length(d: DimSize) -> int:
     """How often a range of this size can be halved; one that is unknown is taken to fit int32."""
     return d.bit_length() if type(d) is int else 31
 
 
-def strided_size(start: Any, stop: Any, step: Any) -> Any:
+def strided_size(start: DimSize, stop: DimSize, step: DimSize) -> DimSize:
     """How many numbers lie from `start` up to, not including, `stop`: `len(range(...))`.
 
     >>> strided_size(1, 8, 3), strided_size(5, -1, -2), strided_size(3, 1, 1)
@@ -292,7 +294,7 @@ def strided_size(start: Any, stop: Any, step: Any) -> Any:
     return maximum((room - 1) // (step if step > 0 else -step) + 1, 0)
 
 
-def slice_of(entry: slice, n: Any) -> tuple[Any, int, Any]:
+def slice_of(entry: slice, n: DimSize) -> tuple[DimSize, int, DimSize]:
     """The first index, the step and the size of `x[entry]` along an axis of size `n`.
 
     What `entry.indices(n)` gives, and quicker, where all are ints.
@@ -321,7 +323,7 @@ def slice_of(entry: slice, n: Any) -> tuple[Any, int, Any]:
     return start, step, maximum(0, room + gap - 1) // gap
 
 
-def is_positive(step: Any, what: str) -> bool:
+def is_positive(step: DimSize, what: str) -> bool:
     """Whether a step is positive and not negative, which must be known."""
     try:
         return step > 0
@@ -331,7 +333,7 @@ def is_positive(step: Any, what: str) -> bool:
             f"{said(error)}") from None
 
 
-def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
+def _bound(bound: Any, n: DimSize, forward: bool, which: str) -> DimSize:
     """A bound of a slice counted from the front, in `[0, n]`, or `[-1, n - 1]` for steps back."""
     place: Any = bound if isinstance(bound, SymbolicDim) else operator.index(bound)
     try:
@@ -345,7 +347,7 @@ def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
     return maximum(0 if forward else -1, n + place)
 
 
-def is_static(shape: Sequence[Any]) -> bool:
+def is_static(shape: Sequence[object]) -> bool:
     """Whether every dimension is a plain int."""
     return _INT.issuperset(map(type, shape))
 

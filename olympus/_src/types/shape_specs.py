@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from ..base.typing import DimSize
 from .shape import maximum, minimum
 from .symbolic import MOST_DEGREE, Factor, Scope, Term, dimension, operation
 
@@ -27,7 +27,7 @@ _OPERANDS = {"floordiv": 2, "mod": 2, "max": 2, "min": 2, "non_negative": 1}
 
 
 def parse(text: str, like: Sequence[int | None] | None, scope: Scope,
-          shown: str) -> tuple[Any, ...]:
+          shown: str) -> tuple[DimSize, ...]:
     """The dimensions that `text` spells; `like` fills `_` and `...`, `shown` is for messages."""
     return _Parser(text, like, scope, shown).whole()
 
@@ -38,7 +38,7 @@ class _Parser:
     def __init__(self, text: str, like: Sequence[int | None] | None, scope: Scope,
                  shown: str) -> None:
         self.text, self.like, self.scope, self.shown = text, like, scope, shown
-        self.dims: list[Any] = []
+        self.dims: list[DimSize] = []
         self.at = self.next_at = self.depth = 0
         self.kind = self.token = ""
         if len(text) > _LONGEST:
@@ -78,7 +78,7 @@ class _Parser:
         self.expect(")")
         self.depth -= 1
 
-    def whole(self) -> tuple[Any, ...]:
+    def whole(self) -> tuple[DimSize, ...]:
         self.shape()
         if self.kind != "end":
             raise self.error("the end of the shape is expected")
@@ -115,7 +115,7 @@ class _Parser:
                              f"already and 'like' shape has only {len(self.like)} dimensions")
         return self.like[count:]
 
-    def add(self, d: Any) -> None:
+    def add(self, d: DimSize | None) -> None:
         if d is None:
             raise self.error(f"unexpected placeholder for unknown dimension; like={self.like}")
         place = len(self.dims)
@@ -124,8 +124,8 @@ class _Parser:
             raise self.error(f"different size {d} for known dimension; like={self.like}")
         self.dims.append(d)
 
-    def sum(self) -> Any:
-        total: Any = 0
+    def sum(self) -> DimSize:
+        total: DimSize = 0
         sign = "+"
         if self.token in ("+", "-"):
             sign = self.advance()
@@ -136,14 +136,14 @@ class _Parser:
                 return total
             sign = self.advance()
 
-    def term(self) -> int:
+    def term(self) -> DimSize:
         product = self.power()
         while self.token == "*":
             self.advance()
             product = self.checked(product * self.power())
         return product
 
-    def checked(self, d: Any) -> int:
+    def checked(self, d: DimSize) -> DimSize:
         """The dimension itself, unless it is a number that no size can be."""
         if type(d) is int and d not in _SIZES:
             raise self.error("a number of more than 64 bits")
@@ -155,7 +155,7 @@ class _Parser:
             raise self.error("a number of more than 64 bits")
         return int(self.advance())
 
-    def power(self) -> Any:
+    def power(self) -> DimSize:
         factor = self.factor()
         if self.token == "^":
             self.advance()
@@ -167,7 +167,7 @@ class _Parser:
             factor = self.checked(factor ** power)
         return factor
 
-    def factor(self) -> Any:
+    def factor(self) -> DimSize:
         if self.kind == "name" and self.token != "_":
             name = self.advance()
             if name in _OPERANDS and self.token == "(":
@@ -180,7 +180,7 @@ class _Parser:
             raise self.error("a name or an integer is expected")
         return sign * self.number()
 
-    def operation(self, name: str) -> Any:
+    def operation(self, name: str) -> DimSize:
         with self.parentheses():
             operands = [self.sum()]
             for _ in range(_OPERANDS[name] - 1):

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from typing import Any, NoReturn, TypeAlias
 
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
@@ -22,7 +22,7 @@ from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
-__all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "PartitionSpec",
+__all__ = ["UNCONSTRAINED", "DeviceLike", "Entry", "NamedSharding", "NoMeshError", "PartitionSpec",
            "Sharding", "ShardingLike", "SingleDeviceSharding",
            "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
            "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
@@ -47,6 +47,10 @@ class _Unconstrained:
 UNCONSTRAINED = _Unconstrained()
 
 
+# Of one axis: None, a name, a tuple of names, the outermost first, or UNCONSTRAINED.
+Entry: TypeAlias = Hashable
+
+
 class PartitionSpec:
     """A partition specification: the mesh axes along which each axis of an array is cut.
 
@@ -69,12 +73,12 @@ class PartitionSpec:
     __slots__ = ("partitions", "reduced", "unreduced")
     UNCONSTRAINED = UNCONSTRAINED
 
-    partitions: tuple[Any, ...]
-    unreduced: frozenset[Any]
-    reduced: frozenset[Any]
+    partitions: tuple[Entry, ...]
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
 
-    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
-                 ) -> None:
+    def __init__(self, *partitions: Entry | list[str], unreduced: Set[str] = frozenset(),
+                 reduced: Set[str] = frozenset()) -> None:
         for p in partitions:
             if isinstance(p, (tuple, list)) and any(
                     n is None or isinstance(n, (_Unconstrained, tuple, list)) for n in p):
@@ -95,7 +99,7 @@ class PartitionSpec:
         put(self, "unreduced", frozenset(unreduced))
         put(self, "reduced", frozenset(reduced))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"PartitionSpec: {name} set; it is immutable; use update().")
 
     def update(self, **changes: Any) -> PartitionSpec:
@@ -110,31 +114,31 @@ class PartitionSpec:
             return self
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
-    def count(self, value: Any) -> int:
+    def count(self, value: object) -> int:
         """How many entries are `value`."""
         return self.partitions.count(entry_of(value))
 
-    def index(self, value: Any) -> int:
+    def index(self, value: object) -> int:
         """The first position of `value`; ValueError if there is none."""
         return self.partitions.index(entry_of(value))
 
     def __getitem__(self, i: Any) -> Any:
         return self.partitions[i]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self.partitions)
 
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def __add__(self, other: Any) -> PartitionSpec:
+    def __add__(self, other: PartitionSpec | tuple[Entry, ...]) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
             return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
                                  reduced=self.reduced | other.reduced)
         self._check_plain(f"{self} + {other!r}")
         return self.update(partitions=(*self, *other))
 
-    def __radd__(self, other: Any) -> PartitionSpec:
+    def __radd__(self, other: tuple[Entry, ...]) -> PartitionSpec:
         self._check_plain(f"{other!r} + {self}")
         return self.update(partitions=(*other, *self))
 
@@ -149,10 +153,10 @@ class PartitionSpec:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[Hashable, ...]:
         return self.partitions, self.unreduced, self.reduced
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., PartitionSpec], tuple[Entry, ...]]:
         make = functools.partial(PartitionSpec, unreduced=self.unreduced, reduced=self.reduced)
         return make, self.partitions
 
@@ -165,7 +169,7 @@ class PartitionSpec:
         return f"P({', '.join(fields)})"
 
 
-def entry_of(p: object) -> Any:
+def entry_of(p: object) -> Entry:
     """An entry in its one form: no name is None, one name is itself."""
     if isinstance(p, (tuple, list)):
         return tuple(p) if len(p) > 1 else p[0] if p else None
@@ -176,7 +180,7 @@ ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 DeviceLike: TypeAlias = Device | Sharding | None
 
 
-def axes_of(entry: object) -> tuple[Any, ...]:
+def axes_of(entry: Any) -> tuple[str, ...]:
     """The mesh axes of an entry of a specification, the outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
@@ -249,7 +253,7 @@ class NamedSharding(lib.GSPMDSharding):
         return found
 
     @property
-    def replicated_axes(self) -> frozenset[Any]:
+    def replicated_axes(self) -> frozenset[str]:
         """The axes of the mesh along which devices hold copies."""
         used = {name for entry in self.spec for name in axes_of(entry)}
         return frozenset(self.mesh.axis_names) - used
@@ -303,7 +307,7 @@ class NamedSharding(lib.GSPMDSharding):
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         if isinstance(self.mesh, AbstractMesh):
             return functools.partial(NamedSharding, memory_kind=self._key[2]), (self.mesh,
                                                                                 self.spec)
@@ -322,7 +326,7 @@ class NamedSharding(lib.GSPMDSharding):
 
 
 @memoize(4096)
-def _one_key(*key: object) -> tuple[Any, ...]:
+def _one_key(*key: Hashable) -> tuple[Any, ...]:
     """One object for the equal ones: asking whether they are takes no look into them."""
     return key
 
@@ -334,7 +338,7 @@ def _named_kind(mesh: Mesh | AbstractMesh, kind: str | None) -> str | None:
     return None if kind == mesh.devices.flat[0].default_memory().kind else kind
 
 
-def demanded_memory(sharding: Any) -> str | None:
+def demanded_memory(sharding: Sharding | None) -> str | None:
     """The kind of memory that a sharding names, None for the devices' own, or for no sharding."""
     if type(sharding) is NamedSharding:
         return sharding._key[2]
@@ -386,7 +390,7 @@ def without_mesh(what: str, spec: PartitionSpec) -> NoMeshError:
                        f"PartitionSpec is passed to {verb}.")
 
 
-def of_mesh(sharding: NamedSharding, mesh: Any) -> NamedSharding:
+def of_mesh(sharding: NamedSharding, mesh: Mesh | AbstractMesh) -> NamedSharding:
     """A sharding that a type says, over a mesh of devices; XLA decides where axes are Auto."""
     spec = sharding.spec
     if sharding.mesh.auto_axes:
@@ -414,7 +418,8 @@ def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int, larger: bool) 
         reduced=spec.reduced.intersection(summed)))
 
 
-def make_single_device_sharding(device: DeviceLike, *, memory_kind: str | None = None) -> Any:
+def make_single_device_sharding(device: Device, *, memory_kind: str | None = None
+                                ) -> SingleDeviceSharding:
     """The sharding of an array on one device.
 
     Args:
@@ -432,7 +437,7 @@ def make_single_device_sharding(device: DeviceLike, *, memory_kind: str | None =
     return lib.single_device_sharding(device, memory_kind)
 
 
-def check_memory_kind(what: str, device: Any, kind: str | None) -> None:
+def check_memory_kind(what: str, device: Device, kind: str | None) -> None:
     """ValueError for a kind of memory that the device has not."""
     if kind is not None:
         kinds = [m.kind for m in device.addressable_memories()]
@@ -445,7 +450,7 @@ def check_memory_kind(what: str, device: Any, kind: str | None) -> None:
 
 # What every sharding has, C++'s own classes included -------------------------------------------
 
-def device_tuple(self: Any) -> tuple[Any, ...]:
+def device_tuple(self: Sharding) -> tuple[Device, ...]:
     """The devices of a sharding, in the order of the parts."""
     if type(self) is not NamedSharding:
         return tuple(self._internal_device_list)
@@ -457,7 +462,7 @@ def device_tuple(self: Any) -> tuple[Any, ...]:
 
 
 @memoize(1024)
-def _cut(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
+def _cut(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, tuple[slice, ...]]:
     _shard_shape(sharding, shape)       # or parts differ in size
     parts = lib.shard_slices(sharding, shape)
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(len(shape)), len(shape))
@@ -466,7 +471,7 @@ def _cut(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
 
 
 @memoize(1024)
-def replica_ids(sharding: object, shape: tuple[int, ...]) -> dict[Any, int]:
+def replica_ids(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, int]:
     """How many devices before each device hold the same part of an array of a shape."""
     seen: Counter[Any] = Counter()
     found = {}
@@ -477,7 +482,7 @@ def replica_ids(sharding: object, shape: tuple[int, ...]) -> dict[Any, int]:
     return found
 
 
-def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+def _indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
     """The part of an array of a shape that each device holds; slice(None) of an axis not cut.
 
     ValueError for parts that would differ in size.
@@ -487,14 +492,14 @@ def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, .
     return _cut(self, tuple(global_shape))
 
 
-def _own_indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+def _own_indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
     """The part of an array of a shape that each device of this process holds."""
     found = _indices(self, global_shape)
     own = set(self._internal_device_list.addressable_device_list)
     return {d: index for d, index in found.items() if d in own}
 
 
-def unreduced(sharding: object) -> frozenset[Any]:
+def unreduced(sharding: object) -> frozenset[str]:
     """The axes of a mesh along which devices hold terms of a sum."""
     return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
 
@@ -507,7 +512,7 @@ def check_reduced(what: str, sharding: object) -> None:
                          "are required; put it elsewhere with olympus.reshard first.")
 
 
-def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
+def _shard_shape(self: Sharding, global_shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of one device's part of an array; ValueError if the sizes of parts differ."""
     shape = tuple(global_shape)
     if type(self) is NamedSharding:
@@ -516,7 +521,7 @@ def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-size // count) for size, count in zip(shape, counts, strict=True))
 
 
-def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+def _is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
     """Whether arrays of `ndim` axes have equal parts on equal devices under both."""
     if self is other:
         return True
@@ -527,25 +532,25 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
     return lib.same_tiles(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim), ndim)
 
 
-def _local(self: Any) -> set[Any]:
+def _local(self: Sharding) -> set[Device]:
     return {d for d in device_tuple(self) if d.process_index == d.client.process_index()}
 
 
-def _memory_kind(self: Any) -> str | None:
+def _memory_kind(self: Sharding) -> str | None:
     if type(self) is NamedSharding and isinstance(self.mesh, AbstractMesh):
         return self._key[2]     # the default one is that of devices
     return self._memory_kind or _default_memory_kind(self)
 
 
-def _num_devices(self: Any) -> int:
+def _num_devices(self: Sharding) -> int:
     return self.mesh.size if type(self) is NamedSharding else len(device_tuple(self))
 
 
-def _default_memory_kind(self: Any) -> str:
+def _default_memory_kind(self: Sharding) -> str:
     return device_tuple(self)[0].default_memory().kind
 
 
-def _place(self: Any) -> tuple[Any, str]:
+def _place(self: SingleDeviceSharding) -> tuple[Device, str]:
     return self._device, self.memory_kind
 
 

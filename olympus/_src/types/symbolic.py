@@ -13,18 +13,19 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from ..base.errors import InconclusiveDimensionOperation
-from ..base.typing import DimSize
+from ..base.typing import Array, DimSize
 from .shape import SymbolicDim
 
 __all__ = ["ONE", "Dimension", "Factor", "Scope", "Term", "combine", "difference",
            "MOST_DEGREE", "dimension", "evaluate", "is_symbolic_dim", "plain_range",
            "set_value_of", "symbols", "terms_of", "whole"]
 
+Key: TypeAlias = tuple[Any, ...]        # a size, then what tells one of that size from another
 MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of a number above 1
 
 
@@ -36,10 +37,10 @@ class Factor:
 
     __slots__ = ("name", "operands", "key", "_hash")
 
-    def __init__(self, name: str, operands: tuple[Any, ...] = ()) -> None:
+    def __init__(self, name: str, operands: tuple[DimSize, ...] = ()) -> None:
         self.name, self.operands = name, operands
         keys = tuple([_key_of(x) for x in operands])
-        self.key: tuple[Any, ...] = (1 + sum(k[0] for k in keys), name, keys)
+        self.key: Key = (1 + sum(k[0] for k in keys), name, keys)
         self._hash = hash(self.key)
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +64,7 @@ class Term:
 
     def __init__(self, powers: tuple[tuple[Factor, int], ...]) -> None:
         self.powers = powers
-        self.key: tuple[Any, ...] = (sum(1 + p * f.key[0] for f, p in powers),
+        self.key: Key = (sum(1 + p * f.key[0] for f, p in powers),
                                      tuple([(f.key, p) for f, p in powers]))
         self._hash = hash(self.key)
 
@@ -95,15 +96,15 @@ class Term:
                                  reverse=True)))
 
 
-def _factor_key(power: tuple[Factor, int]) -> Any:
+def _factor_key(power: tuple[Factor, int]) -> Key:
     return power[0].key
 
 
-def _term_key(entry: tuple[Term, int]) -> Any:
+def _term_key(entry: tuple[Term, int]) -> Key:
     return entry[0].key
 
 
-def _key_of(x: DimSize) -> Any:
+def _key_of(x: DimSize) -> Key:
     return x.key if isinstance(x, Dimension) else (1, ((ONE.key, x),))
 
 
@@ -113,12 +114,12 @@ ONE = Term(())
 class Scope(Protocol):
     """What dimensions ask the `SymbolicScope` that they live in."""
 
-    rewrites: dict[Term, tuple[Any, int]]
+    rewrites: dict[Term, tuple[DimSize, int]]
     multiples: dict[Term, int]
 
-    def order(self, d: Any) -> int | None: ...
+    def order(self, d: DimSize) -> int | None: ...
 
-    def decide(self, x: Any, sign: str, y: Any) -> bool: ...
+    def decide(self, x: DimSize, sign: str, y: DimSize) -> bool: ...
 
     def refuse(self, other: Dimension, when: str) -> NoReturn: ...
 
@@ -146,7 +147,7 @@ class Dimension(SymbolicDim):
         self._hash: int | None = None
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> Key:
         """What orders dimensions and tells one from another: by size first."""
         if self._key is None:
             self._key = (sum(1 + abs(k) * t.key[0] for t, k in self.terms),
@@ -174,7 +175,7 @@ class Dimension(SymbolicDim):
 
     __repr__ = __str__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return dimension, (dict(self.terms), self.scope)
 
     # Arithmetic
@@ -198,7 +199,7 @@ class Dimension(SymbolicDim):
     def __neg__(self) -> Dimension | int:
         return self * -1
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return self
 
     def __mul__(self, other: object) -> Any:
@@ -209,7 +210,7 @@ class Dimension(SymbolicDim):
         return self._by_value(operator.mul, other, True) if (n := whole(other)) is None else (
             _product(self, n))
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: object) -> Any:
         if (n := whole(power)) is None or isinstance(n, Dimension):
             if isinstance(power, float) and not power.is_integer():
                 raise ValueError(
@@ -257,29 +258,29 @@ class Dimension(SymbolicDim):
         return self._by_value(operator.mod, other, True) if (n := whole(other)) is None else (
             _divided(n, self)[1])
 
-    def maximum(self, other: object) -> object:
+    def maximum(self, other: DimSize) -> DimSize:
         """The larger of this and an int or another dimension, decided or not."""
         return _extreme("max", self, other)
 
-    def minimum(self, other: object) -> object:
+    def minimum(self, other: DimSize) -> DimSize:
         """The smaller of this and an int or another dimension, decided or not."""
         return _extreme("min", self, other)
 
     # Comparisons
 
-    def __ge__(self, other: object) -> Any:
+    def __ge__(self, other: object) -> object:
         return self._by_value(operator.ge, other) if (n := whole(other)) is None else (
             self.scope.decide(self, ">=", n))
 
-    def __le__(self, other: object) -> Any:
+    def __le__(self, other: object) -> object:
         return self._by_value(operator.le, other) if (n := whole(other)) is None else (
             self.scope.decide(self, "<=", n))
 
-    def __gt__(self, other: object) -> Any:
+    def __gt__(self, other: object) -> object:
         return self._by_value(operator.gt, other) if (n := whole(other)) is None else (
             self.scope.decide(self, ">", n))
 
-    def __lt__(self, other: object) -> Any:
+    def __lt__(self, other: object) -> object:
         return self._by_value(operator.lt, other) if (n := whole(other)) is None else (
             self.scope.decide(self, "<", n))
 
@@ -292,10 +293,10 @@ class Dimension(SymbolicDim):
 
     __int__ = __float__ = __index__
 
-    def __olympus_array__(self) -> Any:
+    def __olympus_array__(self) -> Array:
         return _value_of(self)
 
-    def _by_value(self, operation: Callable[..., Any], other: object, swapped: bool = False
+    def _by_value(self, operation: Callable[..., object], other: object, swapped: bool = False
                   ) -> object:
         """The operation on the array of this dimension's value."""
         value = _value_of(self)
@@ -314,16 +315,16 @@ def _no_value(d: DimSize) -> NoReturn:
                     "arrays are made by olympus.numpy; import it first.")
 
 
-_value_of: Callable[[Any], Any] = _no_value
+_value_of: Callable[[DimSize], Array] = _no_value
 
 
-def set_value_of(make: Callable[[Any], Any]) -> None:
+def set_value_of(make: Callable[[DimSize], Array]) -> None:
     """Let `make(dimension)` be the array that stands for a dimension's value."""
     global _value_of
     _value_of = make
 
 
-def is_symbolic_dim(p: Any) -> bool:
+def is_symbolic_dim(p: object) -> bool:
     """Whether a dimension is symbolic, and no int.
 
     Args:
@@ -338,7 +339,7 @@ def is_symbolic_dim(p: Any) -> bool:
     return isinstance(p, SymbolicDim)
 
 
-def whole(x: Any) -> Any:
+def whole(x: object) -> DimSize | None:
     """An int or a dimension as an operand of polynomials; None for what is neither."""
     if type(x) is int or isinstance(x, Dimension):
         return x
@@ -348,14 +349,14 @@ def whole(x: Any) -> Any:
     return None
 
 
-def terms_of(x: Any) -> tuple[tuple[Term, int], ...]:
+def terms_of(x: DimSize) -> tuple[tuple[Term, int], ...]:
     """The terms of a dimension or an int."""
     if isinstance(x, Dimension):
         return x.terms
     return ((ONE, x),) if x else ()
 
 
-def dimension(terms: Mapping[Term, int], scope: Scope) -> int | Dimension:
+def dimension(terms: Mapping[Term, int], scope: Scope) -> DimSize:
     """The dimension with these terms, by the scope's equalities; an int where it is constant."""
     found = [entry for entry in terms.items() if entry[1]]
     if scope.rewrites:
@@ -391,7 +392,7 @@ def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, 
     return [entry for entry in known.items() if entry[1]]
 
 
-def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[Any, int]]) -> Any:
+def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[DimSize, int]]) -> Any:
     """A rewrite of a term or one of its powers: (its left side, (right side, k), what is left)."""
     parts = [term] if len(term.powers) < 2 else [term, *[Term((p,)) for p in term.powers]]
     for left in parts:
@@ -401,7 +402,7 @@ def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[Any, int]]) -> A
     return None
 
 
-def _scope_of(what: str, x: Any, y: Any) -> Scope:
+def _scope_of(what: str, x: DimSize, y: DimSize) -> Scope:
     """The scope of two operands, which must be one."""
     if not isinstance(x, Dimension):
         return y.scope
@@ -410,7 +411,7 @@ def _scope_of(what: str, x: Any, y: Any) -> Scope:
     return x.scope
 
 
-def combine(x: Any, y: Any, k: int) -> Any:
+def combine(x: DimSize, y: DimSize, k: int) -> DimSize:
     """x + k * y."""
     if not isinstance(x, Dimension) and not isinstance(y, Dimension):
         return x + k * y
@@ -428,12 +429,12 @@ def combine(x: Any, y: Any, k: int) -> Any:
     return dimension(terms, scope)
 
 
-def difference(x: Any, y: Any) -> Any:
+def difference(x: DimSize, y: DimSize) -> DimSize:
     """x - y."""
     return combine(x, y, -1)
 
 
-def _product(x: Dimension, y: Any) -> Dimension | int:
+def _product(x: Dimension, y: DimSize) -> DimSize:
     if not isinstance(y, Dimension):
         if y == 1:
             return x
@@ -447,7 +448,7 @@ def _product(x: Dimension, y: Any) -> Dimension | int:
     return dimension(terms, scope)
 
 
-def _divided(x: Any, y: Any) -> tuple[Any, Any]:
+def _divided(x: DimSize, y: DimSize) -> tuple[DimSize, DimSize]:
     """Quotient and remainder of floor division, by long division of polynomials if that is exact.
 
     An int may leave a remainder; a polynomial must not. What the scope knows to be a multiple of a
@@ -481,12 +482,12 @@ def _divided(x: Any, y: Any) -> tuple[Any, Any]:
     return operation("floordiv", x, y, scope), operation("mod", x, y, scope)
 
 
-def operation(name: str, x: Any, y: Any, scope: Scope) -> Any:
+def operation(name: str, x: DimSize, y: DimSize, scope: Scope) -> DimSize:
     """The dimension that is one operation, undecided."""
     return dimension({Term(((Factor(name, (x, y)), 1),)): 1}, scope)
 
 
-def _extreme(name: str, x: Any, y: Any) -> object:
+def _extreme(name: str, x: DimSize, y: DimSize) -> DimSize:
     """max or min of two: one of them where it is known which."""
     scope = _scope_of(f"for {name}", x, y)
     larger, smaller = (x, y) if isinstance(x, Dimension) else (y, x)
@@ -538,7 +539,7 @@ def _factor_range(factor: Factor) -> tuple[float, float]:
     return low, high
 
 
-def symbols(d: Any) -> set[str]:
+def symbols(d: DimSize) -> set[str]:
     """The names of the variables in a dimension."""
     if not isinstance(d, Dimension):
         return set()

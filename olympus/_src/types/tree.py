@@ -13,7 +13,7 @@ from typing import Any, Final, overload
 from ..base import lib
 from ..base.config import compatible
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
-from ..base.typing import PyTree
+from ..base.typing import PyTree, T
 from .tree_paths import (
     IsLeaf,
     KeyEntry,
@@ -59,7 +59,7 @@ _flatten: Any = registry.flatten
 _REFUSED = (ValueError, TypeError, SystemError, RecursionError)
 
 
-def _flatten_to(tree: Any, is_leaf: Callable[..., bool] | None, flatten: Any = _flatten) -> Any:
+def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any = _flatten) -> Any:
     """What `flatten` makes of a tree; what `is_leaf` raises does not pass through C++.
 
     That would not give back the levels of Python's recursion that it has taken: a list that has
@@ -102,7 +102,7 @@ _FIRST_RULES = (
 )
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of `tree`, dicts in key order, and its structure.
 
     Args:
@@ -124,7 +124,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
         raise flatten_error("tree_flatten", tree, error, is_leaf) from None
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree`, in the order of `tree_flatten`.
 
     Args:
@@ -143,7 +143,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
         raise flatten_error("tree_leaves", tree, error, is_leaf) from None
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of `tree`, without its leaves.
 
     Args:
@@ -162,7 +162,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
         raise flatten_error("tree_structure", tree, error, is_leaf) from None
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     """The tree of structure `treedef` with these leaves.
 
     ValueError unless there are `treedef.num_leaves` of them.
@@ -183,7 +183,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         raise _unflatten_error(treedef, leaves, error) from None
 
 
-def _unflatten_error(treedef: Any, leaves: object, error: Exception) -> Exception:
+def _unflatten_error(treedef: object, leaves: object, error: Exception) -> Exception:
     """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or
     iterator.
     """
@@ -210,19 +210,21 @@ def _not_a_treedef(what: str, value: object) -> TypeError:
 
 
 @overload
-def tree_map(f: Callable[[Any], Any], tree: PyTree, *, is_leaf: IsLeaf = None) -> Any: ...
+def tree_map(f: Callable[[Any], PyTree], tree: PyTree, *, is_leaf: IsLeaf = None) -> PyTree: ...
 
 
 @overload
-def tree_map(f: Callable[[Any, Any], Any], tree: PyTree, second: PyTree, /, *,
-             is_leaf: IsLeaf = None) -> Any: ...
+def tree_map(f: Callable[[Any, PyTree], PyTree], tree: PyTree, second: PyTree, /, *,
+             is_leaf: IsLeaf = None) -> PyTree: ...
 
 
 @overload
-def tree_map(f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any: ...
+def tree_map(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None
+             ) -> PyTree: ...
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None
+             ) -> PyTree:
     """Apply `f` to every leaf of `tree`, in the same structure.
 
     With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes
@@ -249,9 +251,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten(map(f, leaves, *_columns("tree_map", treedef, rest)))
 
 
-def _columns(what: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[Any]]:
+def _columns(what: str, treedef: PyTreeDef, rest: tuple[PyTree, ...]) -> list[list[PyTree]]:
     """The subtrees of each further tree at the leaves of the first."""
-    columns: list[list[Any]] = []
+    columns: list[list[PyTree]] = []
     for index, other in enumerate(rest, 2):
         try:
             columns.append(treedef.flatten_up_to(other))
@@ -274,7 +276,8 @@ def _misfit(what: str, advice: str, full: PyTree, error: Exception, explain: Cal
     return flatten_error(what, full, error)
 
 
-def _path_predicate(is_leaf: Any, takes_path: bool) -> Any:
+def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool
+                    ) -> Callable[..., bool] | None:
     """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says
     otherwise.
     """
@@ -284,7 +287,7 @@ def _path_predicate(is_leaf: Any, takes_path: bool) -> Any:
 
 
 def _flatten_with_path(
-    what: str, tree: Any, is_leaf: Any, takes_path: bool
+    what: str, tree: PyTree, is_leaf: Callable[..., bool] | None, takes_path: bool
 ) -> tuple[list[PathLeaf], PyTreeDef]:
     try:
         return _flatten_to(tree, _path_predicate(is_leaf, takes_path), registry.flatten_with_path)
@@ -293,7 +296,7 @@ def _flatten_with_path(
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[PathLeaf], PyTreeDef]:
     """`(key path, leaf)` of every leaf, and the structure.
 
@@ -314,7 +317,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[PathLeaf]:
     """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
 
@@ -330,9 +333,9 @@ def tree_leaves_with_path(
     return _flatten_with_path("tree_leaves_with_path", tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree,
+def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
                        is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-                       ) -> Any:
+                       ) -> PyTree:
     """Like `tree_map`, with `f(path, leaf, *subtrees of rest)`.
 
     Args:
@@ -353,8 +356,8 @@ def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: PyTree,
     return treedef.unflatten(map(f, paths, leaves, *_columns(what, treedef, rest)))
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree,
-                initializer: PyTree = UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
+def tree_reduce(function: Callable[[T, Any], T], tree: PyTree,
+                initializer: PyTree = UNSPECIFIED, is_leaf: IsLeaf = None) -> T:
     """`functools.reduce` over the leaves, from `initializer` where it is given.
 
     TypeError for a tree without leaves where it is not.
@@ -381,8 +384,8 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree,
     return functools.reduce(function, leaves)
 
 
-def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *,
-                            identity: Any = UNSPECIFIED, is_leaf: IsLeaf = None) -> Any:
+def tree_reduce_associative(operation: Callable[[T, T], T], tree: PyTree, *,
+                            identity: PyTree = UNSPECIFIED, is_leaf: IsLeaf = None) -> T:
     """Combine the leaves pairwise by an associative operation, to a depth of log2 of their number.
 
     `identity` is the result for a tree without leaves; TypeError for such a tree when it is not
@@ -411,7 +414,7 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, 
     return identity
 
 
-def _combine(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> object:
+def _combine(operation: Callable[[T, T], T], leaves: list[T]) -> T:
     if len(leaves) == 1:
         return leaves[0]
     half = len(leaves) // 2
@@ -434,7 +437,7 @@ def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     return all(tree_leaves(tree, is_leaf))
 
 
-def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+def all_leaves(iterable: Iterable[object], is_leaf: IsLeaf = None) -> bool:
     """Whether every element is a leaf, in itself or by `is_leaf`. None is a node.
 
     Args:
@@ -502,8 +505,8 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree
+) -> PyTree:
     """Turn a tree of trees inside out: outer of inner structure becomes inner of outer structure.
 
     With None the inner structure is that of the first inner tree. ValueError unless the tree is
@@ -550,7 +553,7 @@ def _cannot_transpose(differences: list[str]) -> TypeError:
     return TypeError(f"Mismatch: {mismatch_error('tree_transpose', _TRANSPOSE_RULES, differences)}")
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def broadcast_prefix(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """Each leaf of `prefix_tree` as often as its place in `full_tree` has leaves, in their order.
 
     `is_leaf` is asked about the nodes of the prefix. ValueError with the key path where it is no
@@ -562,7 +565,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
-def _broadcast(what: str, prefix_tree: bool | Sequence[bool], full_tree: Any, is_leaf: IsLeaf
+def _broadcast(what: str, prefix_tree: bool | Sequence[bool], full_tree: PyTree, is_leaf: IsLeaf
                ) -> list[bool]:
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     try:
@@ -573,7 +576,7 @@ def _broadcast(what: str, prefix_tree: bool | Sequence[bool], full_tree: Any, is
         raise _misfit(what, _PREFIX_RULES, full_tree, error, explain) from None
 
 
-def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over its subtree.
 
     Args:
@@ -603,7 +606,7 @@ def _is_none(x: int | Sequence[int | None] | None) -> bool:
     return x is None
 
 
-def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: Any) -> list[Any]:
+def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: PyTree) -> list[Any]:
     """One entry of `axes_tree`, a prefix of `treedef` in which None is a leaf, for each leaf of
     `treedef`.
 

@@ -28,7 +28,7 @@ SHOWN_DIFFERENCES = 5
 SHOWN_KEYS = 8
 
 
-def _key_name(key: Any) -> str:
+def _key_name(key: object) -> str:
     if isinstance(key, SequenceKey):
         return str(key.idx)
     if isinstance(key, DictKey | FlattenedIndexKey):
@@ -36,7 +36,7 @@ def _key_name(key: Any) -> str:
     return str(key.name) if isinstance(key, GetAttrKey) else str(key)
 
 
-def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+def keystr(keys: Iterable[object], *, simple: bool = False, separator: str = "") -> str:
     """The key path as text: as Python would index, or with `simple` the bare names.
 
     Args:
@@ -61,7 +61,7 @@ def is_namedtuple(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _opened(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
+def _opened(tree: PyTree) -> tuple[Iterable[tuple[Hashable, PyTree]], Hashable] | None:
     """`((key, child) pairs, aux)` of a node, None of a leaf."""
     opened = registry.flatten_one_level_with_keys(tree)
     if opened is not None and registry.is_node(type(tree)) and opened[1] is type(tree):
@@ -80,7 +80,7 @@ def _not_a_node(what: str, tree: PyTree) -> ValueError:
     )
 
 
-def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
+def flatten_one_level(tree: PyTree) -> tuple[Iterable[PyTree], Hashable]:
     """`(children, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
     Args:
@@ -98,7 +98,8 @@ def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     return opened
 
 
-def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: PyTree
+                                ) -> tuple[Iterable[tuple[Hashable, PyTree]], Hashable]:
     """`((key, child) pairs, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
     Args:
@@ -121,7 +122,7 @@ class _Node(NamedTuple):
 
     kind: type
     aux: Any
-    keys: tuple[Any, ...]
+    keys: tuple[Hashable, ...]
     children: tuple[Any, ...]
 
 
@@ -148,7 +149,7 @@ def _open_treedef(treedef: PyTreeDef, is_leaf: IsLeaf) -> _Node | None:
     return _Node(kind, aux, _treedef_keys(kind, aux, len(children)), children)
 
 
-def _treedef_keys(kind: type, aux: Any, size: int) -> tuple[Any, ...]:
+def _treedef_keys(kind: type, aux: Any, size: int) -> tuple[Hashable, ...]:
     if kind is dict or kind is OrderedDict:
         return tuple(map(DictKey, aux))
     if kind is defaultdict:
@@ -161,11 +162,11 @@ def _treedef_keys(kind: type, aux: Any, size: int) -> tuple[Any, ...]:
     return tuple(map(FlattenedIndexKey, range(size)))
 
 
-def _opener(tree: PyTree) -> Callable[[Any, IsLeaf], _Node | None]:
+def _opener(tree: PyTree) -> Callable[[PyTree, IsLeaf], _Node | None]:
     return _open_treedef if isinstance(tree, PyTreeDef) else _open_value
 
 
-def _same_aux(a: object, b: Any) -> bool:
+def _same_aux(a: object, b: object) -> bool:
     """Equality of aux data; what refuses to be compared counts as different."""
     try:
         return a is b or bool(a == b)
@@ -189,7 +190,7 @@ def _describe(node: _Node | None, value: object) -> str:
     return f"{name} with {size} children and aux data {reprlib.repr(node.aux)}"
 
 
-def _dict_keys(node: _Node) -> list[Any]:
+def _dict_keys(node: _Node) -> list[Hashable]:
     return [getattr(key, "key", key) for key in node.keys]
 
 
@@ -217,15 +218,18 @@ def _matches(a: _Node, b: _Node) -> bool:
     return same_shape and _same_aux(a.aux, b.aux)
 
 
+_Place = tuple[_Node | None, Any]      # a subtree, opened (None of a leaf), and as it is
+
+
 class _Difference(NamedTuple):
     """A place where trees `a` and `b` differ: their subtrees there, opened (None for a leaf)."""
 
     path: tuple[Any, ...]
-    a: tuple[_Node | None, Any]
-    b: tuple[_Node | None, Any]
+    a: _Place
+    b: _Place
 
 
-def _differences(a: object, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
+def _differences(a: object, b: object, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
     """The outermost differing places, in leaf order; with `prefix` a leaf of `a` fits anything."""
     open_a, open_b = _opener(a), _opener(b)
     found: list[_Difference] = []
@@ -248,7 +252,7 @@ def _differences(a: object, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Diff
     return found
 
 
-def _sentence(path: tuple[object, ...], required: tuple[Any, Any], found: tuple[Any, Any]) -> str:
+def _sentence(path: tuple[object, ...], required: _Place, found: _Place) -> str:
     want, have = _describe(*required), _describe(*found)
     remark = ""
     if required[0] is not None and found[0] is not None:
@@ -335,7 +339,7 @@ def _sortable(keys: Iterable[Any]) -> bool:
     return True
 
 
-def _unsortable_error(what: str, path: tuple[object, ...], keys: Iterable[Any]) -> ValueError:
+def _unsortable_error(what: str, path: tuple[object, ...], keys: Iterable[object]) -> ValueError:
     where = f"at {keystr(path)}" if path else "at the root"
     types = sorted({type(key).__name__ for key in keys})
     shown = _listed(map(repr, keys))

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import operator
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base import lib
@@ -40,15 +40,16 @@ if TYPE_CHECKING:
         num_leaves: int
         num_nodes: int
 
-        def unflatten(self, leaves: Iterable[Any], /) -> Any: ...
-        def flatten_up_to(self, tree: PyTree, /) -> list[Any]: ...
+        def unflatten(self, leaves: Iterable[PyTree], /) -> PyTree: ...
+        def flatten_up_to(self, tree: PyTree, /) -> list[PyTree]: ...
         def children(self) -> list["PyTreeDef"]: ...
         def node_data(self) -> tuple[type, Any] | None: ...
         def compose(self, inner: "PyTreeDef", /) -> "PyTreeDef": ...
         @staticmethod
-        def from_node_data_and_children(registry: Any, node_data: Any, children: Any, /
-                                        ) -> "PyTreeDef": ...
-        def walk(self, f_node: Any, f_leaf: Any, leaves: Iterable[Any], /) -> Any: ...
+        def from_node_data_and_children(registry: object, node_data: tuple[type, object] | None,
+                                        children: Iterable["PyTreeDef"], /) -> "PyTreeDef": ...
+        def walk(self, f_node: Callable[..., object], f_leaf: Callable[..., object] | None,
+                 leaves: Iterable[PyTree], /) -> object: ...
 
 else:
     PyTreeDef = lib.PyTreeDef
@@ -97,7 +98,7 @@ def _require_class(what: str, nodetype: object) -> None:
         )
 
 
-def _register(what: str, nodetype: Any, *functions: object) -> None:
+def _register(what: str, nodetype: type, *functions: object) -> None:
     """Enter a class in the C++ table, with the errors told in our words."""
     _require_class(what, nodetype)
     for function in functions:
@@ -114,7 +115,8 @@ def _register(what: str, nodetype: Any, *functions: object) -> None:
     registered_functions[nodetype] = functions
 
 
-def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatten) -> None:
+def register_dispatch_node(nodetype: type, flatten: Callable[[Any], object],
+                           unflatten: Unflatten) -> None:
     """Let C++ look into a class of array-like leaves when it dispatches a jitted call."""
     dispatch_registry.register_node(nodetype, flatten, unflatten)
 
@@ -186,7 +188,7 @@ def register_pytree_with_keys(
     ['.x', '.y']
     """
 
-    def without_keys(value: object) -> tuple[Iterable[Any], Hashable]:
+    def without_keys(value: object) -> tuple[Iterable[PyTree], Hashable]:
         pairs, aux = flatten_with_keys(value)
         return tuple(child for _, child in pairs), aux
 
@@ -335,7 +337,7 @@ def register_dataclass(
     return nodetype
 
 
-def _init_fields(nodetype: type) -> list[dataclasses.Field[Any]]:
+def _init_fields(nodetype: type) -> list[dataclasses.Field]:
     return [f for f in dataclasses.fields(nodetype) if f.init]
 
 
@@ -395,10 +397,10 @@ class _Static:
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return self.fun(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -426,25 +428,25 @@ class Partial(functools.partial[Any]):
     ([1, 5], 5)
     """
 
-    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> "Partial":
+    def __new__(cls, func: Callable[..., PyTree], *args: PyTree, **kw: PyTree) -> "Partial":
         whole = _Static(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, whole, *args, **kw)
 
 
-def _dict_pairs(keys: Iterable[Any], value: Any) -> tuple[Pair, ...]:
+def _dict_pairs(keys: Iterable[Hashable], value: Mapping[Hashable, Any]) -> tuple[Pair, ...]:
     return tuple((DictKey(key), value[key]) for key in keys)
 
 
-def _default_dict_aux(value: Any) -> tuple[Any, tuple[Any, ...]]:
+def _default_dict_aux(value: defaultdict) -> tuple[Hashable, tuple[Hashable, ...]]:
     return value.default_factory, tuple(sorted(value))
 
 
-def _flatten_default_dict(value: Any) -> tuple[tuple[Any, ...], Hashable]:
+def _flatten_default_dict(value: defaultdict) -> tuple[tuple[PyTree, ...], Hashable]:
     aux = _default_dict_aux(value)
     return tuple(value[key] for key in aux[1]), aux
 
 
-def _flatten_default_dict_with_keys(value: object) -> tuple[tuple[Pair, ...], Hashable]:
+def _flatten_default_dict_with_keys(value: defaultdict) -> tuple[tuple[Pair, ...], Hashable]:
     aux = _default_dict_aux(value)
     return _dict_pairs(aux[1], value), aux
 

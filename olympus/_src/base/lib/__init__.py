@@ -149,7 +149,7 @@ safe_map: Any = utils.safe_map
 safe_zip: Any = utils.safe_zip
 
 
-def install_config_slots(enable_x64: Any, disable_jit: Any, post_hook: object) -> None:
+def install_config_slots(enable_x64: object, disable_jit: object, post_hook: object) -> None:
     """Give C++ the three configuration objects that it reads in every call of a jitted function."""
     _jax.jax_jit.set_enable_x64_state(enable_x64)
     _jax.jax_jit.set_disable_jit_state(disable_jit)

@@ -5,16 +5,19 @@ Avals here are any objects with `shape`, `dtype` and `weak_type`; C++ reads noth
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from olympus._src.base.lib.host import raised_by_host
 from olympus._src.base.lib.loading import _jax, no_jax, xla_client
 
-Array: Any = _jax.Array
+if TYPE_CHECKING:
+    from olympus._src.base.array_type import Array, Device
+else:
+    Array, Device = _jax.Array, _jax.Device
+
 ArrayImpl: Any = _jax.ArrayImpl
-Device: Any = _jax.Device
 DeviceList: Any = _jax.DeviceList
 Sharding: Any = _jax.Sharding
 SingleDeviceSharding: Any = _jax.SingleDeviceSharding
@@ -49,7 +52,7 @@ class AvalLike(Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype: ...
     @property
     def weak_type(self) -> bool: ...
 
@@ -58,19 +61,20 @@ class ShardAval(NamedTuple):
     """The least aval that C++ accepts."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     weak_type: bool = False
 
 
 @functools.lru_cache(maxsize=4096)
-def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
+def single_device_sharding(device: Device, memory_kind: str | None = None) -> Any:
     """Return the one SingleDeviceSharding of `device`, in its default memory if None."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 def device_put(
-    aval: AvalLike, value: Any, device: Any, *, committed: bool = True, copy: bool = True
-) -> Any:
+    aval: AvalLike, value: np.ndarray | Array, device: Device, *, committed: bool = True,
+    copy: bool = True,
+) -> Array:
     """Put a NumPy array or an array of one device on `device` and return the new array.
 
     The dtype of `value` must be the aval's: C++ keeps the one it finds. With `copy`, later writes
@@ -84,8 +88,8 @@ def device_put(
     )
 
 
-def device_put_parts(aval: AvalLike, parts: Sequence[object], sharding: object,
-                     devices: Sequence[object], *, copy: bool = True) -> object:
+def device_put_parts(aval: AvalLike, parts: Sequence[np.ndarray | Array], sharding: object,
+                     devices: Sequence[Device], *, copy: bool = True) -> Array:
     """Put a part on each of `devices`, committed: the addressable ones of `sharding`, in its order.
 
     The parts are NumPy arrays, or arrays of one device each. Without `copy`, NumPy arrays may be
@@ -97,15 +101,15 @@ def device_put_parts(aval: AvalLike, parts: Sequence[object], sharding: object,
     return _sharing(made) if len(parts) > 0 and type(parts[0]) is ArrayImpl else made
 
 
-def copy_to_sharding(array: object, aval: AvalLike, sharding: Any) -> object:
+def copy_to_sharding(array: Array, aval: AvalLike, sharding: Any) -> Array:
     """Return the parts of `array`, in their order, on the devices of a sharding with such parts."""
     check_alive("copy_to_sharding", array)
     return rewrap(_jax.batched_copy_array_to_devices_with_sharding(
         [array], [sharding._internal_device_list], [sharding], [_REUSE])[0], aval, sharding)
 
 
-def make_array(aval: AvalLike, sharding: object, shards: Sequence[object], committed: bool = True
-               ) -> Any:
+def make_array(aval: AvalLike, sharding: object, shards: Sequence[Array], committed: bool = True
+               ) -> Array:
     """Assemble one array from its single-device shards, in the order of the sharding's devices."""
     return _sharing(
         ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
@@ -117,7 +121,7 @@ def result_handler(aval: AvalLike, sharding: object, committed: bool = True) -> 
     return _jax.array_result_handler(aval, sharding, committed, **_HANDLER_KEYWORDS)
 
 
-def rewrap(array: Any, aval: AvalLike, sharding: object) -> object:
+def rewrap(array: Array, aval: AvalLike, sharding: object) -> Array:
     """Return `array`'s buffers under another aval and sharding, without a copy."""
     return _sharing(array._rewrap_with_aval_and_sharding(aval, sharding))
 
@@ -125,36 +129,36 @@ def rewrap(array: Any, aval: AvalLike, sharding: object) -> object:
 ArrayImpl._may_share = False  # whether another array may be of the same buffers
 
 
-def _sharing(array: Any) -> object:
+def _sharing(array: Any) -> Array:
     array._may_share = True
     return array
 
 
-def may_share(arrays: Sequence[Any]) -> bool:
+def may_share(arrays: Sequence[Array]) -> bool:
     """Whether two of `arrays` may have a buffer in common. Costs little where they do not."""
     return len({*map(id, arrays)}) < len(arrays) or True in [x._may_share for x in arrays]
 
 
-def addresses(array: Any) -> list[int]:
+def addresses(array: Array) -> list[int]:
     """Return one number per part of `array`; arrays that have one in common share a buffer."""
     if array.size == 0:
         return [id(array)]
     return [_buffer_pointer(part) for part in shards(array)]
 
 
-def _all_devices(array: Any) -> Any:
+def _all_devices(array: Array) -> Any:
     sharding = array._sharding
     if type(sharding) is SingleDeviceSharding:
         return DeviceList((sharding._device,))
     return sharding._internal_device_list
 
 
-def _devices(array: Any) -> list[Any]:
+def _devices(array: Array) -> list[Device]:
     """Return the addressable devices of an array, in the order of its shards."""
     return list(_all_devices(array).addressable_device_list)
 
 
-def is_readable(array: Any) -> bool:
+def is_readable(array: Array) -> bool:
     """Whether the parts in this process are the whole value of an array."""
     if _all_devices(array).is_fully_addressable:
         return True
@@ -165,7 +169,7 @@ def is_readable(array: Any) -> bool:
     return len({_starts(index) for index in here}) == len({_starts(index) for index in every})
 
 
-def _slices_here(array: Any) -> list[tuple[slice, ...]]:
+def _slices_here(array: Array) -> list[tuple[slice, ...]]:
     """Which part of an array each of its devices in this process holds."""
     devices = _all_devices(array)
     here = set(devices.addressable_device_list)
@@ -240,7 +244,7 @@ def _tiles_of_devices(tiling: Any, ndim: int) -> list[int]:
     return found.tolist()
 
 
-def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
+def shards(array: Array, aval: AvalLike | None = None) -> list[Array]:
     """Return the parts of `array`, one per addressable device; `aval`, if given, is each part's."""
     if type(array._sharding) is SingleDeviceSharding:
         device = array._sharding._device
@@ -259,7 +263,7 @@ def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
     ]
 
 
-def check_alive(operation: str, array: Any) -> None:
+def check_alive(operation: str, array: Array) -> None:
     """Raise where C++ of some versions would crash: on the missing buffer of a deleted array."""
     if array.is_deleted():
         raise RuntimeError(
@@ -268,7 +272,7 @@ def check_alive(operation: str, array: Any) -> None:
         )
 
 
-def _single_to_numpy(array: Any) -> np.ndarray[Any, Any]:
+def _single_to_numpy(array: Any) -> np.ndarray:
     if array.aval.dtype.isbuiltin == 1 and _platform(array) == "cpu":
         try:
             # The buffer protocol shares memory and meets no guard; it knows NumPy's own dtypes.
@@ -279,7 +283,7 @@ def _single_to_numpy(array: Any) -> np.ndarray[Any, Any]:
         return array._single_device_array_to_np_array_did_copy()[0]
 
 
-def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
+def _assemble_numpy(array: Array) -> np.ndarray:
     aval, sharding = array.aval, array._sharding
     if sharding._to_xla_hlo_sharding(len(aval.shape)).is_replicated():
         with no_jax():
@@ -292,7 +296,7 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
     return whole
 
 
-def _parts_to_numpy(array: Any) -> list[np.ndarray[Any, Any]]:
+def _parts_to_numpy(array: Array) -> list[np.ndarray]:
     if array.aval.dtype.isbuiltin == 1 and _platform(array) == "cpu":
         try:
             with no_jax():
@@ -302,7 +306,7 @@ def _parts_to_numpy(array: Any) -> list[np.ndarray[Any, Any]]:
     return list(map(_single_to_numpy, shards(array)))
 
 
-def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+def to_numpy(array: Array) -> np.ndarray:
     """Wait for `array` and return its value, read-only, sharing memory where that is possible."""
     try:
         return _to_numpy(array)
@@ -310,7 +314,7 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
         raise raised_by_host(error) from None
 
 
-def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
+def _to_numpy(array: Array) -> np.ndarray:
     check_alive("to_numpy", array)
     single = type(array._sharding) is SingleDeviceSharding
     if not single and not is_readable(array):
@@ -333,7 +337,7 @@ def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
     return cached
 
 
-def copy_to_host_async(array: Any) -> None:
+def copy_to_host_async(array: Array) -> None:
     """Start copying `array` to the host; `to_numpy` waits for it."""
     check_alive("copy_to_host_async", array)
     if _COPIES_BATCHES_TO_HOST:
@@ -344,8 +348,8 @@ def copy_to_host_async(array: Any) -> None:
             part._copy_single_device_array_to_host_async()
 
 
-def copy_to_device(array: object, device: Any, *, copy: bool = False, kind: str | None = None
-                   ) -> object:
+def copy_to_device(array: Array, device: Device, *, copy: bool = False, kind: str | None = None
+                   ) -> Array:
     """Return `array` on `device`, committed, in its default memory or one of a kind.
 
     One already there is shared unless `copy`.
@@ -359,7 +363,7 @@ def copy_to_device(array: object, device: Any, *, copy: bool = False, kind: str 
     )[0]
 
 
-def copied(array: Any, sharding: Any = None) -> Any:
+def copied(array: Array, sharding: Any = None) -> Array:
     """Return a copy of an array on its devices, under a sharding that differs in memory at most."""
     check_alive("copied", array)
     kept = array._sharding
@@ -374,7 +378,7 @@ def copied(array: Any, sharding: Any = None) -> Any:
         [array], [devices], [kept if sharding is None else sharding], [_ALWAYS_COPY])[0]
 
 
-def block_until_ready(arrays: Sequence[Any]) -> None:
+def block_until_ready(arrays: Sequence[Array]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     try:
         _jax.batched_block_until_ready(list(arrays))

@@ -7,7 +7,6 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -64,7 +63,7 @@ def _kernels_alone() -> Iterator[None]:
             del sys.modules[name]
 
 
-def lapack_target(kernel: str, dtype: Any) -> str:
+def lapack_target(kernel: str, dtype: np.dtype | type | str) -> str:
     """Return the custom-call name of a LAPACK kernel ('potrf', 'syevd', 'heevd', …) for `dtype`."""
     dtype = np.dtype(dtype)
     name = f"lapack_{_PREFIX.get(dtype.name, '?')}{kernel}_ffi"

@@ -1,5 +1,7 @@
 """Backends: the CPU client, and those of GPUs and TPUs through PJRT plugins, without `jax`."""
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import functools
@@ -11,12 +13,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus._src.base.lib.loading import _jax, jaxlib_version, warn_if_jax_loaded, xla_client
 from olympus._src.base.util import lazy_module
 
+if TYPE_CHECKING:
+    from olympus._src.base.array_type import Device
+
 Client: Any = _jax.Client
+PluginOptions = Mapping[str, str | int | list[int] | float | bool]
 _futures: Any = lazy_module("concurrent.futures")
 _glob: Any = lazy_module("glob")
 _metadata: Any = lazy_module("importlib.metadata")
@@ -67,7 +73,7 @@ def _threads(count: int) -> Iterator[None]:
         del os.environ["PJRT_NPROC"]
 
 
-def _in_the_background(make: Callable[[], Any]) -> object:
+def _in_the_background(make: Callable[[], object]) -> object:
     """Call `make` so that the threads it starts give way to the one that launches.
 
     Threads of a pool look for work for a while before they sleep. Where they outnumber the cores,
@@ -91,7 +97,7 @@ def _in_the_background(make: Callable[[], Any]) -> object:
     return made.result()
 
 
-def topology(platform: str, name: str, options: dict[str, Any]) -> list[Any] | None:
+def topology(platform: str, name: str, options: dict[str, object]) -> list[Device] | None:
     """Return the devices of a topology, to compile for only; None where no plugin is loaded."""
     plugins = {"gpu": "cuda"}
     if not _jax.pjrt_plugin_loaded(plugins.get(platform, platform)):
@@ -172,7 +178,7 @@ def _load_cuda_plugin() -> None:
     importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
 
 
-def make_gpu_client(options: Mapping[str, Any], distributed_client: object = None) -> object:
+def make_gpu_client(options: PluginOptions, distributed_client: object = None) -> object:
     """Start the CUDA backend; RuntimeError where the plugin or a device is absent.
 
     `options` are the plugin's; those about memory come from the environment (XLA_PYTHON_CLIENT_…).
@@ -200,7 +206,7 @@ def _load_tpu_plugin() -> None:
     _jax.initialize_pjrt_plugin("tpu")
 
 
-def make_tpu_client(options: Mapping[str, Any], distributed_client: object = None) -> object:
+def make_tpu_client(options: PluginOptions, distributed_client: object = None) -> object:
     """Start the TPU backend through libtpu; RuntimeError where that or a device is absent.
 
     Written after the plugins' interface; no TPU has run it.

@@ -1,16 +1,22 @@
 """PJRT's distributed runtime: the coordinator's service, each process's client, and gloo."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 from olympus._src.base.lib.loading import _jax
 from olympus._src.base.util import lazy_module
+
+if TYPE_CHECKING:
+    import socket
+    import subprocess
 
 _json: Any = lazy_module("json")
 _socket: Any = lazy_module("socket")
@@ -19,7 +25,7 @@ _GLOO = "olympus/gloo"      # where each process says in the job's store at whic
 _PROGRAM = Path(__file__).with_name("coordinator.py")
 
 
-def prepare_service() -> Any:
+def prepare_service() -> subprocess.Popen[str]:
     """Start the coordinator's process (a Popen), which gets ready and waits for `start_service`."""
     # In a session of its own, Ctrl-C in a terminal does not reach it.
     return _subprocess.Popen(
@@ -72,7 +78,7 @@ def disconnect_collectives(client: Any) -> None:
                 s.shutdown(_socket.SHUT_RDWR)
 
 
-def _tcp_sockets() -> Iterator[Any]:
+def _tcp_sockets() -> Iterator[socket.socket]:
     """This process's sockets, in C++ and in Python, each as a Python object until the next one."""
     for number in map(int, os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ()):
         with contextlib.suppress(OSError):      # closed meanwhile, as that of the folder is
@@ -84,7 +90,7 @@ def _tcp_sockets() -> Iterator[Any]:
                     yield found
 
 
-def _listens(s: Any) -> bool:
+def _listens(s: socket.socket) -> bool:
     return bool(s.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN))
 
 

@@ -8,6 +8,9 @@ import ml_dtypes
 import numpy as np
 
 from olympus._src.base.lib.arrays import (
+    Array,
+    AvalLike,
+    Device,
     check_alive,
     copied,
     device_put,
@@ -54,7 +57,7 @@ _get_pointer.restype = ctypes.c_void_p
 _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def _dtype(tensor: _Tensor) -> np.dtype[Any]:
+def _dtype(tensor: _Tensor) -> np.dtype:
     if tensor.code in _FOREIGN:
         return np.dtype(_FOREIGN[tensor.code])
     if tensor.code not in _KINDS:
@@ -73,7 +76,7 @@ def _is_row_major(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _gathered(tensor: _Tensor, shape: tuple[int, ...], strides: tuple[int, ...],
-              dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+              dtype: np.dtype) -> np.ndarray:
     """Return a row-major copy of a tensor in the host's memory."""
     low = sum(min(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
     high = sum(max(0, (n - 1) * s) for n, s in zip(shape, strides, strict=True))
@@ -84,7 +87,7 @@ def _gathered(tensor: _Tensor, shape: tuple[int, ...], strides: tuple[int, ...],
     return np.ndarray(shape, dtype, memoryview(memory), -low * size, steps).copy()
 
 
-def to_dlpack(array: Any, stream: int | None = None) -> object:
+def to_dlpack(array: Array, stream: int | None = None) -> object:
     """Return a capsule of a single-device array; the consumer shares its memory."""
     check_alive("to_dlpack", array)
     try:
@@ -94,13 +97,13 @@ def to_dlpack(array: Any, stream: int | None = None) -> object:
 
 
 def from_dlpack(
-    capsule: Any,
-    device: Any,
-    make_aval: Callable[[tuple[int, ...], np.dtype[Any]], Any],
+    capsule: object,
+    device: Device,
+    make_aval: Callable[[tuple[int, ...], np.dtype], AvalLike],
     *,
     stream: int | None = None,
     copy: bool | None = None,
-) -> Any:
+) -> Array:
     """Return an array on `device` that shares the memory of an unused, unversioned capsule.
 
     `make_aval(shape, dtype)` makes the aval of the result. Data that is not row-major is copied,

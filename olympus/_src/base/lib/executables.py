@@ -1,17 +1,22 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
+from __future__ import annotations
+
 import enum
 import functools
 import gc
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from olympus._src.base.lib.loading import _jax, libraries, xla_client
 from olympus._src.base.util import lazy_module
+
+if TYPE_CHECKING:
+    from olympus._src.base.array_type import Array, Device
 
 LoadedExecutable: Any = _jax.LoadedExecutable
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
@@ -36,7 +41,7 @@ class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
 
 
 def _compile_options(
-    devices: Sequence[Any], options: CompilerOptions | None, num_replicas: int = 1
+    devices: Sequence[object], options: CompilerOptions | None, num_replicas: int = 1
 ) -> Any:
     """One program on each device: `num_replicas` copies of it, each cut into equal partitions."""
     num_partitions = len(devices) // num_replicas
@@ -69,7 +74,7 @@ def _compile_options(
 def get_compile_options(num_replicas: int, num_partitions: int, device_assignment: Any = None,
                         env_options_overrides: CompilerOptions | None = None,
                         fdo_profile: bytes | None = None, detailed_logging: bool = True,
-                        backend: Any = None) -> Any:
+                        backend: object = None) -> Any:
     """XLA's object of compiler options, for clients that are called by hand.
 
     Args:
@@ -129,10 +134,10 @@ def _flags() -> list[str]:
 def compile(
     client: Any,
     module: Any,
-    devices: Sequence[Any],
+    devices: Sequence[Device],
     *,
     options: CompilerOptions | None = None,
-    host_callbacks: Sequence[Callable[..., Any]] = (),
+    host_callbacks: Sequence[Callable[..., object]] = (),
     num_replicas: int = 1,
     chosen_outputs: Sequence[bool] = (),
     in_this_thread: bool = False,
@@ -162,18 +167,18 @@ def compile(
         raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
 
 
-def _at_once(call: Callable[[], Any]) -> object:
+def _at_once(call: Callable[[], object]) -> object:
     return call()
 
 
-def _to_the_end(call: Callable[[], Any]) -> object:
+def _to_the_end(call: Callable[[], object]) -> object:
     """Return what `call()` does; if Ctrl-C ends the wait for it, the process waits when it ends."""
     # XLA compiles in threads of its own, which a KeyboardInterrupt leaves alone: they would still
     # compile when the process takes down what they use, and end it by a signal. A Python thread is
     # not interrupted, and is waited for at exit.
     if threading.current_thread() is not threading.main_thread():
         return call()
-    results: list[Any] = []
+    results: list[object] = []
     failures: list[BaseException] = []
     ended = threading.Lock()
 
@@ -193,13 +198,13 @@ def _to_the_end(call: Callable[[], Any]) -> object:
     return results[0]
 
 
-def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[object]) -> list[Any]:
+def execute(executable: Any, arrays: Sequence[Array], handlers: Sequence[object]) -> list[Array]:
     """Start `executable` on device arrays and return its outputs, whose values may come later."""
     return executable.execute_sharded(arrays).consume_with_handlers(handlers)
 
 
-def execute_with_tokens(executable: Any, arrays: Sequence[object], handlers: Sequence[object]
-                        ) -> tuple[list[Any], Any]:
+def execute_with_tokens(executable: Any, arrays: Sequence[Array], handlers: Sequence[object]
+                        ) -> tuple[list[Array], Any]:
     """Like `execute`; also return a token whose `block_until_ready` waits for the side effects."""
     results = executable.execute_sharded(arrays, with_tokens=True)
     token = results.consume_token()
@@ -220,8 +225,8 @@ class FastPath(NamedTuple):
     const_args: Sequence[Any]
 
 
-def fastpath(executable: object, out_tree: Any, in_shardings: Sequence[object],
-             out_shardings: Sequence[object], out_avals: Sequence[Any],
+def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object],
+             out_shardings: Sequence[object], out_avals: Sequence[object],
              out_committed: Sequence[bool], kept: Sequence[bool], const_args: Sequence[object] = ()
              ) -> FastPath:
     """Build what a cache miss of `pjit` returns; `kept` marks the flat arguments that are used."""
@@ -317,8 +322,8 @@ def lacks_code(error: Exception) -> bool:
     return re.search(_LACKS_CODE, str(error)) is not None
 
 
-def deserialize_executable(client: Any, blob: bytes, devices: Sequence[object], *,
-                           host_callbacks: Sequence[Callable[..., Any]] = ()) -> object:
+def deserialize_executable(client: Any, blob: bytes, devices: Sequence[Device], *,
+                           host_callbacks: Sequence[Callable[..., object]] = ()) -> object:
     """Load what `serialize_executable` wrote, with fresh callbacks."""
     made = _compile_options(devices, None)
     device_list = _jax.DeviceList(tuple(devices))
@@ -347,12 +352,12 @@ def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
     return executable.get_parameter_layouts(), executable.get_output_layouts()
 
 
-def array_layout(array: Any) -> object:
+def array_layout(array: Array) -> object:
     """The layout of an array, for `layout_fields`."""
     return array._pjrt_layout
 
 
-def layout_order(array: Any) -> tuple[int, ...]:
+def layout_order(array: Array) -> tuple[int, ...]:
     """The axes of an array from major to minor."""
     return tuple(array._pjrt_layout._xla_layout().minor_to_major())[::-1]
 

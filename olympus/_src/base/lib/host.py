@@ -17,6 +17,7 @@ from typing import Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 
+TextOfFailure = Callable[[type[Exception]], Callable[[Any], str]]
 _failures: collections.deque[tuple[str, BaseException]] = collections.deque(maxlen=64)
 _lock = threading.Lock()
 
@@ -26,10 +27,10 @@ class HostFunction:
 
     __slots__ = ("fun", "__weakref__")
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[..., object]) -> None:
         self.fun = fun
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: object) -> object:
         try:
             return self.fun(*arrays)
         except BaseException as error:
@@ -50,7 +51,7 @@ class WeakCall:
     def __init__(self, function: HostFunction) -> None:
         self.ref = weakref.ref(function)
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: object) -> object:
         function = self.ref()
         if function is None:
             raise RuntimeError("a host function was called after the program that calls it ended")
@@ -61,7 +62,7 @@ _running: queue.Queue[tuple[Any, Any]] = queue.Queue()
 _waiting: list[threading.Thread] = []
 
 
-def keep_while_running(token: Any, functions: Any) -> None:
+def keep_while_running(token: object, functions: object) -> None:
     """Keep the functions that a started program calls until it has ended."""
     with _lock:
         if not _waiting or not _waiting[0].is_alive():      # the first time, or after a fork
@@ -122,7 +123,7 @@ def set_explain_collective(explain: Callable[[Exception], Exception]) -> None:
 _explain_collective: Callable[[Exception], Exception] = lambda error: error
 
 
-def set_text_of_failure(text: Callable[[type[Exception]], Callable[[Any], str]]) -> None:
+def set_text_of_failure(text: TextOfFailure) -> None:
     """Let `text(kind)` be the `str` of what is raised for an exception, of class `kind`, in a
     function of the host.
     """
@@ -130,7 +131,7 @@ def set_text_of_failure(text: Callable[[type[Exception]], Callable[[Any], str]])
     _text_of_failure = text
 
 
-_text_of_failure: Callable[[type[Exception]], Callable[[Any], str]] = attrgetter("__str__")
+_text_of_failure: TextOfFailure = attrgetter("__str__")
 
 
 def runtime_error(error: Exception) -> Exception:

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import io
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,7 @@ def hlo_module_text(module: ir.Module, metadata: bool) -> str:
     return hlo_module(module).to_string() if metadata else computation(module).as_hlo_text()
 
 
-def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:
+def eval_module(module: ir.Module, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Run `module` in StableHLO's reference interpreter: NumPy arrays in, NumPy arrays out."""
     with module.context, ir.Location.unknown():
         dense: list[Any] = [np.asarray(argument, order="C") for argument in arguments]

@@ -17,15 +17,16 @@ class WholeArray(NamedTuple):
     """An operand or result of such a call: all of it, and how XLA would cut it, if it says."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     tiling: Any
 
 
 Arrays = Sequence[WholeArray]
-_calls: weakref.WeakValueDictionary[bytes, Callable[..., Any]] = weakref.WeakValueDictionary()
+Answer = Callable[[Arrays, Arrays], tuple[bytes, list[Any], list[Any]]]
+_calls: weakref.WeakValueDictionary[bytes, Answer] = weakref.WeakValueDictionary()
 
 
-def partitioner_key(answer: Callable[[Arrays, Arrays], tuple[bytes, list[Any], list[Any]]]) -> str:
+def partitioner_key(answer: Answer) -> str:
     """Return the `backend_config` of a call whose parts `answer(operands, results)` makes.
 
     It returns the module for one device as bytecode, and HloShardings of operands and of results.

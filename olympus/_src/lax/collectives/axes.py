@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisName, Builder, IrValue, Params
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params
 from ...core import tags
 from ...core.context import DeviceAxis, MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Primitive, Tangent
+from ...core.primitive import Axis, Builder, Primitive, Tangent
 from ...core.trace import ctx, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -26,11 +26,11 @@ __all__ = ["Collective", "Exchange", "Groups", "MeshOnly", "Names", "axis_index"
            "axis_names", "axis_size", "check_groups", "device_axes", "group_tables", "of_mesh",
            "positions", "sizes_of", "take_rows", "typed", "varying"]
 
-Names = tuple[Any, ...]
+Names = tuple[Hashable, ...]
 Groups = tuple[tuple[int, ...], ...]
 
 
-def axis_names(what: str, axis_name: Any) -> Names:
+def axis_names(what: str, axis_name: AxisName) -> Names:
     """The names as a tuple; NameError unless each is bound, ValueError if one is repeated."""
     if isinstance(axis_name, (set, frozenset)):
         raise TypeError(f"{what}: axis_name {axis_name!r} given; it must be a tuple or a str (or "
@@ -48,18 +48,18 @@ def axis_names(what: str, axis_name: Any) -> Names:
     return names
 
 
-def sizes_of(names: Sequence[Any]) -> tuple[int, ...]:
+def sizes_of(names: Sequence[Hashable]) -> tuple[int, ...]:
     """The sizes of bound axes: plain ints, or symbolic ones of vmap."""
     found = [ctx.axes[name] for name in names]
     return tuple([int(size) if isinstance(size, int) else size for size in found])
 
 
-def of_mesh(names: Sequence[Any]) -> bool:
+def of_mesh(names: Sequence[Hashable]) -> bool:
     """Whether bound axes are all of a mesh: devices work together along several as along one."""
     return all(isinstance(ctx.axes[name], DeviceAxis) for name in names)
 
 
-def typed(names: Sequence[Any]) -> bool:
+def typed(names: Sequence[Hashable]) -> bool:
     """Whether bound axes are all of a mesh that types know."""
     return all(type(ctx.axes[name]) is MeshAxis for name in names)
 
@@ -75,13 +75,14 @@ def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
         ctx.axes = outer
 
 
-def varying(x: ArrayLike, names: Sequence[Any]) -> Array:
+def varying(x: ArrayLike, names: Sequence[Hashable]) -> Array:
     """What a collective along these axes takes: `x`, varying along those of a mesh."""
     typeof(x)       # raises for what is no array, which is alike for all elements
     return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
 
 
-def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Groups | None:
+def check_groups(what: str, groups: AxisIndexGroups, names: Names, equal: bool = True
+                 ) -> Groups | None:
     """The groups as tuples of ints, or None; ValueError unless they partition the positions.
 
     `equal`: they must be of one size besides.
@@ -101,7 +102,7 @@ def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Gr
     return found
 
 
-def positions(what: str, given: Any, noun: str) -> tuple[int, ...]:
+def positions(what: str, given: Sequence[int], noun: str) -> tuple[int, ...]:
     """Positions along the axes, in order; TypeError for what is no sequence of ints."""
     return tuple([static_int(i, what, noun) for i in sequence(given, what, noun)])
 
@@ -177,10 +178,10 @@ class AxisIndex(Collective):
                    axis_name: Hashable) -> tuple[Array, int]:
         return iota(np.int32, axis.size), 0
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return self.infer(**params)     # it is what varies, and on each device of the mesh
 
-    def lower(self, b: Builder, *, axis_name: object, mesh: bool = False) -> IrValue:
+    def lower(self, b: Builder, *, axis_name: Hashable, mesh: bool = False) -> IrValue:
         return b.position(axis_name)
 
     def shown(self, eqn: OlympusprEqn) -> Params:

@@ -16,17 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import (
-    Array,
-    ArrayLike,
-    AxisIndexGroups,
-    AxisName,
-    Builder,
-    IrValue,
-    Params,
-    PyTree,
-)
-from ...core.primitive import Axis, Cotangent, Linear
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, PyTree
+from ...core.primitive import Axis, Builder, Cotangent, Linear
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh, get_abstract_mesh
@@ -178,7 +169,7 @@ class AllGatherInvariant(MeshOnly, AllGather):
     element takes its part. Along axes of a mesh, without groups.
     """
 
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
         return vma - frozenset(params["axis_name"])
 
     def transpose(self, ct: Array, x: Linear, *, axis_name: Names, dimension: int,
@@ -230,7 +221,7 @@ class AllGatherReduced(MeshOnly, AllGather):
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(super().inferred(avals, params), params["axis_name"], "varying", "reduced",
                        params["mesh"])
 
@@ -244,7 +235,7 @@ class UnreducedReduceScatter(MeshOnly, ReduceScatter):
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(super().inferred(avals, params), params["axis_name"], "unreduced",
                        "varying", params["mesh"])
 
@@ -314,7 +305,8 @@ class PPermute(Exchange):
         return rows if everyone else where_rows(reached, rows), 0
 
 
-def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
+def _sources(size: int, perm: Sequence[tuple[int, int]]
+             ) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     """Per position, where its value comes from, and whether it comes from anywhere."""
     if not is_static((size,)):
         source, places = full((size,), -1, np.int32), iota(np.int32, size)
@@ -345,13 +337,13 @@ ppermute_p = PPermute("ppermute")
 
 # Several names with groups: everything is gathered, and the group's part is taken -----------------
 
-def gathered(x: Any, names: Names) -> Array:
+def gathered(x: ArrayLike, names: Names) -> Array:
     """[n, ...]: `x` of each element, positions row-major over the names."""
     return all_gather_p.bind(varying(x, names), axis_name=names, axis_sizes=sizes_of(names),
                              axis_index_groups=None, dimension=0)
 
 
-def lookup(table: ArrayLike, index: Any) -> Array:
+def lookup(table: ArrayLike, index: ArrayLike) -> Array:
     """table[index] at a computed scalar."""
     return dynamic_index_in_dim(table, index, 0, False)
 
@@ -383,7 +375,7 @@ def _bind(prim: Move, x: ArrayLike, names: Names, groups: Groups | None, dimensi
 # Functions ---------------------------------------------------------------------------------------
 
 def _mapped(what: str, x: Array, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
-            fun: Callable[..., Any]) -> Array:
+            fun: Callable[[Array, Names, Groups | None], Array]) -> Array:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
     found = check_groups(what, groups, names)
@@ -587,7 +579,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     source, reached = _sources(prod(sizes_of(names)), pairs)
     index = axis_index(names)
 
-    def permute(leaf: object) -> Array:
+    def permute(leaf: Array) -> Array:
         row = dynamic_index_in_dim(gathered(leaf, names), lookup(source, index), 0, False)
         return where_rows(lookup(reached, index), row)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, Builder, IrValue
-from ...core.primitive import Axis, Cotangent, Linear, Tangent
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
@@ -113,7 +113,7 @@ class RaggedAllToAll(Collective):
         return cts
 
     def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
-                   axis_index_groups: Groups | None, **params: Any) -> tuple[Array, int]:
+                   axis_index_groups: Groups | None, **params: Hashable) -> tuple[Array, int]:
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
         rows, _ = align(axis, args, dims, 0)
@@ -121,7 +121,7 @@ class RaggedAllToAll(Collective):
         members = np.repeat(np.array(groups, np.int32)[which], count, 1)
         return _received(rows[0], rows[1], rows[2:5], members, place, count), 0
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Array, int]:
         if all(d is None for d in dims[2:]):
             # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
@@ -149,7 +149,7 @@ def _select(mask: Array, x: Array, y: ArrayLike) -> Array:
     return select_n(wide, y, x)
 
 
-def _count(table: Array, groups: Groups) -> int:
+def _count(table: ArrayLike, groups: Groups) -> int:
     """How many slices each position is sent, given what has one entry for each in its last axis."""
     return floor_div(typeof(table).shape[-1], len(groups[0]))
 
@@ -202,8 +202,8 @@ def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], membe
     return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
 
 
-def _by_gathering(operand: Any, output: Any, *indices: Any, names: Names, groups: Groups | None
-                  ) -> Array:
+def _by_gathering(operand: ArrayLike, output: ArrayLike, *indices: ArrayLike, names: Names,
+                  groups: Groups | None) -> Array:
     """Gather what all have, and compute what this element gets."""
     groups = groups or (tuple(range(prod(sizes_of(names)))),)
     which, place = group_tables(groups)

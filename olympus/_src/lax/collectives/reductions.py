@@ -7,30 +7,20 @@ mapped axis; along the axes of a mesh devices communicate. `moves` has those tha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import (
-    Array,
-    ArrayLike,
-    AxisIndexGroups,
-    AxisName,
-    Builder,
-    IrValue,
-    Params,
-    PyTree,
-    T,
-)
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, PyTree, T
 from ...core import reuse, tags
 from ...core.context import MeshAxis
 from ...core.ir import OlympusprEqn
-from ...core.primitive import Axis, Cotangent, Linear, Zero
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import ctx, literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval, physical_aval
-from ...types.mesh import AbstractMesh, get_abstract_mesh
+from ...types.mesh import AbstractMesh, Mesh, get_abstract_mesh
 from ...types.shape import prod, static_int
 from ...types.tree import tree_map
 from ..arithmetic import div, mul
@@ -69,11 +59,12 @@ class Reduction(Exchange, abstract=True):
 
     names = "axes"
 
-    def __init__(self, name: str, reduce: Callable[..., Any], combiner: str) -> None:
+    def __init__(self, name: str, reduce: Callable[[Array, Sequence[int]], Array], combiner: str
+                 ) -> None:
         super().__init__(name)
         self.reduce, self.combiner = reduce, combiner
 
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+    def varying(self, vma: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
         return vma if params.get("axis_index_groups") else vma - frozenset(params["axes"])
 
     def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None = None
@@ -127,7 +118,8 @@ class Extremum(Reduction):
             return b.inline(functools.partial(of_gathered, self), x, names=axes,
                             groups=axis_index_groups)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
+            ) -> tuple[Array, Tangent]:
         (x,), (t,) = primals, tangents
         out = self.bind(x, **params)
         winner = equal_to(x, out)
@@ -137,7 +129,7 @@ class Extremum(Reduction):
     transpose = None
 
 
-def summed(x: ArrayLike, axes: Sequence[Any], axis_index_groups: Groups | None = None) -> Any:
+def summed(x: Array, axes: Sequence[Hashable], axis_index_groups: Groups | None = None) -> Array:
     """The sum over named axes, of vmap or a mesh; each element's group's, if there are groups."""
     of_mesh = tuple([] if axis_index_groups else
                     [a for a in axes if type(ctx.axes.get(a)) is MeshAxis])
@@ -160,7 +152,7 @@ def reduced_groups(prim: Reduction, rows: Array, groups: Groups) -> Array:
     return concatenate([expand_dims(part, (0,)) for part in parts], 0)
 
 
-def of_gathered(prim: Reduction, x: Any, names: Names, groups: Groups | None) -> Any:
+def of_gathered(prim: Reduction, x: ArrayLike, names: Names, groups: Groups | None) -> Array:
     """A reduction as that of all elements' values, of which each takes its group's."""
     if groups is None:
         return prim.reduce(gathered(x, names), (0,))
@@ -182,7 +174,7 @@ class PBroadcast(Exchange):
         here = b.compare("EQ", b.position(axis_name[0]), b.scalar(source, np.dtype(np.int32)),
                          "SIGNED", make_aval((), dtypes.as_dtype(bool)))
 
-        def sent(x: Any, aval: ShapedArray) -> IrValue:
+        def sent(x: IrValue, aval: ShapedArray) -> IrValue:
             bits = aval
             if dtypes.is_floating(aval.dtype):
                 bits = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
@@ -215,7 +207,7 @@ class PVary(MeshOnly, Exchange):
     names = "axes"
     cells = staticmethod(reuse.same)
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
 
     def lower(self, b: Builder, x: IrValue, *, axes: Names) -> IrValue:
@@ -239,7 +231,7 @@ class Cast(MeshOnly, Exchange):
         super().__init__(name)
         self.start, self.end = start, end
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(avals[0], params["axes"], self.start, self.end, params["mesh"])
 
     def shown(self, eqn: OlympusprEqn) -> Params:
@@ -259,7 +251,7 @@ class Cast(MeshOnly, Exchange):
 class UnreducedSum(MeshOnly, Reduction):
     """psum of what is unreduced. params: axes, mesh."""
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(avals[0], params["axes"], "unreduced", "invarying", params["mesh"])
 
     def lower(self, b: Builder, x: IrValue, *, axes: Names, mesh: AbstractMesh) -> IrValue:
@@ -282,14 +274,14 @@ unreduced_sum_p = UnreducedSum("unreduced_psum", reduce_sum, "stablehlo.add")
 CASTS = {(p.start, p.end): p for p in (to_reduced_p, to_unreduced_p, reduced_to_varying_p)}
 
 
-def recast(x: ArrayLike, axes: Any, start: str, end: str, mesh: AbstractMesh) -> Any:
+def recast(x: T, axes: Collection[Hashable], start: str, end: str, mesh: Mesh | AbstractMesh) -> T:
     """`x` with axes in another state."""
     if not axes:
         return x
     return CASTS[start, end].bind(x, axes=tuple(sorted(axes, key=str)), mesh=mesh)
 
 
-def fit(ct: Any, aval: Any) -> Any:
+def fit(ct: Any, aval: ShapedArray) -> Any:
     """The cotangent of a value of this type.
 
     What devices contribute to a value that they have alike is summed, or left to be summed where
@@ -348,7 +340,7 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
 
 
 def _count(what: str, axis_name: Hashable, axis_index_groups: Sequence[Sequence[int]] | None
-           ) -> Any:
+           ) -> int | Array:
     """How many elements each reduces with: an int, or traced where groups differ in size."""
     names = axis_names(what, axis_name)
     groups = check_groups(what, axis_index_groups, names, equal=False)
@@ -484,7 +476,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     return tree_map(lambda leaf: cast_along(leaf, known, to), x) if known else x
 
 
-def cast_along(x: Any, axes: frozenset[Any], to: str) -> Array:
+def cast_along(x: T, axes: frozenset[Hashable], to: str) -> T:
     """`x` in another state along axes of the ambient mesh; ValueError if no cast leads there."""
     start = state(typeof(x), axes, "pcast")
     if (start, to) == ("invarying", "varying"):

@@ -15,6 +15,7 @@ scattered. Casts change nothing but the type; `mesh` is the one whose axes are m
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from ...types.avals import ShapedArray
@@ -26,7 +27,7 @@ __all__ = ["changed", "state", "unreduced"]
 KINDS = ("varying", "unreduced", "reduced")
 
 
-def state(aval: Any, axes: Any, what: str) -> str:
+def state(aval: ShapedArray, axes: Iterable[Hashable], what: str) -> str:
     """What a type says along all of these axes; ValueError unless it is one and the same."""
     sets = (aval.vma, *aval.sums)
     found = {next((kind for kind, names in zip(KINDS, sets, strict=True) if a in names),
@@ -39,15 +40,16 @@ def state(aval: Any, axes: Any, what: str) -> str:
     return found.pop()
 
 
-def unreduced(aval: Any, axes: Any, what: str) -> bool:
+def unreduced(aval: ShapedArray, axes: Iterable[Hashable], what: str) -> bool:
     """Whether a value is unreduced along these axes; ValueError unless along all or none."""
     common = aval.sums[0].intersection(axes)
     return bool(common) and state(aval, axes, what) == "unreduced"
 
 
-def changed(aval: ShapedArray, axes: Any, start: str, end: str, mesh: AbstractMesh) -> ShapedArray:
+def changed(aval: ShapedArray, axes: Iterable[Hashable], start: str, end: str, mesh: AbstractMesh
+            ) -> ShapedArray:
     """The type with axes moved from one state to another."""
-    sets = dict(zip(KINDS, (aval.vma, *aval.sums), strict=True))
+    sets: dict[str, Any] = dict(zip(KINDS, (aval.vma, *aval.sums), strict=True))
     if start in sets:
         sets[start] = sets[start].difference(axes)
     if end in sets:

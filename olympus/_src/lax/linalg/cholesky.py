@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Tangent, Zero
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Builder, Tangent, Zero
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
@@ -22,6 +22,7 @@ from . import kernels
 from .core import (
     INT32,
     MatrixOperation,
+    Results,
     Shape,
     adjoint,
     check_square,
@@ -44,7 +45,7 @@ class Cholesky(MatrixOperation):
 
     transpose = None
 
-    def results(self, dtype: DType, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> Results:
         check_square("cholesky", shape)
         return [(shape, dtype)]
 
@@ -56,7 +57,7 @@ class Cholesky(MatrixOperation):
                                      (0,))
         return kernels.nan_unless(b, "EQ", info, n, [out], [aval])
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         """L half(L⁻¹ ẋ L⁻ᴴ): Murray, "Differentiation of the Cholesky decomposition", 2016."""
         factor = tril(self.bind(*primals))
         # Only the lower triangle is read: the tangent is the Hermitian matrix that it stands for.
@@ -75,7 +76,7 @@ class CholeskyUpdate(MatrixOperation):
     accepts = REAL
     transpose = None
 
-    def results(self, dtype: DType, r: Shape, w: Shape) -> list[Any]:
+    def results(self, dtype: DType, r: Shape, w: Shape) -> Results:
         check_square("cholesky_update", r, "r_matrix")
         if not definitely_equal(r[0], w[0]):
             raise ValueError(f"cholesky_update: r_matrix with trailing axes {list(r)} and w_vector "
@@ -88,7 +89,7 @@ class CholeskyUpdate(MatrixOperation):
                                 lambda i, values: b.traced(_rotate, [i, *values], avals))
         return b.traced(triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
         out = self.bind(*primals)
         (r, w), (tr, tw) = primals, tangents

@@ -7,12 +7,12 @@ below are the matrix arithmetic of the derivative rules: all act on the last two
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
-from ...base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue, Params
+from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Primitive, Zero
+from ...core.primitive import Axis, Builder, Primitive, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -39,10 +39,11 @@ from .kernels import BOOL, INT32
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
            "describe", "diagonal", "diagonal_part", "eye", "half", "masked", "matmul",
-           "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
+           "Results", "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
            "take_rows", "total", "tril", "triu"]
 
 Shape = tuple[int, ...]
+Results = list[tuple[Shape, DType]]    # of an operation: trailing shape and dtype of each
 LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
 
 
@@ -60,8 +61,8 @@ class MatrixOperation(Primitive, abstract=True):
     ranks: ClassVar[tuple[int, ...]] = (2,)
     accepts: ClassVar[frozenset[Any]] = LAPACK
     indices: ClassVar[tuple[int, ...]] = ()
-    results: Any
-    emit: Any
+    results: Callable[..., Results]
+    emit: Callable[..., Sequence[IrValue]]
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> list[ShapedArray] | ShapedArray:
         batch = self._check(avals)
@@ -71,7 +72,8 @@ class MatrixOperation(Primitive, abstract=True):
                  for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
         return found if self.multiple_results else found[0]
 
-    def spread(self, operands: Any, outs: Any, params: Params) -> list[Any]:
+    def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
+               ) -> list[tags.Entries]:
         return tags.matrix(operands, outs, self.ranks)
 
     def _check(self, avals: Sequence[ShapedArray]) -> Shape:
@@ -100,7 +102,7 @@ class MatrixOperation(Primitive, abstract=True):
         """The number of batch axes of the equation being lowered."""
         return b.avals_in[0].ndim - self.ranks[0]
 
-    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue] | IrValue:
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> Sequence[IrValue] | IrValue:
         empty = any(a.size == 0 for a in b.avals_in)
         outs = (self.emit_empty if empty else self.emit)(b, *xs, **params)
         return outs if self.multiple_results else outs[0]
@@ -109,7 +111,7 @@ class MatrixOperation(Primitive, abstract=True):
         return [b.full(a, 0) for a in b.avals_out]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
-             ) -> Any:
+             ) -> tuple[Any, list[int] | int]:
         xs, _ = align(axis, args, dims, 0)
         outs = self.bind(*xs, **params)
         return outs, [0] * len(outs) if self.multiple_results else 0
@@ -133,7 +135,7 @@ def real_dtype(dtype: DTypeLike) -> DType:
     return dtypes.to_real_dtype(dtype)
 
 
-def total(*terms: Any) -> Array:
+def total(*terms: Array | Zero | None) -> Any:
     """The sum of terms, of which None and Zero are left out; None if none is left."""
     kept = [t for t in terms if t is not None and type(t) is not Zero]
     out: Any = kept[0] if kept else None
@@ -148,13 +150,13 @@ def matrix_transpose(x: ArrayLike) -> Array:
     return transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
-def adjoint(x: Any) -> Array:
+def adjoint(x: ArrayLike) -> Array:
     """The conjugate transpose."""
     x = matrix_transpose(x)
     return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
-def matmul(x: Any, y: ArrayLike) -> Array:
+def matmul(x: ArrayLike, y: ArrayLike) -> Array:
     """x[..., n, k] @ y[..., k, m] in the full precision of the dtype; equal batches."""
     n = typeof(x).ndim
     batch = tuple(range(n - 2))
@@ -186,14 +188,14 @@ def triu(x: ArrayLike, k: int = 0) -> Array:
     return masked(x, le(add(row, k), column))
 
 
-def eye(x: ArrayLike) -> Any:
+def eye(x: ArrayLike) -> Array:
     """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
     aval = typeof(x)
     ones = convert_element_type(on_diagonal(x), aval.dtype)
     return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
-def half(x: Any) -> Array:
+def half(x: ArrayLike) -> Array:
     """The lower triangle with half the diagonal: half(x) + half(x)ᴴ = x for Hermitian x."""
     return sub(tril(x), mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
 
@@ -223,7 +225,7 @@ def columns(x: ArrayLike, start: int, stop: int | None) -> Array:
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 1)
 
 
-def take_rows(x: ArrayLike, places: ArrayLike) -> Any:
+def take_rows(x: Array, places: ArrayLike) -> Array:
     """x[..., m, n] at places[..., m]: the rows of each matrix in another order."""
     aval = typeof(x)
     if aval.size == 0:
@@ -235,18 +237,18 @@ def take_rows(x: ArrayLike, places: ArrayLike) -> Any:
                   unique_indices=True)
 
 
-def take_columns(x: ArrayLike, places: ArrayLike) -> Array:
+def take_columns(x: Array, places: ArrayLike) -> Array:
     """x[..., m, n] at places[..., n]: the columns of each matrix in another order."""
     return matrix_transpose(take_rows(matrix_transpose(x), places))
 
 
-def merged(x: ArrayLike, dim: int, free: int) -> tuple[Any, Shape]:
+def merged(x: ArrayLike, dim: int | None, free: int) -> tuple[Array, Shape]:
     """x with its mapped axis merged into the one that is `free` without it; and the shape that
     the result must have again, mapped at `free`."""
     x = move_axis(x, dim, free)
     return merge(x, free), typeof(x).shape
 
 
-def scaled(x: Any, factor: ArrayLike, axes: Sequence[int]) -> Array:
+def scaled(x: ArrayLike, factor: ArrayLike, axes: Sequence[int]) -> Array:
     """x times `factor`, whose axes are the named ones of x."""
     return mul(x, broadcast_in_dim(factor, typeof(x).shape, tuple(axes)))

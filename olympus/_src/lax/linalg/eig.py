@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from ...base import source
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import member
-from ...core.primitive import Tangent
+from ...core.primitive import Builder, Tangent
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval
@@ -22,7 +21,17 @@ from ..reduce import argmax
 from ..shape import broadcast_in_dim, reduce_sum
 from ..slicing import pad
 from . import kernels
-from .core import INT32, MatrixOperation, Shape, adjoint, check_square, diagonal, matmul, scaled
+from .core import (
+    INT32,
+    MatrixOperation,
+    Results,
+    Shape,
+    adjoint,
+    check_square,
+    diagonal,
+    matmul,
+    scaled,
+)
 from .spectra import as_dtype, left_divided, off_diagonal_inverse, pairs
 
 __all__ = ["EigImplementation", "eig", "eig_p"]
@@ -49,7 +58,7 @@ class Eig(MatrixOperation):
     transpose = None
 
     def results(self, dtype: DType, shape: Shape, *, compute_left_eigenvectors: bool,
-                compute_right_eigenvectors: bool, **params: Hashable) -> list[Any]:
+                compute_right_eigenvectors: bool, **params: Hashable) -> Results:
         check_square("eig", shape)
         dtype = dtypes.to_complex_dtype(dtype)
         vectors = compute_left_eigenvectors + compute_right_eigenvectors
@@ -74,7 +83,7 @@ class Eig(MatrixOperation):
         wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
         return kernels.nan_unless(b, "EQ", info, n, wanted, outs)
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
             enable_eigvec_derivs: bool, implementation: EigImplementation | None
             ) -> tuple[list[Array], list[Tangent]]:
@@ -102,7 +111,7 @@ class Eig(MatrixOperation):
         return [w, *vectors], [conj(rates), t_left, *t_right]
 
 
-def _by_cusolver(b: Any, x: IrValue, n: int, left: bool, right: bool) -> list[Any]:
+def _by_cusolver(b: Builder, x: IrValue, n: int, left: bool, right: bool) -> list[IrValue]:
     """`eig` on a GPU, where pairs of conjugate eigenvectors of a real matrix come packed."""
     if left:
         raise NotImplementedError(

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import member
-from ...core.primitive import Tangent
+from ...core.primitive import Builder, Tangent
 from ...core.trace import typeof
 from ..arithmetic import mul, real, sub
 from ..families import add
 from . import kernels
 from .cholesky import symmetrize
-from .core import MatrixOperation, Shape, adjoint, check_square, diagonal, half, matmul, real_dtype
+from .core import (
+    MatrixOperation,
+    Results,
+    Shape,
+    adjoint,
+    check_square,
+    diagonal,
+    half,
+    matmul,
+    real_dtype,
+)
 from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 
 __all__ = ["EighImplementation", "eigh", "eigh_p"]
@@ -48,7 +57,7 @@ class Eigh(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: DType, shape: Shape, **params: Hashable) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, **params: Hashable) -> Results:
         check_square("eigh", shape)
         return [(shape, dtype), (shape[:1], real_dtype(dtype))]
 
@@ -72,7 +81,7 @@ class Eigh(MatrixOperation):
                                        {**kernels.triangle(b, lower), **how}, (0,))
         return kernels.nan_unless(b, "EQ", info, n, outs, [v, w])
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, lower: bool,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, lower: bool,
             **params: Hashable) -> tuple[list[Array], list[Tangent]]:
         """ẇ = diag(vᴴẋv), v̇ = v (F∘vᴴẋv), F = 1/(w_j - w_i): Giles 2008, §3.1.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...base.typing import Array, ArrayLike, Builder, IrValue
+from ...base.typing import Array, ArrayLike, IrValue
+from ...core.primitive import Builder
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -40,7 +39,7 @@ __all__ = ["emit_svd"]
 _SWEEPS = 30        # convergence is quadratic: fewer than ten are made
 
 
-def emit_svd(b: Any, x: Any, aval: ShapedArray, *, full_matrices: bool, compute_uv: bool
+def emit_svd(b: Builder, x: IrValue, aval: ShapedArray, *, full_matrices: bool, compute_uv: bool
              ) -> list[IrValue]:
     """s, and u and vh if `compute_uv`, by one-sided Jacobi rotations of the triangle of x.
 
@@ -89,11 +88,11 @@ def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrVa
     index, off = make_aval((), INT32), make_aval((), real_dtype(aval.dtype))
     small = size * float(dtypes.finfo(aval.dtype).eps)
 
-    def unfinished(count: object, most: object, *_: object) -> IrValue:
+    def unfinished(count: IrValue, most: IrValue, *_: IrValue) -> IrValue:
         return b.traced(lambda count, most: bitwise_and(lt(count, _SWEEPS), gt(most, small)),
                         [count, most], [index, off])[0]
 
-    def sweep(count: Any, _: Any, *values: Any) -> list[Any]:
+    def sweep(count: IrValue, _: IrValue, *values: IrValue) -> list[IrValue]:
         count = b.op("stablehlo.add", [count, b.scalar(1, INT32)], None, index)
         return [count, *b.counted_loop(
             size - 1, [b.full(off, 0), *values],
@@ -103,7 +102,7 @@ def _rotated(b: Builder, w: IrValue, v: IrValue, aval: ShapedArray) -> list[IrVa
     return b.while_loop(start, unfinished, sweep)[2:]
 
 
-def _round(most: Any, w: Array, v: Array) -> list[Array]:
+def _round(most: Array, w: Array, v: Array) -> list[Array]:
     """Make column i of w orthogonal to its partner i + n/2; then each gets another partner.
 
     `most` is the greatest cosine between partners so far, NaN left out.
@@ -147,7 +146,7 @@ def _turned(x: Array, cosine: Array, sine: Array, phase: Array) -> Array:
                         columns(right, 1, None), columns(left, half - 1, None)], n - 1)
 
 
-def _assembled(q: ArrayLike, w: ArrayLike, v: ArrayLike, unit: ArrayLike, n: int, compute_uv: bool
+def _assembled(q: Array, w: Array, v: Array, unit: ArrayLike, n: int, compute_uv: bool
                ) -> list[Array]:
     """s descending, u and vh, of Q, W V, V and W's unit; all NaN where a number is not finite."""
     aval = typeof(w)

@@ -7,13 +7,14 @@ where XLA has one of its own to fall back on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import enum
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ...base import lib
-from ...base.typing import DType, IrValue
+from ...base.typing import DType, IrAttribute, IrValue
+from ...core.primitive import Builder
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 
@@ -21,17 +22,18 @@ __all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "n
            "reported", "triangle", "xla_call"]
 
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
+Config = Mapping[str, str | int]    # the parameters of a kernel: characters, bools and ints
 
 # LAPACK names these otherwise for complex numbers; cuSOLVER's have one name.
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
-def _lapack(kernel: str) -> Callable[[Any], str]:
+def _lapack(kernel: str) -> Callable[[DType], str]:
     return lambda dtype: lib.lapack_target(
         _COMPLEX.get(kernel, kernel) if dtype.kind == "c" else kernel, dtype)
 
 
-def _solver(library: str, kernel: str) -> Callable[[Any], str]:
+def _solver(library: str, kernel: str) -> Callable[[DType], str]:
     return lambda dtype: f"{library}_{kernel}_ffi"
 
 
@@ -42,7 +44,7 @@ def _perturbed(dtype: DType) -> str:
 
 _ON_GPU = ("geqrf", "gesvd", "gesvdj", "getrf", "orgqr", "ormqr", "potrf", "syevd", "sytrd")
 # Platform -> kernel -> (dtype) -> the name of the custom call.
-KERNELS: dict[str, dict[str, Callable[[Any], str]]] = {
+KERNELS: dict[str, dict[str, Callable[[DType], str]]] = {
     "cpu": {**{kernel: _lapack(kernel) for kernel in (
         "gees", "geev", "gehrd", "geqp3", "geqrf", "gesdd", "gesvd", "getrf", "gtsv", "orgqr",
         "ormqr", "potrf", "syevd", "sytrd", "trsm")}, "tridiagonal_solve_perturbed": _perturbed},
@@ -56,7 +58,7 @@ KERNELS: dict[str, dict[str, Callable[[Any], str]]] = {
 }
 
 
-def has(b: Any, kernel: str) -> bool:
+def has(b: Builder, kernel: str) -> bool:
     """Whether the platform that is lowered for has a kernel."""
     return kernel in KERNELS.get(b.platform, ())
 
@@ -69,9 +71,9 @@ def _order(rank: int, batch: int) -> list[int]:
     return order
 
 
-def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
-         config: dict[str, Any] | None = None, aliases: Sequence[int | None] = (),
-         by_rows: bool = False) -> list[Any]:
+def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedArray], batch: int,
+         config: Config | None = None, aliases: Sequence[int | None] = (),
+         by_rows: bool = False) -> list[IrValue]:
     """Emit a call of a kernel, batched; nothing may be empty.
 
     Args:
@@ -99,35 +101,35 @@ def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], ba
         layouts=(layouts[0], layouts[1]), shapes=[a.shape for a in outs])
 
 
-def xla_call(b: Any, target: str, xs: Sequence[Any], outs: Sequence[ShapedArray],
-             attributes: dict[str, Any] | None = None) -> list[IrValue]:
+def xla_call(b: Builder, target: str, xs: Sequence[IrValue], outs: Sequence[ShapedArray],
+             attributes: dict[str, IrAttribute] | None = None) -> list[IrValue]:
     """Emit a call of what XLA has itself on a TPU."""
     return b.custom_call(target, xs, [b.type(a) for a in outs], {
         "api_version": b.attr("1 : i32"), **(attributes or {})}, shapes=[a.shape for a in outs])
 
 
-def triangle(b: Any, lower: bool) -> dict[str, str] | dict[str, bool]:
+def triangle(b: Builder, lower: bool) -> Config:
     """The parameter of a kernel that says which triangle of a matrix it reads."""
     return {"uplo": "L" if lower else "U"} if b.platform == "cpu" else {"lower": lower}
 
 
-def reported(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
-             config: dict[str, Any] | None = None, aliases: Sequence[int | None] = (),
+def reported(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedArray],
+             batch: int, config: Config | None = None, aliases: Sequence[int | None] = (),
              by_rows: bool = False) -> Sequence[IrValue]:
     """`call` of a kernel that gives LAPACK's `info` besides, int32[batch]: the last result here."""
     info = make_aval(outs[0].shape[:batch], INT32)
     return call(b, kernel, xs, [*outs, info], batch, config, aliases, by_rows)
 
 
-def check_implementation(b: Any, what: str, implementation: Any) -> None:
+def check_implementation(b: Builder, what: str, implementation: enum.Enum | None) -> None:
     """ValueError unless an implementation that is asked for is LAPACK, where that is used."""
     if b.platform == "cpu" and implementation is not None and implementation.name != "LAPACK":
         raise ValueError(f"{what}: implementation {implementation.name} given on platform cpu; it "
                          "has LAPACK only; leave `implementation` out.")
 
 
-def nan_unless(b: Any, direction: str, info: Any, batch: int, xs: Sequence[Any],
-               avals: Sequence[ShapedArray]) -> list[Any]:
+def nan_unless(b: Builder, direction: str, info: IrValue, batch: int, xs: Sequence[IrValue],
+               avals: Sequence[ShapedArray]) -> list[IrValue]:
     """The arrays where `info` compares to 0 by `direction` ("EQ", "GE"), else NaN: LAPACK's way of
     saying, per batch element, that it succeeded."""
     aval = make_aval(avals[0].shape[:batch], INT32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Axis, Cotangent, Linear, Tangent, Zero
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import (
@@ -29,6 +29,7 @@ from . import kernels
 from .core import (
     INT32,
     MatrixOperation,
+    Results,
     Shape,
     check_square,
     columns,
@@ -54,7 +55,7 @@ class Lu(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: DType, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), ((minimum(*shape),), INT32), (shape[:1], INT32)]
 
     def emit(self, b: Builder, x: IrValue) -> list[IrValue]:
@@ -120,7 +121,7 @@ class LuSolve(MatrixOperation):
     indices = (2,)
 
     def results(self, dtype: DType, a: Shape, factors: Shape, order: Shape, b: Shape, *,
-                transpose_a: bool) -> list[Any]:
+                transpose_a: bool) -> Results:
         check_square("solve", a, "matrix a")
         if not definitely_equal(a[0], b[0]):
             raise ValueError(f"solve: a and b with trailing axes {list(a)} and {list(b)} given; b "
@@ -131,7 +132,8 @@ class LuSolve(MatrixOperation):
         composed = _lu_solved_transpose if transpose_a else _lu_solved
         return b.traced(composed, xs[1:], b.avals_in[1:])[0]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, transpose_a: bool) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, transpose_a: bool
+            ) -> tuple[Array, Tangent]:
         a, factors, order, _ = primals
         ta, _, _, tb = tangents
         x = self.bind(*primals, transpose_a=transpose_a)
@@ -147,8 +149,8 @@ class LuSolve(MatrixOperation):
                   transpose_a: bool) -> list[Cotangent]:
         return [None, None, None, self.bind(a, factors, order, ct, transpose_a=not transpose_a)]
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Hashable
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Any, list[int] | int]:
         if any(d is not None for d in dims[:3]):
             return super().vmap(axis, args, dims, **params)
         free = typeof(args[3]).ndim - 2
@@ -175,7 +177,7 @@ class LuPivotsToPermutation(MatrixOperation):
     accepts = frozenset((INT32,))
     jvp = transpose = None      # integers
 
-    def results(self, dtype: DType, shape: Shape, *, permutation_size: int) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape, *, permutation_size: int) -> Results:
         if known_less(permutation_size, shape[0]):
             raise ValueError(f"lu_pivots_to_permutation: {shape[0]} pivots and permutation_size "
                              f"{permutation_size} given; at least {shape[0]} is required.")
@@ -188,12 +190,13 @@ class LuPivotsToPermutation(MatrixOperation):
         return self.emit(b, pivots, permutation_size=permutation_size)
 
 
-def emit_permutation(b: Any, pivots: Any, pivot: ShapedArray, order: ShapedArray) -> IrValue:
+def emit_permutation(b: Builder, pivots: IrValue, pivot: ShapedArray, order: ShapedArray
+                     ) -> IrValue:
     """Emit a loop over the exchanges, which all batch elements make at once."""
     (identity,) = b.traced(lambda: _places(order), [], [])
     index = make_aval((), INT32)
 
-    def step(i: Any, values: Sequence[Any]) -> list[Any]:
+    def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         return b.traced(_exchange, [i, pivots, *values], [index, pivot, order])
 
     return b.counted_loop(pivot.shape[-1], [identity], step)[0]

@@ -10,10 +10,10 @@ of that formula.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Cotangent, Linear, Tangent, Zero, not_linear
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ...core.trace import literal, typeof
 from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic
@@ -27,6 +27,7 @@ from . import kernels
 from .core import (
     INT32,
     MatrixOperation,
+    Results,
     Shape,
     adjoint,
     columns,
@@ -73,7 +74,7 @@ class Reflectors:
     def _solve(self, x: Array) -> Array:
         return triangular_solve(self.system, x, left_side=True, unit_diagonal=True)
 
-    def tangents(self, ta: Any, ttaus: Any) -> tuple[Array, Array]:
+    def tangents(self, ta: Tangent, ttaus: Tangent) -> tuple[Array, Array]:
         """Of V and of T, from those of `a` and `taus`."""
         tv, td = self._vectors(instantiate(ta)), self._square(instantiate(ttaus))
         cross = matmul(adjoint(tv), self.v)
@@ -88,7 +89,7 @@ class HouseholderProduct(MatrixOperation):
     ranks = (2, 1)
     transpose = None
 
-    def results(self, dtype: DType, a: Shape, taus: Shape) -> list[Any]:
+    def results(self, dtype: DType, a: Shape, taus: Shape) -> Results:
         if known_less(a[0], a[1]) or known_less(a[1], taus[0]):
             raise ValueError(f"householder_product: {taus[0]} taus and a with trailing axes "
                              f"{list(a)} given; taus <= columns <= rows is required; pad or cut.")
@@ -97,7 +98,7 @@ class HouseholderProduct(MatrixOperation):
     def emit(self, b: Builder, a: IrValue, taus: IrValue) -> Sequence[IrValue]:
         return kernels.call(b, "orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
 
-    def emit_empty(self, b: Any, a: Any, taus: IrValue) -> list[Any]:
+    def emit_empty(self, b: Builder, a: IrValue, taus: IrValue) -> list[IrValue]:
         return b.traced(eye, [a], b.avals_in[:1])
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> tuple[Array, Tangent]:
@@ -116,7 +117,7 @@ class Ormqr(MatrixOperation):
     ranks = (2, 1, 2)
 
     def results(self, dtype: DType, a: Shape, taus: Shape, c: Shape, *, left: bool, transpose: bool
-                ) -> list[Any]:
+                ) -> Results:
         if known_less(minimum(*a), taus[0]):
             raise ValueError(f"ormqr: {taus[0]} taus and a with trailing axes {list(a)} given; at "
                              f"most {minimum(*a)} taus are required.")
@@ -143,11 +144,13 @@ class Ormqr(MatrixOperation):
         return [c]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, left: bool,
-            transpose: bool) -> Any:
+            transpose: bool) -> tuple[Array, Tangent]:
         a, taus, c = primals
         ta, ttaus, tc = tangents
         out = self.bind(a, taus, c, left=left, transpose=transpose)
-        t = None if type(tc) is Zero else self.bind(a, taus, tc, left=left, transpose=transpose)
+        t: Any = None
+        if type(tc) is not Zero:
+            t = self.bind(a, taus, tc, left=left, transpose=transpose)
         if type(ta) is not Zero or type(ttaus) is not Zero:
             known = Reflectors(a, taus)
             tv, tt = known.tangents(ta, ttaus)
@@ -158,8 +161,8 @@ class Ormqr(MatrixOperation):
             t = neg(change) if t is None else sub(t, change)
         return out, t
 
-    def transpose(self, ct: Array, a: Any, taus: Any, c: Linear, *, left: bool, transpose: bool
-                  ) -> list[Cotangent]:
+    def transpose(self, ct: Array, a: Transposed, taus: Transposed, c: Linear, *, left: bool,
+                  transpose: bool) -> list[Cotangent]:
         if type(a) is Linear or type(taus) is Linear:
             raise not_linear("ormqr", "its reflectors")
         conj = arithmetic.conj if typeof(ct).dtype.kind == "c" else lambda x: x
@@ -193,14 +196,14 @@ class Geqrf(MatrixOperation):
     multiple_results = True
     transpose = None
 
-    def results(self, dtype: DType, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), ((minimum(*shape),), dtype)]
 
     def emit(self, b: Builder, x: IrValue) -> Sequence[IrValue]:
         return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
-            ) -> tuple[list[Array], list[Tangent]]:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]
+            ) -> tuple[list[Array], list[Array]]:
         """From the tangent of Q's first columns: their distance from those of the identity is
         V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
@@ -234,7 +237,7 @@ def _unit_lower(factors: Array, x: Array) -> Array:
     return triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
 
 
-def _thin_tangents(q: Array, r: Array, t: Any) -> tuple[Array, Array]:
+def _thin_tangents(q: Array, r: Array, t: Array) -> tuple[Array, Array]:
     """Tangents of Q[..., m, k] and R[..., k, n], k = min(m, n), from that of their product.
 
     Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application
@@ -269,7 +272,7 @@ class Geqp3(MatrixOperation):
     multiple_results = True
     jvp = transpose = None      # `qr` is differentiated instead
 
-    def results(self, dtype: DType, shape: Shape) -> list[Any]:
+    def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), (shape[1:], INT32), ((minimum(*shape),), dtype)]
 
     def emit(self, b: Builder, x: IrValue) -> list[IrValue]:
@@ -292,7 +295,7 @@ class Qr(MatrixOperation):
     transpose = None
 
     def results(self, dtype: DType, shape: Shape, *, pivoting: bool, full_matrices: bool,
-                use_magma: bool | None) -> list[Any]:
+                use_magma: bool | None) -> Results:
         m, n = shape
         k = m if full_matrices else minimum(m, n)
         found = [((m, k), dtype), ((k, n), dtype)]
@@ -392,6 +395,21 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
      [-1.  0.]]
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: Literal[False] = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array]: ...
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: Literal[True], full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]: ...
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,

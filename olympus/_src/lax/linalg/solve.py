@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
-from ...core.primitive import Axis, Cotangent, Linear, Zero
+from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
-from ...types.avals import make_aval
+from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, known_less
 from .. import arithmetic
 from ..arithmetic import conj, div, mul, neg, sub
@@ -23,6 +23,7 @@ from . import kernels
 from .core import (
     LAPACK,
     MatrixOperation,
+    Results,
     Shape,
     check_square,
     matmul,
@@ -47,7 +48,7 @@ class TriangularSolve(MatrixOperation):
     accepts = LAPACK | HALVES
 
     def results(self, dtype: DType, a: Shape, b: Shape, *, left_side: bool, **params: Hashable
-                ) -> list[Any]:
+                ) -> Results:
         check_square("triangular_solve", a, "matrix a")
         if not definitely_equal(b[0 if left_side else 1], a[0]):
             raise ValueError(
@@ -73,7 +74,8 @@ class TriangularSolve(MatrixOperation):
             "transpose_a": b.attr(f"#stablehlo<transpose {how}>"),
             **{k: b.attr("true" if v else "false") for k, v in flags.items()}})]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         """op(a)⁻¹ (ḃ - op(ȧ) x): Giles, "Matrix derivative results", 2008, §2.3."""
         (a, b), (ta, tb) = primals, tangents
         x = self.bind(a, b, **params)
@@ -92,8 +94,8 @@ class TriangularSolve(MatrixOperation):
                   ) -> list[Cotangent]:
         return [None, self.bind(a, ct, transpose_a=not transpose_a, **params)]
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[Any], **params: Any
-             ) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
+             ) -> tuple[Any, list[int] | int]:
         (a, b), (da, db) = args, dims
         if da is not None:
             return super().vmap(axis, args, dims, **params)
@@ -140,7 +142,7 @@ class TridiagonalSolve(MatrixOperation):
     ranks = (1, 1, 1, 2)
 
     def results(self, dtype: DType, dl: Shape, d: Shape, du: Shape, b: Shape, *,
-                perturb_singular: bool) -> list[Any]:
+                perturb_singular: bool) -> Results:
         if not all(definitely_equal(s[0], d[0]) for s in (dl, du, b)):
             raise ValueError(
                 f"tridiagonal_solve: diagonals with {dl[0]}, {d[0]} and {du[0]} elements and b "
@@ -162,7 +164,8 @@ class TridiagonalSolve(MatrixOperation):
                                            (0, 1, 2, 3))
         return kernels.nan_unless(b, "EQ", info, n, [found], [out])
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
+            ) -> tuple[Array, Tangent]:
         """a⁻¹ (ḃ - ȧ x)."""
         x = self.bind(*primals, **params)
         *outer, tb = tangents
@@ -176,7 +179,7 @@ class TridiagonalSolve(MatrixOperation):
         return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
 
 
-def emit_elimination(b: Any, xs: Sequence[Any]) -> list[IrValue]:
+def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
     """`tridiagonal_solve` by elimination with partial pivoting, as LAPACK does it: two loops."""
     diagonals, right = b.avals_in[:3], b.avals_in[3]
     size, n = right.shape[-2], right.ndim
@@ -185,8 +188,8 @@ def emit_elimination(b: Any, xs: Sequence[Any]) -> list[IrValue]:
     row = right.update(shape=(*right.shape[:-2], 1, right.shape[-1]))
     known = [*diagonals, right]
 
-    def run(step: object, length: object, start: Sequence[Any], state: Sequence[Any],
-            given: Sequence[object]) -> Array:
+    def run(step: Callable[..., Sequence[Array]], length: int, start: Sequence[IrValue],
+            state: Sequence[ShapedArray], given: Sequence[IrValue]) -> list[IrValue]:
         return b.counted_loop(length, start, lambda i, values: b.traced(
             step, [i, *values, *given], [index, *state, *known]))
 
@@ -207,16 +210,15 @@ def emit_elimination(b: Any, xs: Sequence[Any]) -> list[IrValue]:
     return b.traced(_unless_singular, [upper[0], found], [diagonals[1], right])
 
 
-def _ending(dl: object, d: Array, du: Any, y: Array) -> list[Any]:
+def _ending(dl: Array, d: Array, du: Array, y: Array) -> list[Array]:
     """The operands with a zero in place of du's last element, which is not to be read."""
     return [dl, d, pad(slice_in_dim(du, 0, typeof(du).shape[-1] - 1, axis=typeof(du).ndim - 1),
                        literal(0, typeof(du).dtype),
                        [(0, 0, 0)] * (typeof(du).ndim - 1) + [(0, 1, 0)]), y]
 
 
-def _eliminated(i: Any, p: ArrayLike, q: ArrayLike, y: ArrayLike, d: ArrayLike, u: ArrayLike,
-                v: ArrayLike, ys: Any, lower: ArrayLike, middle: Any, upper: ArrayLike,
-                right: ArrayLike) -> list[Array]:
+def _eliminated(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array, v: Array, ys: Array,
+                lower: Array, middle: Array, upper: Array, right: Array) -> list[Array]:
     """One step: of the row (p, q, 0) that is left and the next one, that of the larger pivot is
     taken off the other; it is row i of the triangle with the diagonals d, u and v."""
     last, following = typeof(p).ndim - 1, add(i, 1)
@@ -236,8 +238,8 @@ def _eliminated(i: Any, p: ArrayLike, q: ArrayLike, y: ArrayLike, d: ArrayLike, 
     return [p, q, y, *found]
 
 
-def _substituted(i: Any, first: Any, second: object, out: Any, d: Array, u: Array, v: Array, ys: Any
-                 ) -> list[Any]:
+def _substituted(i: Array, first: Array, second: Array, out: Array, d: Array, u: Array, v: Array,
+                 ys: Array) -> list[Array]:
     """Row i of the solution, after the two below it; they are given again for the next one."""
     last = typeof(d).ndim - 1
     axes = range(last + 1)

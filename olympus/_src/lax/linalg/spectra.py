@@ -7,8 +7,7 @@ eigenvalues and singular values themselves divide by nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
@@ -27,12 +26,12 @@ __all__ = ["as_dtype", "check_subset", "left_divided", "off_diagonal_inverse", "
            "subset"]
 
 
-def as_dtype(x: Any, like: ArrayLike) -> Array:
+def as_dtype(x: ArrayLike, like: ArrayLike) -> Array:
     """x in the dtype of `like`."""
     return convert_element_type(x, typeof(like).dtype)
 
 
-def pairs(op: Callable[[Any, Any], Any], w: ArrayLike) -> Array:
+def pairs(op: Callable[[Array, Array], Array], w: ArrayLike) -> Array:
     """w[..., n] -> [..., n, n]: op(w_j, w_i) at row i and column j."""
     *batch, n = range(typeof(w).ndim)
     shape = (*typeof(w).shape, typeof(w).shape[-1])
@@ -47,7 +46,7 @@ def off_diagonal_inverse(x: ArrayLike) -> Array:
     return select(skip, full_like(x, 0), inverse)
 
 
-def left_divided(v: ArrayLike, x: ArrayLike) -> Array:
+def left_divided(v: ArrayLike, x: Array) -> Array:
     """v⁻¹ x, by the LU factorisation of v[..., n, n]."""
     factors, _, order = lu(v)
     x = triangular_solve(factors, take_rows(x, order), left_side=True, lower=True,
@@ -55,7 +54,8 @@ def left_divided(v: ArrayLike, x: ArrayLike) -> Array:
     return triangular_solve(factors, x, left_side=True)
 
 
-def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | None:
+def check_subset(name: str, subset_by_index: Sequence[int] | None, n: int
+                 ) -> tuple[int, int] | None:
     """(start, end) as ints, None if that is all n. Raises ValueError if it is no such range."""
     if subset_by_index is None:
         return None
@@ -70,6 +70,6 @@ def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | N
     return None if (start, end) == (0, n) else (start, end)
 
 
-def subset(x: ArrayLike, bounds: tuple[int, int] | None, axis: int) -> Any:
+def subset(x: Array, bounds: tuple[int, int] | None, axis: int) -> Array:
     """x from `start` to `end` along an axis."""
     return x if bounds is None else slice_in_dim(x, *bounds, axis=axis)

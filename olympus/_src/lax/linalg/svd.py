@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Literal, overload
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import member
-from ...core.primitive import Tangent
+from ...core.primitive import Builder, Tangent
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, known_less, minimum
@@ -22,6 +22,7 @@ from ..slicing import concatenate, slice_in_dim
 from . import kernels
 from .core import (
     MatrixOperation,
+    Results,
     Shape,
     adjoint,
     columns,
@@ -73,7 +74,7 @@ class Svd(MatrixOperation):
     transpose = None
 
     def results(self, dtype: DType, shape: Shape, *, full_matrices: bool, compute_uv: bool,
-                algorithm: SvdAlgorithm | None) -> list[Any]:
+                algorithm: SvdAlgorithm | None) -> Results:
         m, n = shape
         k = minimum(m, n)
         s = ((k,), real_dtype(dtype))
@@ -113,7 +114,7 @@ class Svd(MatrixOperation):
         return [x if a.size == 0 else b.traced(eye, [x], [a])[0]
                 for a, x in zip(b.avals_out, zeros, strict=True)]
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *, full_matrices: bool,
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, full_matrices: bool,
             compute_uv: bool, algorithm: SvdAlgorithm | None) -> tuple[list[Array], list[Tangent]]:
         """ṡ = Re diag(M), M = uᴴẋv: Giles 2008, §3.2; complex: Wan and Zhang 2019.
 
@@ -148,7 +149,8 @@ def _small(aval: ShapedArray) -> bool:
     return all(known_less(d, _LARGE + 1) for d in aval.shape[-2:])
 
 
-def _by_solver(b: Any, x: IrValue, kernel: str, full: bool, compute_uv: bool) -> list[Any]:
+def _by_solver(b: Builder, x: IrValue, kernel: str, full: bool, compute_uv: bool
+               ) -> list[IrValue]:
     """`svd` by cuSOLVER and hipSOLVER."""
     (aval,), (s, *vectors) = b.avals_in, b.avals_out
     batch, m, n = aval.shape[:-2], *aval.shape[-2:]
@@ -212,6 +214,24 @@ def _moved(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
 
 
 svd_p = Svd("svd")
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[True] = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> tuple[Array, Array, Array]: ...
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: Literal[False],
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Array: ...
+
+
+@overload
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Array | tuple[Array, Array, Array]: ...
 
 
 def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,

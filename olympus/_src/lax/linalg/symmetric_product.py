@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, DType, IrValue
+from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import real_number
-from ...core.primitive import Zero
+from ...core.primitive import Builder, Tangent, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..arithmetic import mul
 from ..families import add
-from .core import MatrixOperation, Shape, check_square, matmul, matrix_transpose, total, tril
+from .core import (
+    MatrixOperation,
+    Results,
+    Shape,
+    check_square,
+    matmul,
+    matrix_transpose,
+    total,
+    tril,
+)
 
 __all__ = ["symmetric_product", "symmetric_product_p"]
 
@@ -24,7 +32,7 @@ class SymmetricProduct(MatrixOperation):
     ranks = (2, 2)
     accepts = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
 
-    def results(self, dtype: DType, a: Shape, c: Shape, **params: Hashable) -> list[Any]:
+    def results(self, dtype: DType, a: Shape, c: Shape, **params: Hashable) -> Results:
         check_square("symmetric_product", c, "c_matrix")
         if not definitely_equal(a[0], c[0]):
             raise ValueError(
@@ -38,7 +46,7 @@ class SymmetricProduct(MatrixOperation):
     emit_empty = emit
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, alpha: float, beta: float
-            ) -> Any:
+            ) -> tuple[Array, Tangent]:
         """alpha (ȧ aᵀ + a ȧᵀ) + beta ċ."""
         (a, c), (ta, tc) = primals, tangents
         tangent = None

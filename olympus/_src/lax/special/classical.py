@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, Builder, IrValue
+from ...base.typing import Array, ArrayLike, IrValue
+from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
@@ -205,7 +206,7 @@ def _chebyshev(coefficients: Sequence[float], y: Array) -> Array:
 
 
 def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
-                factor: Callable[[Any], Any] | None) -> Array:
+                factor: Callable[[Array], Array] | None) -> Array:
     size = abs(x)
     inner, beyond = select(gt(size, 8.0), mul(0.0, size), size), select(gt(size, 8.0), size, 8.0)
     below = _chebyshev(near, sub(mul(0.25, inner), 1.0))

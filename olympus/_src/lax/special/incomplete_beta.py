@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ..arithmetic import abs, div, max, min, mul, neg, reciprocal, sub
@@ -25,7 +24,7 @@ from ..transcendental import exp, expm1, log, log1p, sqrt
 from .classical import digamma, erfc, polygamma
 from .incomplete_gamma import RGAMMA, STIRLING, rgamma1p, stirling
 from .parameter_derivatives import bell, beta_order
-from .series import Computed, iterate, log1p_minus, polynomial_in
+from .series import Computed, Step, iterate, log1p_minus, polynomial_in
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
@@ -69,7 +68,7 @@ def beta_product(a: Array, b: Array, x: Array, y: Array) -> Array:
     return _product(a, b, _exponent(a, b, x, y)[0])
 
 
-def _fraction_step(tol: float) -> Any:
+def _fraction_step(tol: float) -> Step:
     """Lentz's algorithm."""
     def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, Array, Array]]:
@@ -96,7 +95,7 @@ def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) 
     return iterate(_fraction_step(tol), where, state, (a, b, x, excess), _STEPS)[2]
 
 
-def _series_step(tol: float) -> Any:
+def _series_step(tol: float) -> Step:
     def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, Array]]:
         (term, total), (a, b, x) = state, constants

@@ -26,7 +26,7 @@ from ..families import add, binary, match_shapes
 from ..transcendental import exp, expm1, log, log1p, pow, sqrt
 from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
-from .series import Computed, iterate, log1p_minus, polynomial_in
+from .series import Computed, Step, iterate, log1p_minus, polynomial_in
 
 __all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
            "random_gamma_grad", "random_gamma_grad_p"]
@@ -121,7 +121,7 @@ def regions(a: Array, x: Array) -> Where:
     return Where(uniform, small, fraction, bitwise_and(rest, bitwise_not(fraction)), inner)
 
 
-def _series_step(tol: float, slope: bool) -> Any:
+def _series_step(tol: float, slope: bool) -> Step:
     def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, ...]]:
         a, x = constants
@@ -140,7 +140,7 @@ def _series_step(tol: float, slope: bool) -> Any:
 
 
 def series(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
-           ) -> tuple[Any, Any]:
+           ) -> tuple[Array, Any]:
     """Σ xⁿ / ((a+1) ... (a+n)) and, if wanted, its derivative in a."""
     one, zero = full_like(a, 1.0), full_like(a, 0.0)
     state = (one, one, zero, zero) if slope else (one, one)
@@ -148,7 +148,7 @@ def series(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = F
     return out[1], out[3] if slope else None
 
 
-def _fraction_step(tol: float, slope: bool) -> Any:
+def _fraction_step(tol: float, slope: bool) -> Step:
     def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, ...]]:
         (c, d, h), (a, x) = state[:3], constants
@@ -171,7 +171,7 @@ def _fraction_step(tol: float, slope: bool) -> Any:
 
 
 def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
-             ) -> tuple[Any, Any]:
+             ) -> tuple[Array, Any]:
     """The continued fraction by Lentz's algorithm (1976), and its derivative in a."""
     first = select(where, sub(add(x, 1.0), a), full_like(a, 1.0))
     # c = first + 0 / ..., d = 1 / first: the algorithm after its first step, with value 1 / first.
@@ -365,7 +365,7 @@ def _log_density_in_x(a: ArrayLike, x: Array) -> Array:
     return sub(div(sub(a, 1.0), x), 1.0)
 
 
-def _density_order(a: Array, x: Array, order: int) -> Any:
+def _density_order(a: Array, x: Array, order: int) -> ArrayLike:
     """∂ᵐ(density)/∂aᵐ over the density."""
     return bell(log_gamma_cumulants(_log_distance(a, x), a), order)
 

@@ -40,12 +40,13 @@ _DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760)
 _LARGE = 16.0
 
 Cumulants = Callable[[int, int], Any]
+Wide = Callable[[ArrayLike], Array]     # repeats an array for each node of a quadrature
 
 
 def bell(cumulant: Cumulants, m: int, n: int = 0) -> ArrayLike:
     """∂ᵐ/∂aᵐ ∂ⁿ/∂bⁿ of exp(h), over exp(h); `cumulant(i, j)` is that derivative of h."""
     @functools.cache
-    def value(m: int, n: int) -> Any:
+    def value(m: int, n: int) -> ArrayLike:
         if not m and not n:
             return 1.0
         # Of e'ʰ = h' e'ʰ, by Leibniz: in a if there is a derivative in a, else in b.
@@ -75,9 +76,9 @@ def _polygamma(order: int, x: Array) -> Array:
 
 # Quadrature --------------------------------------------------------------------------------------
 
-def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Any, Any]],
+def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Array, Array]],
               constants: tuple[ArrayLike, ...],
-              integrand: Callable[[Any, Callable[[Any], Any]], Any]) -> Array:
+              integrand: Callable[[Array, Wide], Array]) -> Array:
     """∫ over v >= 0.
 
     Args:
@@ -99,7 +100,7 @@ def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Any, Any]],
     end, = iterate(newton, eq(end, end), (end,), constants, _NEWTON_STEPS)
     shape = (*typeof(end).shape, len(_NODES))
 
-    def wide(x: Array) -> Array:
+    def wide(x: ArrayLike) -> Array:
         return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
     def along(values: np.ndarray) -> Array:
@@ -152,7 +153,7 @@ def gamma_order(a: ArrayLike, x: ArrayLike, order: int) -> Array:
         return (add(mul(slope, v), mul(x, _expm1_minus(signed))),
                 add(slope, mul(x, mul(sign, expm1(signed)))))
 
-    def integrand(v: Array, wide: Callable[[Any], Any]) -> Array:
+    def integrand(v: Array, wide: Wide) -> Array:
         signed = mul(wide(sign), v)
         size = exp(neg(add(mul(wide(slope), v), mul(wide(x), _expm1_minus(signed)))))
         first = add(wide(log_x), signed)
@@ -230,7 +231,7 @@ def beta_order(a: ArrayLike, b: ArrayLike, x: ArrayLike, m: int, n: int) -> Arra
         in_b = mul(full_like(q, float(n)), bell(cumulant, m, n - 1)) if n else full_like(q, 0.0)
         return add(value, select(p_is_b, in_a, in_b))
 
-    def integrand(v: Array, wide: Callable[[Any], Any]) -> Array:
+    def integrand(v: Array, wide: Wide) -> Array:
         bent, rest = tilt(v, wide(u), wide(w))
         size = exp(neg(add(mul(wide(slope), v), mul(wide(whole), rest))))
         swapped = wide(swap)

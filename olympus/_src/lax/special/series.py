@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ...base import config
-from ...base.typing import Array, ArrayLike, Builder, DType, DTypeLike, IrValue
+from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ...base.util import memoize
 from ...core import tags
 from ...core.ir import ClosedOlympuspr
-from ...core.primitive import Primitive
+from ...core.primitive import Builder, Primitive
 from ...core.staging import stage
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -34,7 +33,7 @@ from ..transcendental import log1p
 __all__ = ["Computed", "iterate", "log1p_minus", "polynomial_in", "tolerance"]
 
 F64 = np.dtype("float64")
-Step = Callable[..., tuple[Any, Sequence[Any]]]
+Step = Callable[[Array, Sequence[Array], Sequence[Array]], tuple[Array, Sequence[Array]]]
 
 
 class Iterate(Primitive):
@@ -81,7 +80,7 @@ iterate_p = Iterate("iterate")
 
 
 def iterate(step: Step, active: ArrayLike, state: Sequence[ArrayLike],
-            constants: Sequence[ArrayLike], limit: int) -> list[Any]:
+            constants: Sequence[ArrayLike], limit: int) -> list[Array]:
     """The state after `step(i, state, constants) -> (again, new state)` for i = 0.0, 1.0 …
 
     Args:
@@ -128,7 +127,7 @@ class Computed(Elementwise):
     for what a few operations compute without loss.
     """
 
-    def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial],
+    def __init__(self, name: str, fun: Callable[..., Array], partials: Sequence[Partial],
                  kinds: str = FLOATING, wide: str = "float64") -> None:
         super().__init__(name, name, kinds, partials)
         self.program = memoize(256)(functools.partial(_program, fun, np.dtype(wide)))
@@ -140,7 +139,7 @@ class Computed(Elementwise):
             return b.call(program, b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Any], least: np.dtype, shape: tuple[int, ...], dtype: DType,
+def _program(fun: Callable[..., Array], least: np.dtype, shape: tuple[int, ...], dtype: DType,
              count: int, **params: Hashable) -> ClosedOlympuspr:
     """`fun` between conversions to `least` or more and back, staged for one shape and dtype."""
     wide = np.result_type(dtype, least) if dtypes.itemsize_bits(dtype) >= 32 else least

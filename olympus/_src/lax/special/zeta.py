@@ -6,13 +6,22 @@ import functools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, Builder, IrValue, Params
+from ...base.typing import Array, ArrayLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Cotangent, Linear, Primitive, Zero, not_linear
+from ...core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Linear,
+    Primitive,
+    Tangent,
+    Transposed,
+    Zero,
+    not_linear,
+)
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -180,7 +189,7 @@ def _high_product(x: Array, y: Array) -> Array:
     def to(v: Array, target: np.dtype) -> Array:
         return convert_element_type_p.bind(v, new_dtype=target, weak_type=False, sharding=None)
 
-    def number(v: Array, n: int) -> Any:
+    def number(v: Array, n: int) -> Array:
         return full_like(v, n)
 
     wide = np.dtype(np.int64 if signed else np.uint64)
@@ -232,7 +241,7 @@ class Polynomial(Primitive):
 
     @staticmethod
     def spread(operands: Sequence[tags.Operand], outs: Sequence[object], params: Params
-               ) -> list[Any]:
+               ) -> list[tags.Entries]:
         """As x; the axes that both have agree, and that of the coefficients is whole."""
         x, coeffs = operands
         batch = len(coeffs.shape) - 1
@@ -261,7 +270,7 @@ class Polynomial(Primitive):
         def term(index: IrValue) -> IrValue:
             return b.broadcast(b.slice_at(terms, index), out, dims)
 
-        def step(index: IrValue, values: Sequence[IrValue]) -> list[Any]:
+        def step(index: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
             k = b.op("stablehlo.add", [index, b.scalar(1, I32)], None, make_aval((), I32))
             scaled = b.op("stablehlo.multiply", [values[0], x], None, out)
             return [b.op("stablehlo.add", [scaled, term(k)], None, out)]
@@ -270,7 +279,7 @@ class Polynomial(Primitive):
         return b.counted_loop(n - 1, [term(b.scalar(0, I32))], step, steps)[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, unroll: int | None
-            ) -> Any:
+            ) -> tuple[Array, Tangent]:
         (x, coeffs), (tx, tc) = primals, tangents
         out = self.bind(x, coeffs, unroll=unroll)
         if not dtypes.is_inexact(typeof(out).dtype):
@@ -282,7 +291,7 @@ class Polynomial(Primitive):
             parts.append(self.bind(x, tc, unroll=unroll))
         return out, parts[0] if len(parts) == 1 else add(*parts)
 
-    def transpose(self, ct: Array, x: Any, coeffs: Linear, *, unroll: int | None
+    def transpose(self, ct: Array, x: Transposed, coeffs: Linear, *, unroll: int | None
                   ) -> list[Cotangent]:
         if type(x) is Linear:
             raise not_linear("polynomial", "x")

@@ -184,9 +184,11 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     """
     x = _matrices("svd", a)
     if not hermitian:
-        out = lax_svd.svd(x, full_matrices=full_matrices, compute_uv=compute_uv,
-                          subset_by_index=subset_by_index)
-        return SVDResult(*out) if compute_uv else out
+        if not compute_uv:
+            return lax_svd.svd(x, full_matrices=full_matrices, compute_uv=False,
+                               subset_by_index=subset_by_index)
+        return SVDResult(*lax_svd.svd(x, full_matrices=full_matrices,
+                                      subset_by_index=subset_by_index))
     u, s, vh = _hermitian_svd(x)
     axis = typeof(s).ndim - 1
     bounds = check_subset("svd", subset_by_index, typeof(s).shape[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "no
 
 
 @fused(static=("ord", "axis", "keepdims"))
-def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None,
+def norm(x: ArrayLike, ord: float | str | None = None, axis: None | tuple[int, ...] | int = None,
          keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
@@ -68,7 +67,7 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
                      "required.")
 
 
-def _power_norm(x: Array, p: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _power_norm(x: Array, p: ArrayLike, axes: tuple[int, ...], keepdims: bool) -> Array:
     """(sum |x|**p) ** (1/p)."""
     if isinstance(p, (int, float)) and p == 2:
         squares = (add(square(real(x)), square(imag(x)))
@@ -78,7 +77,7 @@ def _power_norm(x: Array, p: Any, axes: tuple[int, ...], keepdims: bool) -> Arra
     return power(total, divide(1.0, p))
 
 
-def _vector(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _vector(x: Array, ord: ArrayLike | str, axes: tuple[int, ...], keepdims: bool) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: order {ord!r} for a vector given; a number is required.")
     if isinstance(ord, (complex, np.complexfloating)):
@@ -96,7 +95,7 @@ def _vector(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     return _power_norm(x, ord, axes, keepdims)
 
 
-def _extreme(x: Array, sizes: Any, axes: tuple[int, ...], largest: bool, keepdims: bool) -> Array:
+def _extreme(x: Array, sizes: Array, axes: tuple[int, ...], largest: bool, keepdims: bool) -> Array:
     """The largest of numbers that are not negative, 0 of none; or the smallest, of `x` or of it."""
     empty = any(definitely_equal(sizes.shape[i], 0) for i in axes)
     if empty and not largest:
@@ -122,7 +121,7 @@ def _matrix(x: Array, ord: float | str, axes: tuple[int, ...], keepdims: bool) -
     return found if keepdims else lax_shape.squeeze(found, axes)
 
 
-def _spectral(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _spectral(x: Array, ord: object, axes: tuple[int, ...], keepdims: bool) -> Array:
     """A norm of the singular values, which are not negative and descend; 0 if there are none."""
     kept = tuple([d for d in range(len(x.shape)) if d not in axes])
     s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)

@@ -466,7 +466,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         a, n = inv(a), -n
     if n == 0:
         return eye(a)
-    power = None
+    power: Any = None     # the highest bit of n is set
     while True:
         if n & 1:
             power = a if power is None else products.matmul(power, a)
@@ -510,8 +510,8 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     return _chain(xs, _split_points(sizes), 0, len(xs) - 1, precision)
 
 
-def _chain(xs: Sequence[Array], splits: dict[tuple[int, int], int], i: int, j: int, precision: Any
-           ) -> Array:
+def _chain(xs: Sequence[Array], splits: dict[tuple[int, int], int], i: int, j: int,
+           precision: PrecisionLike) -> Array:
     if i == j:
         return xs[i]
     k = splits[i, j]
